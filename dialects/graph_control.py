@@ -6,7 +6,7 @@ over buffers. Values from the enclosing function are passed as operands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, SymbolRefAttr, TensorType, i1, i64
@@ -141,6 +141,13 @@ class IfOp(IRDLOperation):
             names = " and ".join(f"@{callee.string_value()}" for callee in self.callees)
             raise VerifyException(f"{self.name}: {names} give different results: ({one}) and ({other})")
         return first
+
+
+def branches_of(op: Operation) -> Iterator[str]:
+    """The functions that conditionals in an op call."""
+    for inner in op.walk():
+        if isinstance(inner, IfOp):
+            yield from (callee.string_value() for callee in (inner.then_callee, inner.else_callee))
 
 
 @irdl_op_definition

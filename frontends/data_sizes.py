@@ -64,6 +64,11 @@ class DataSizes:
         wide = size if size.dtype in ("int32", "int64") else size.astype("int64")
         return self._builder.match_shape(wide, names, [most])[0]
 
+    def bind(self, sizes: Value, names: Sequence[str], at_most: Sequence[Extent]) -> tuple[()]:
+        """Bind the names of extents to the integers of `sizes`."""
+        self._builder.match_shape(sizes, names, list(at_most))
+        return ()
+
     def first(self, count: Value, *padded: tuple[Value, int], of: Value | None = None) -> tuple[Value, ...]:
         """The first `count` elements of each tensor along its axis, which is large enough. `count` is the number of
         true elements of `of`; all counts of the same tensor are one extent."""

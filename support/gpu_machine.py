@@ -56,6 +56,12 @@ _CUDA_SHARED_KIB: Final = {
 }
 """Compute capability, times ten -> KiB of shared memory that a launch may request for a block."""
 
+CUDA_DEVICES: Final = {
+    "nvidia/a100": "sm_80", "nvidia/h100": "sm_90", "nvidia/t4": "sm_75", "nvidia/v100": "sm_70",
+    "nvidia/tesla-p100": "sm_60", "nvidia/tesla-v100": "sm_70", "nvidia/geforce-rtx-3070": "sm_86",
+    "nvidia/geforce-rtx-3090": "sm_86", "nvidia/geforce-rtx-4090": "sm_89", "nvidia/rtx-a6000": "sm_86",
+}  # fmt: skip
+"""Architectures of devices of NVIDIA, by their names in TVM."""
 DEFAULT_ARCHITECTURES: Final = {"cuda": "sm_80", "opencl": "", "metal": ""}
 
 

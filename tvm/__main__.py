@@ -60,9 +60,12 @@ def install() -> None:
 def main() -> None:
     """Run the script that the command line names."""
     if len(sys.argv) < 2:
-        sys.exit("usage: python -m weft.tvm script.py [arguments]")
+        sys.exit("usage: python -m weft.tvm script.py [arguments], or python -m weft.tvm tvmc COMMAND ...")
     install()
     del sys.argv[0]
+    if sys.argv[0] == "tvmc":
+        importlib.import_module("weft.tvm.driver.tvmc").main()
+        return
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 

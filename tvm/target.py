@@ -7,24 +7,18 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.gpu_machine import CUDA_DEVICES
 from weft.support.target import Target as _Target
 from weft.tvm.absent import refuses
-
-_ARCHITECTURES = {
-    "nvidia/a100": "sm_80", "nvidia/h100": "sm_90", "nvidia/t4": "sm_75", "nvidia/v100": "sm_70",
-    "nvidia/tesla-p100": "sm_60", "nvidia/tesla-v100": "sm_70", "nvidia/geforce-rtx-3070": "sm_86",
-    "nvidia/geforce-rtx-3090": "sm_86", "nvidia/geforce-rtx-4090": "sm_89", "nvidia/rtx-a6000": "sm_86",
-}  # fmt: skip
-"""Devices of NVIDIA by TVM's tags."""
 
 
 def spelling(target: Any) -> str:
     """A target in weft's spelling: `nvidia/a100` is `cuda` with an architecture, `--num-cores` is `-num-threads`."""
     text = str(target or "llvm").strip()
     if text.startswith("nvidia/"):
-        if text not in _ARCHITECTURES:
-            raise CompileError(f"unknown device '{text}'{did_you_mean(text, _ARCHITECTURES)}")
-        return f"cuda -arch={_ARCHITECTURES[text]}"
+        if text not in CUDA_DEVICES:
+            raise CompileError(f"unknown device '{text}'{did_you_mean(text, CUDA_DEVICES)}")
+        return f"cuda -arch={CUDA_DEVICES[text]}"
     return re.sub(r"--?(num-cores|num-threads)[= ]", "-num-threads=", text).replace(" --", " -")
 
 

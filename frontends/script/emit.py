@@ -123,6 +123,8 @@ class ScriptEmitter(ElementEmitter):
             match expr:
                 case Leaf():
                     return expr.value
+                case Symbol() if not expr.is_index:
+                    raise CompileError(f"{expr.name} has no value: T.Let gives it one", location=expr.place or place)
                 case BufferLoad():
                     return self._load(expr)
                 case _:

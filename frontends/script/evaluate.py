@@ -11,9 +11,10 @@ import ast
 import inspect
 import math
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, ClassVar, TypeVar, cast
 
 from xdsl.ir import Attribute
@@ -24,10 +25,10 @@ from weft.frontends.script.constructs import BUILTINS, Construct, DType, Intrins
 from weft.frontends.script.limits import check_arguments, check_result, check_terms
 from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Positioned
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Scalar, Symbol, index_key, reads, walk
 from weft.support.errors import did_you_mean
 from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, is_integer
-from weft.texpr.shapes import as_index
+from weft.texpr.shapes import as_index, items
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
     ast.Add: operator.add,
@@ -51,6 +52,8 @@ COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+VECTOR = re.compile(r"(bool|u?int\d+|bfloat16|float\d+\w*?)x(\d+)")
+"""Vector dtypes: `float32x4`."""
 OF_VALUES: Mapping[object, Callable[..., Expr]] = {
     max: words.max,
     min: words.min,
@@ -64,6 +67,8 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
 class Evaluator(Reader):
     """Evaluates expressions at module level; the subclass `StatementParser` evaluates those of a function."""
 
+    lane: Expr | None = None
+    """The lane of the vector store that is read."""
     names_are_sizes = False
     """Whether a type variable defined outside the script is a symbolic extent."""
 
@@ -78,7 +83,8 @@ class Evaluator(Reader):
     def _name(self, node: ast.Name) -> object:
         scope, name = self.scope, node.id
         if name in scope.bound:
-            return scope.bound[name]
+            found = scope.bound[name]
+            return found.load() if isinstance(found, Scalar) else found
         if name in scope.outside:
             value = scope.outside[name]
             if isinstance(value, TypeVar) and self.names_are_sizes:  # TVM declares extents as type variables
@@ -172,6 +178,8 @@ class Evaluator(Reader):
     def _constant(self, node: ast.Constant) -> object:
         if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
             raise self.error(node, "text has half of a character, a lone surrogate")
+        if self.lane is not None and isinstance(node.value, str) and (found := VECTOR.fullmatch(node.value)):
+            return found[1]  # the element of a vector dtype
         return node.value
 
     def _items(self, node: ast.Tuple | ast.List) -> list[object] | tuple[object, ...]:
@@ -314,13 +322,42 @@ class Evaluator(Reader):
         """The indices of an element in the buffer that stores it. Raises CompileError for slices and for a wrong
         rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(nodes) != buffer.rank:
-            raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(nodes)} indices are given")
-        for part in nodes:
-            if isinstance(part, ast.Slice | ast.Starred):
-                raise self.error(node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices")
-        indices = [self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes)]
+        if self.lane is None and any(isinstance(part, ast.Slice) for part in nodes):
+            raise self.error(node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices")
+        values = [(part, value) for part in nodes for value in self._index_values(part)]
+        if len(values) != buffer.rank:
+            raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(values)} indices are given")
+        indices = [
+            self.note(part, self.apply(part, as_index, self.scalar(part, value), f"index {d} of {buffer.name}"))
+            for d, (part, value) in enumerate(values)
+        ]
         return self.stored_indices(node, buffer, indices)
+
+    def _index_values(self, node: ast.expr) -> Sequence[object]:
+        """The indices that a part of a subscript states: one, several for `*indices`, the lane of a slice."""
+        if isinstance(node, ast.Starred):
+            return items(self.evaluate(node.value))
+        if not isinstance(node, ast.Slice):
+            return [self.evaluate(node)]
+        low = as_expr(0) if node.lower is None else self.evaluate(node.lower)
+        return [self._along(node, low, 1 if node.step is None else self.evaluate(node.step))]
+
+    def _along(self, node: ast.expr, base: object, stride: object) -> Expr:
+        step = stride.value if isinstance(stride, Const) else stride
+        lane = self.lane if step == 1 else self.operate(node, ast.Mult(), self.lane, stride)
+        return cast("Expr", self.operate(node, ast.Add(), base, lane))
+
+    def _ramp(self, node: ast.Call) -> Expr:
+        """`T.Ramp(base, stride, lanes)`: `base + stride * lane` in a vector store."""
+        if self.lane is None or len(node.args) != 3:
+            raise self.error(node, f"vectors are indices and values of stores: `{words.Ramp.usage}`")
+        return self._along(node, self.evaluate(node.args[0]), self.evaluate(node.args[1]))
+
+    def _broadcast(self, node: ast.Call) -> object:
+        """`T.Broadcast(value, lanes)`: `value` in a vector store."""
+        if self.lane is None or len(node.args) != 2:
+            raise self.error(node, f"vectors are indices and values of stores: `{words.Broadcast.usage}`")
+        return self.evaluate(node.args[0])
 
     def stored_indices(self, node: Positioned, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         found = self.apply(node, buffer.element, indices)
@@ -384,7 +421,7 @@ class Evaluator(Reader):
             else:
                 low = as_expr(0) if item.lower is None else self.index(item.lower, what)
                 high = buffer.extents[dimension] if item.upper is None else self.index(item.upper, what)
-                size = None if high is None else _difference(as_expr(high), low)
+                size = None if high is None else difference(as_expr(high), low)
                 if size is not None and size < 1:
                     raise self.error(node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}")
             corner.append(low)
@@ -394,9 +431,13 @@ class Evaluator(Reader):
     # Calls
 
     def _call(self, node: ast.Call) -> object:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "vload":  # A.vload([i, 0], "float32x4")
+            return self.evaluate(vector_element(node, ast.Load()))
         function = self.evaluate(node.func)
         if isinstance(function, IntrinsicWord) and function.name == "call_intrin":
             function, node = self._intrinsic(node, function)
+        if isinstance(function, IntrinsicWord):
+            return self.intrinsic_value(node)
         if isinstance(function, Construct) and (special := self.VALUES.get(function)) is not None:
             return special(self, node)
         if isinstance(function, Construct):
@@ -412,6 +453,10 @@ class Evaluator(Reader):
                 f"{', '.join(sorted(BUILTINS))} on numbers",
             )
         return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+
+    def intrinsic_value(self, node: ast.Call) -> object:
+        """The value of a call that is kept as text; functions have some."""
+        raise self.error(node, f"{ast.unparse(node.func)} gives no value here")
 
     def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
         """Resolve `T.call_intrin("float32", "tir.exp", x)` to the function `T.exp` and its call; other intrinsics are
@@ -486,8 +531,33 @@ class Evaluator(Reader):
         ast.Tuple: _items,
         ast.UnaryOp: _unary,
     }
-    VALUES: ClassVar[Mapping[Construct, Handler]] = {words.Let: _let, words.attr: _attribute_text}
+    VALUES: ClassVar[Mapping[Construct, Handler]] = {
+        words.Broadcast: _broadcast,
+        words.Let: _let,
+        words.Ramp: _ramp,
+        words.attr: _attribute_text,
+    }
     """Constructs whose calls are values; calls of other constructs are statements."""
+
+
+def vector_element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
+    """`A[i, T.Ramp(0, 1, 4)]` for `A.vload([i, 0], "float32x4")`, and for `A.vstore([i, 0], value)`."""
+    func, index = cast("ast.Attribute", node.func), node.args[0]
+    indices = list(index.elts) if isinstance(index, ast.List | ast.Tuple) else [index]
+    dtypes = [*node.args[1:], *(word.value for word in node.keywords if word.arg == "dtype")]
+    lanes = next(
+        (int(found[2]) for part in dtypes if isinstance(part, ast.Constant) and isinstance(part.value, str)
+         and (found := VECTOR.fullmatch(part.value))),
+        None,
+    )  # fmt: skip
+    if lanes is not None and indices:
+        low = indices[-1]
+        indices[-1] = ast.Slice(low, ast.BinOp(low, ast.Add(), ast.Constant(lanes)))
+    made = ast.Subscript(func.value, ast.Tuple(indices, ast.Load()), context)
+    for part in ast.walk(made):
+        if not hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    return made
 
 
 def adapted(values: Sequence[object]) -> list[object]:
@@ -513,8 +583,8 @@ def may_call(function: object, of_values: bool) -> bool:
     """Whether a script may call `function`; with `of_values`, on arguments that are values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
-    if any(function is known for known in words.FUNCTIONS.values()):
-        return True
+    if any(function is known for known in words.FUNCTIONS.values()) or isinstance(function, FunctionType):
+        return True  # functions of Python combine expressions
     if of_values:
         return False
     if function is TypeVar:
@@ -547,7 +617,7 @@ def _is_affine(expr: Expr) -> bool:
             return isinstance(expr, Const) or (isinstance(expr, Leaf | Symbol) and expr.is_index)
 
 
-def _difference(left: Expr, right: Expr) -> int | None:
+def difference(left: Expr, right: Expr) -> int | None:
     terms: Counter[object] = Counter()
     _count_terms(left, 1, terms)
     _count_terms(right, -1, terms)

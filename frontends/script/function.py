@@ -129,6 +129,16 @@ class FunctionParser(Evaluator):
         self._handles: list[HandleParameter] = []
         self._shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
         """`id(expression)` -> (loop variable with a start, its zero-based variable, the start)."""
+        self._expansions = 0
+        """The number of macros around the statement."""
+        assigned = [
+            target
+            for part in ast.walk(node)
+            if isinstance(part, ast.AugAssign | ast.Assign)
+            for target in ([part.target] if isinstance(part, ast.AugAssign) else part.targets)
+        ]
+        self._reassigned = {target.id for target in assigned if isinstance(target, ast.Name)}
+        """The names that statements without an annotation assign."""
         self._readable: frozenset[SSAValue] | None = None
         """The buffers in `T.reads` of the innermost block, None without that statement."""
 
@@ -187,8 +197,10 @@ class FunctionParser(Evaluator):
         if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):
             return []
         value = self.evaluate(returns.func if isinstance(returns, ast.Call) else returns)
-        if not declaration:
+        if not declaration and not (isinstance(value, DType) and value.name == "int32"):
             raise self.error(returns, f"{self.name} returns nothing: results are written to parameters")
+        if not declaration:  # a status, 0
+            return []
         if isinstance(value, DType):
             return [value_type_of(value.name)]
         if value is words.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
@@ -487,16 +499,25 @@ class FunctionParser(Evaluator):
     def flat_view(self, node: ast.Call, name: str) -> Buffer:
         """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or a view of another
         shape with the same number of elements; without `data`, a temporary."""
-        options = self._options(node, 0, ("data", "scope"))
+        options = self._options(node, 0, ("data", *_SHAPED))
         if "data" not in options:
             return self.alloc_buffer(node, name)
         whole = self.evaluate(options["data"])
+        if isinstance(whole, HandleParameter):
+            if whole.buffer is None:  # the shape of a pointer `data: T.handle("float32")`
+                rest = [word for word in node.keywords if word.arg != "data"]
+                stated = ast.copy_location(ast.Call(node.func, node.args, rest), node)
+                whole.buffer = self._buffer(stated, 0, name, whole.position)
+                return whole.buffer
+            whole = whole.buffer
         if not isinstance(whole, Buffer):
             raise self.error(node, f"a buffer that is declared here is another's memory: `{words.decl_buffer.usage}`")
         dtype = self._dtype(options.get("dtype"))
         if dtype != whole.dtype:
             raise self.error(node, f"{name} is {dtype}, and the memory of {whole.name} is {whole.dtype}")
         shape = self._shape(options["shape"], name) if "shape" in options else ()
+        if any(not self._changes_nothing(key, options[key]) for key in ("strides", "elem_offset") if key in options):
+            return self._strided_view(node, whole, name, shape, options)
         pairs = [
             (static_extent(one) or one, static_extent(other) or other)
             for one, other in zip(shape, whole.extents, strict=False)
@@ -517,6 +538,28 @@ class FunctionParser(Evaluator):
                 f"of {whole.name} as its shape, got {len(shape)} dimensions",
             )
         return ReshapedView(whole, name, tuple(new))
+
+    def _strided_view(
+        self,
+        node: ast.Call,
+        whole: Buffer,
+        name: str,
+        shape: Sequence[int | Expr | None],
+        options: Mapping[str, ast.expr],
+    ) -> Buffer:
+        """A view of dense memory with constant strides, from an offset."""
+        given = items(self.evaluate(options["strides"]) or ()) if "strides" in options else ()
+        sizes, steps = ([static_extent(extent) for extent in some] for some in (shape, given))
+        known = [size for size in sizes if size is not None]
+        strides = [step for step in steps if step is not None]
+        whole_sizes = [static_extent(extent) for extent in whole.extents]
+        is_constant = len(known) == len(sizes) and len(strides) == len(steps) and None not in whole_sizes
+        if not is_constant or whole.strides or type(whole) is not Buffer:
+            raise self.error(node, f"{name}: a view with strides or an offset has constant extents and strides")
+        if given and len(given) != len(shape):
+            raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(given)} strides are given")
+        offset = self.index(options["elem_offset"], "an offset") if "elem_offset" in options else as_expr(0)
+        return ReshapedView(whole, name, tuple(known), strides, offset)
 
     def flush(self) -> None:
         """State the extents of the buffers declared since the last flush."""
@@ -636,15 +679,16 @@ class FunctionParser(Evaluator):
         there."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node
-        if isinstance(node, ast.Call):
+        pointer = self._pointer(node)
+        if isinstance(node, ast.Call) and pointer is None:
             word = self.evaluate(node.func) if isinstance(node.func, ast.Attribute) else None
             if isinstance(word, IntrinsicWord) or word is words.type_annotation:
-                if node.keywords:
+                if any(keyword.arg != "dtype" for keyword in node.keywords):  # the dtype is that of the op
                     raise self.error(node.keywords[0], f"arguments of {ast.unparse(node.func)} are given by position")
                 args = [self._kept(argument, operands) for argument in node.args]
                 name = word.name if isinstance(word, IntrinsicWord) else "type_annotation"
                 return ast.Call(ast.Attribute(ast.Name("T"), name), args, [])
-        value = self._pointer(node) or self.evaluate(node)
+        value = pointer or self.evaluate(node)
         number = as_number(value)
         if isinstance(value, Const):
             return ast.parse(number_text(value.value, value.dtype), mode="eval").body

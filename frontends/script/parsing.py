@@ -17,6 +17,7 @@ from weft.frontends.script.attributes import last_line, parse_operations
 from weft.frontends.script.constructs import IR
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.function import PendingCall
+from weft.frontends.script.macros import Macro, is_macro
 from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.frontends.script.statements import StatementParser
@@ -71,7 +72,10 @@ class _ModuleReader(Evaluator):
         self.module: ModuleOp | None = None
 
     def function(self, node: ast.FunctionDef) -> None:
-        self.members.append(node)
+        if is_macro(node):
+            self.names[node.name] = Macro.read(self.source, [node], self.names)
+        else:
+            self.members.append(node)
 
     def definition(self, node: ast.ClassDef) -> None:
         if self.module is not None:

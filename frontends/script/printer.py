@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefT
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, DimOp, StoreOp
 from xdsl.dialects.ptr import PtrType
-from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.dialects.scf import ConditionOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
@@ -149,6 +149,7 @@ class FunctionPrinter:
             BlockOp: self._block,
             InitOp: self._init,
             IfOp: self._if,
+            WhileOp: self._while,
             AllocOp: self._allocation,
             AssumeOp: self._assumption,
             CallOp: self._call,
@@ -402,7 +403,7 @@ class FunctionPrinter:
             raise CompileError.at(op, f"{op.name} has no form in scripts") from None
         box = zip(corner, op.box_sizes, strict=True)
         ranges = [index_text(low) if size == 1 else range_text(low, size) for low, size in box]
-        return f"{buffer.name}[{', '.join(ranges)}]"
+        return f"{buffer.name}[{', '.join(ranges) or '()'}]"
 
     def _init(self, ops: Sequence[Operation], op: InitOp) -> None:
         if len(ops) > 1:
@@ -433,6 +434,23 @@ class FunctionPrinter:
             self._trip.bind(printed, own, name)
             if printed.first_use is None:  # an unused name would not become a result
                 self._write(f"_ = {name}")
+
+    def _while(self, ops: Sequence[Operation], op: WhileOp) -> None:
+        """`while A[0] < n:` for a loop without values, whose condition only computes."""
+        last = op.before_region.block.last_op
+        if len(ops) > 1 or op.attributes or op.operands or not isinstance(last, ConditionOp):
+            raise Mismatch
+        before = Block()
+        with self._emitter.body(before):
+            with self._trip.attempt(statements(op.before_region.block)[:-1]) as raiser:
+                condition = raiser.value(last.condition)
+                value = self._emitter.value(condition)
+            self._emitter.effect(ConditionOp(value))
+        self._write(f"while {expr_text(condition)}:")
+        after = self._branch(op.after_region.block, ())
+        if not isinstance(after.last_op, YieldOp):
+            after.add_op(YieldOp())
+        self._emitter.effect(WhileOp([], [], Region(before), Region(after)))
 
     def _branch(self, printed: Block, names: Sequence[str]) -> Block:
         block = Block()

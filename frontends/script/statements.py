@@ -24,9 +24,11 @@ from weft.frontends.script.constructs import (
     IntrinsicWord,
 )
 from weft.frontends.script.early_exit import exits, flag_is, set_flag, with_flag
-from weft.frontends.script.evaluate import both, shown
+from weft.frontends.script.emit import buffer_type
+from weft.frontends.script.evaluate import VECTOR, both, difference, shown, vector_element
 from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.reader import Handler, Reader
+from weft.frontends.script.macros import Macro, is_macro
+from weft.frontends.script.reader import Handler, Reader, Scope
 from weft.frontends.script.text import PythonNames
 from weft.frontends.script.values import (
     BlockAxis,
@@ -35,8 +37,10 @@ from weft.frontends.script.values import (
     Guard,
     Leaf,
     Opaque,
+    Scalar,
     Symbol,
     hint_of,
+    index_key,
     named_value,
     static_extent,
     walk,
@@ -103,6 +107,11 @@ class StatementParser(FunctionParser):
                 call = cast("ast.Call", statement.value)
                 self._over_threads(statement, call, self._thread_variable(call), statements[position + 1 :])
                 return
+            if isinstance(statement, ast.Expr) and self._is_attribute(statement.value):
+                # `T.attr(node, "key", value)`: the statements after it are its body.
+                rest = ast.copy_location(ast.With([], list(statements[position + 1 :])), statement)
+                self._attribute_statement(rest, cast("ast.Call", statement.value))
+                return
             if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
                 # `i = T.launch_thread("threadIdx.x", 64)`: the statements after it are the body of the loop.
                 self.place(statement)
@@ -133,9 +142,14 @@ class StatementParser(FunctionParser):
         """The callee of a call, if it is a name or an attribute and not a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
-        if self.callee(node.func) is not None:
+        is_vector = isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "vstore")
+        if is_vector or self.callee(node.func) is not None:
             return None
         return self.evaluate(node.func)
+
+    def _is_attribute(self, node: ast.expr) -> bool:
+        """Whether `node` is `T.attr(node, "key", value)`."""
+        return isinstance(node, ast.Call) and len(node.args) == 3 and self._calls(node, words.attr)
 
     def _calls(self, node: ast.expr, word: Construct) -> bool:
         return self._word(node) is word
@@ -154,7 +168,13 @@ class StatementParser(FunctionParser):
         if callee is not None:
             self.call_inside(node, callee)
             return
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "vstore" and len(node.args) > 1:
+            self._assign(self._vector_target(node), node.args[1])
+            return
         word = self._word(node)
+        if isinstance(word, Macro):
+            self._expand(node, word)
+            return
         if not isinstance(word, Construct):
             raise self.error(node, "the value of this call is not used: store it in a buffer")
         if isinstance(word, IntrinsicWord):
@@ -163,6 +183,35 @@ class StatementParser(FunctionParser):
             self.CALLS[word](self, node)
         else:
             self._operation(node, word)
+
+    def _expand(self, node: ast.Call, macro: Macro) -> None:
+        """Read the statements of a macro with the values of its arguments."""
+        args, options = self.arguments(node)
+        names = self.apply(node, macro.bound, args, options)
+        source, scope = self.source, self.scope
+        self._expansions += 1
+        if self._expansions > _NESTED:
+            raise self.error(node, f"{macro.node.name} expands itself")
+        try:
+            self.source = macro.source
+            if macro.names is not None:
+                self.scope = Scope(macro.names)
+            with self.scope.nested(names):
+                self.body(macro.node.body)
+        finally:
+            self.source, self.scope = source, scope
+            self._expansions -= 1
+
+    def _definition(self, node: ast.FunctionDef) -> None:
+        """`@T.inline def f(i):` in a function: a macro that sees its names."""
+        if not is_macro(node):
+            raise self.meaningless(node)
+        self.scope[node.name] = Macro(self.source, node, None)
+
+    def _static_assert(self, node: ast.Call) -> None:
+        value = self.evaluate(node.args[0])
+        if isinstance(value, Expr) or not value:
+            raise self.error(node, f"T.static_assert: {ast.unparse(node.args[0])} is not known to hold")
 
     def _operation(self, node: ast.Call, word: Construct) -> Operation:
         handler = self.OPERATIONS.get(word)
@@ -173,7 +222,11 @@ class StatementParser(FunctionParser):
     def _once(self, node: ast.Call) -> None:
         """`T.evaluate(x)`: a value, or a call for its effects."""
         (value,) = node.args
-        if isinstance(value, ast.Call) and isinstance(self._word(value), Construct | None):
+        if isinstance(value, ast.Call) and self._word(value) in (words.Ramp, words.Broadcast):
+            return  # a vector without uses
+        word = self._word(value)
+        is_value = isinstance(word, Construct) and word in self.VALUES and word not in self.OPERATIONS
+        if isinstance(value, ast.Call) and isinstance(word, Construct | None) and not is_value:
             self._expression(value)
         else:
             self.expression(value)
@@ -199,12 +252,17 @@ class StatementParser(FunctionParser):
 
     def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None = None) -> None:
         if isinstance(target, ast.Subscript):
+            if (lanes := self._lanes(target)) is not None:
+                self._store_vector(target, value, lanes)
+                return
             buffer = self._target(target)
             indices = self.indices(target, buffer)
             self.emitter.store(buffer.stored, indices, self.element(value, buffer.dtype, f"buffer {buffer.name}"))
             return
+        if isinstance(target, ast.Name) and self._assign_scalar(target, value, annotation):
+            return
         word = self._word(value)
-        if isinstance(word, Construct) and word not in (words.attr, words.Let) and isinstance(value, ast.Call):
+        if isinstance(word, Construct) and word not in self.VALUES and isinstance(value, ast.Call):
             if isinstance(target, ast.Name) and isinstance(word, IntrinsicWord):
                 op = self.call_intrinsic(value, self._result_of(value, annotation))
                 self.scope[target.id] = self._named(op.results[0], target.id)
@@ -223,11 +281,114 @@ class StatementParser(FunctionParser):
         else:
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
+    def _assign_scalar(self, target: ast.Name, value: ast.expr, annotation: ast.expr | None) -> bool:
+        """Assign to a variable in a buffer; `s: T.int32 = 0` declares one if the function assigns `s` again. Returns
+        whether `target` is such a variable."""
+        known = self.scope.known(target.id)
+        if annotation is not None and target.id in self._reassigned:
+            dtype = self.evaluate(annotation)
+            if isinstance(dtype, DType):
+                type = buffer_type((), dtype.name, "local", None)
+                known = Scalar(Buffer(self.emitter.allocate(type, (), target.id), target.id, ()))
+        if not isinstance(known, Scalar):
+            return False
+        stored = self.element(value, known.buffer.dtype, target.id)
+        self.emitter.store(known.buffer, (), stored)
+        self.scope[target.id] = known
+        return True
+
+    def _declared_scalar(self, node: ast.Call, name: str, scope: str) -> Scalar:
+        """`s = T.local_scalar("float32")`"""
+        dtype = self._dtype(node.args[0] if node.args else None)
+        given = [word.value for word in node.keywords if word.arg == "scope"] + node.args[1:2]
+        type = buffer_type((), dtype, self._memory_scope(given[0]) if given else scope, None)
+        return Scalar(Buffer(self.emitter.allocate(type, (), name), name, ()))
+
+    # Vectors
+
+    def _vector_target(self, node: ast.Call) -> ast.Subscript:
+        """The elements that `C.vstore([i], value)` writes."""
+        word = next(
+            (part for part in ast.walk(node.args[1]) if isinstance(part, ast.Call) and self._lane_count(part)), None
+        )
+        lanes = None if word is None else self._lane_count(word)
+        dtype = [] if lanes is None else [ast.Constant(f"int32x{lanes}")]
+        return vector_element(ast.copy_location(ast.Call(node.func, [node.args[0], *dtype], []), node), ast.Store())
+
+    def _lane_count(self, node: ast.expr) -> int | None:
+        """The number of lanes of `T.Ramp(...)`, `T.Broadcast(...)`, `A.vload(..., "float32x4")` or a slice."""
+        match node:
+            case ast.Slice(upper=ast.expr() as upper, lower=lower, step=step):
+                low = as_expr(0) if lower is None else self.index(lower, "the start of a slice")
+                size = difference(self.index(upper, "the end of a slice"), low)
+                stride = 1 if step is None else as_number(self.evaluate(step))
+                if size is None or not isinstance(stride, int) or stride < 1:
+                    raise self.error(upper, "a vector has a number of lanes that is known")
+                return -(-size // stride)
+            case ast.Call(ast.Attribute(attr="Ramp" | "ramp" | "Broadcast" | "broadcast"), [*_, last]):
+                lanes = self.evaluate(last)
+                lanes = lanes.value if isinstance(lanes, Const) else lanes
+                if not isinstance(lanes, int):
+                    raise self.error(last, "a vector has a number of lanes that is known: weft has no vscale")
+                return lanes
+            case ast.Call(ast.Attribute(attr="vload")):
+                texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+                found = [VECTOR.fullmatch(text) for text in texts if isinstance(text, str)]
+                return next((int(match[2]) for match in found if match), None)
+            case _:
+                return None
+
+    def _lanes(self, target: ast.Subscript) -> int | None:
+        """The number of lanes of a vector store, None for a store of an element."""
+        if self.lane is not None:
+            return None
+        indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        return next((lanes for part in indices if (lanes := self._lane_count(part)) is not None), None)
+
+    def _store_vector(self, target: ast.Subscript, value: ast.expr, lanes: int) -> None:
+        """A store of lanes: a loop over them. If `value` reads other elements of the buffer, all lanes are read before
+        the first is stored."""
+        buffer, name = self._target(target), PythonNames({*self.scope.bound, *self.scope.outside}).new("lane", "lane")
+        element, place = self._in_lane(Symbol(name), target, value, buffer)
+        keys = tuple(map(index_key, place))
+        loads = [part for part in walk(element) if isinstance(part, BufferLoad) and part.buffer.value is buffer.value]
+        copy: Buffer | None = None
+        if any(tuple(map(index_key, load.indices)) != keys for load in loads):
+            type = buffer_type((lanes,), buffer.dtype, "local")
+            copy = Buffer(self.emitter.allocate(type, (), "lanes"), "lanes", (lanes,))
+        for reads_copy in (False, True) if copy is not None else (False,):
+            op = self.emitter.loop(lanes, name, LoopKind.VECTORIZED, None, {})
+            leaf = Leaf.of(op.induction_variable, name, lanes)
+            with self.emitter.body(op.body.block), self.scope.nested():
+                element, place = self._in_lane(leaf, target, value, buffer)
+                if copy is None:
+                    self.emitter.store(buffer.stored, place, element)
+                elif reads_copy:
+                    self.emitter.store(buffer.stored, place, BufferLoad(copy, (leaf,), buffer.dtype))
+                else:
+                    self.emitter.store(copy, (leaf,), element)
+            self.place(target)
+            self.emitter.effect(op)
+
+    def _in_lane(
+        self, lane: Expr, target: ast.Subscript, value: ast.expr, buffer: Buffer
+    ) -> tuple[Expr, tuple[Expr, ...]]:
+        """The element that a lane of a vector store writes, and its indices."""
+        self.lane = lane
+        try:
+            return self.element(value, buffer.dtype, f"buffer {buffer.name}"), self.indices(target, buffer)
+        finally:
+            self.lane = None
+
     def _result_of(self, call: ast.Call, annotation: ast.expr | None) -> DType:
         if annotation is not None:
             dtype: object = self._declared_dtype(annotation)
         else:
-            first = self.evaluate(call.args[0]) if call.args else None
+            stated = [keyword.value for keyword in call.keywords if keyword.arg == "dtype"] + call.args[:1]
+            if "shuffle" in ast.unparse(call.func) and len(call.args) > 1:  # the dtype of the exchanged value
+                first: object = self.expression(call.args[1]).dtype
+            else:
+                first = self.evaluate(stated[0]) if stated and isinstance(stated[0], ast.Constant) else None
             dtype = words.WORDS.get(first) if isinstance(first, str) else None
         if not isinstance(dtype, DType):
             raise self.error(call, "the dtype of this value is not known: x: T.float32 = ...")
@@ -252,9 +413,7 @@ class StatementParser(FunctionParser):
 
     def _symbol(self, node: ast.expr, name: str) -> Symbol:
         dtype = cast("DType", self._word(node)).name
-        if dtype not in ("int32", "int64"):
-            raise self.error(node, f"an extent is T.int64() or T.int32(), not {dtype}")
-        return Symbol(name, dtype, place=self.source.place(node))
+        return Symbol(name, dtype, dtype in ("int32", "int64"), place=self.source.place(node))
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> None:
         names = [self._plain_name(item) for item in target.elts]
@@ -347,14 +506,17 @@ class StatementParser(FunctionParser):
         element = ast.Subscript(buffer, ast.copy_location(places, indices), ast.Store())
         self._assign(ast.copy_location(element, node), value)
 
-    def _ret(self, node: ast.Call) -> None:
-        """`T.ret(0)` at the end of a function, which returns nothing in weft."""
+    def _ret(self, node: ast.Call | ast.Return) -> None:
+        """`T.ret(0)` or `return 0` at the end of a function, which returns nothing in weft: 0 is success in TVM."""
         last = self.node.body[-1]
         calls = [part for part in ast.walk(last) if part is node]
         if not calls or isinstance(last, ast.If | ast.For | ast.While | ast.With):
             raise self.error(node, "T.ret ends a function: results are written to parameters")
-        for argument in node.args:
-            self.evaluate(argument)
+        value = node.value if isinstance(node, ast.Return) else node.args[0] if node.args else None
+        status = None if value is None else self.evaluate(value)
+        is_status = isinstance(node, ast.Return) or self.node.returns is not None
+        if is_status and status is not None and as_number(status) != 0:
+            raise self.error(node, f"{self.name} returns nothing but 0 for success: results are written to parameters")
 
     def _device_entry(self, node: ast.Call) -> None:
         raise self.error(
@@ -372,8 +534,16 @@ class StatementParser(FunctionParser):
         return found
 
     def _update(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name) and isinstance(self.scope.known(node.target.id), Scalar):
+            load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+            self._assign(node.target, ast.copy_location(ast.BinOp(load, node.op, node.value), node))
+            return
         if not isinstance(node.target, ast.Subscript):
             raise self.error(node, "only elements of buffers are updated; give a new value a new name")
+        if (lanes := self._lanes(node.target)) is not None:
+            load = ast.copy_location(ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target)
+            self._store_vector(node.target, ast.copy_location(ast.BinOp(load, node.op, node.value), node), lanes)
+            return
         buffer = self._target(node.target)
         indices = self.indices(node.target, buffer)
         old = self.note(node.target, BufferLoad(buffer.stored, indices, buffer.dtype))
@@ -422,10 +592,12 @@ class StatementParser(FunctionParser):
         if key in ("thread_extent", "virtual_thread"):
             launch = ast.copy_location(ast.Call(call.func, [call.args[0], call.args[2]], []), call)
             self._over_threads(node, launch, self._thread_variable(call), node.body)
-        elif key in ("target", "device_scope", "storage_alignment") or key.startswith("pragma_"):
-            self.body(node.body)
-        else:
+        elif key == "reduce_scope":
+            raise self.error(call, "reductions over threads are blocks with T.init() in loops that bind threads")
+        elif key in ("async_commit_queue_scope", "async_wait_queue_scope", "buffer_bind_scope", "extern_scope"):
             raise self.error(call, f"weft does not know the attribute '{key}' of statements")
+        else:
+            self.body(node.body)
 
     # Loops
 
@@ -467,17 +639,23 @@ class StatementParser(FunctionParser):
             guarded = ast.If(flag_is(flag, "!=", node), [set_flag(flag, node), *with_flag(body, flag)], [])
             body = [ast.copy_location(guarded, node)]
         targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
-        names = [self._plain_name(target, "a loop variable is a name").id for target in targets]
         call = node.iter
         word = self.evaluate(call.func) if isinstance(call, ast.Call) else None
         if not isinstance(call, ast.Call) or not (word is range or isinstance(word, Construct)):
             raise self.error(call, "a loop runs over range(n), T.grid(m, n), T.serial(n), T.parallel(n), ...")
         if word is words.grid:
-            extents = self._grid(call, names)
-            loops = [_Range(name, 0, 1, extent) for name, extent in zip(names, extents, strict=True)]
-            self._around(loops, LoopKind.SERIAL, None, {}, node, body)
+            ranges = self._grid(call)
+            names, packed = self._grid_names(call, targets, len(ranges))
+            loops = [_Range(name, *bounds) for name, bounds in zip(names, ranges, strict=True)]
+            self._around(loops, LoopKind.SERIAL, None, {}, node, [*packed, *body])
             return
+        names = [self._plain_name(target, "a loop variable is a name").id for target in targets]
         kind = _LOOPS.get(word)
+        last = call.args[-1] if len(call.args) > 1 and kind is LoopKind.THREAD_BINDING else None
+        if isinstance(last, ast.Constant | ast.Name) and isinstance(self.evaluate(last), str):
+            # T.thread_binding(64, "threadIdx.x")
+            options = [*call.keywords, ast.keyword("thread", last)]
+            call = ast.copy_location(ast.Call(call.func, call.args[:-1], options), call)
         if kind is None:
             raise self.error(call, f"{word} does not make a loop; it is used so: `{cast('Construct', word).usage}`")
         if len(names) != 1:
@@ -485,7 +663,28 @@ class StatementParser(FunctionParser):
         thread, annotations = self._loop_options(call, kind)
         self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
-    def _grid(self, call: ast.Call, names: Sequence[str]) -> list[Expr | int]:
+    def _grid_names(self, call: ast.Call, targets: Sequence[ast.expr], count: int) -> tuple[list[str], list[ast.stmt]]:
+        """The names of the loops of a grid, and assignments of the tuples in `for i in T.grid(...)` and
+        `for i, *rest in T.grid(...)`."""
+        single = len(targets) == 1 and count > 1
+        names, packed = list[str](), list[ast.stmt]()
+        for target in targets:
+            star = target.value if isinstance(target, ast.Starred) else target if single else None
+            if star is None:
+                names.append(self._plain_name(target, "a loop variable is a name").id)
+                continue
+            name = self._plain_name(star, "a loop variable is a name").id
+            parts = [f"{name}_{at}" for at in range(count - len(targets) + 1)]
+            names += parts
+            loads = ast.Tuple([ast.Name(part, ast.Load()) for part in parts], ast.Load())
+            made = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], loads), target)
+            packed.append(ast.fix_missing_locations(made))
+        if len(names) != count:
+            raise self.error(call, f"{len(names)} loop variables, and T.grid of {count} extents")
+        return names, packed
+
+    def _grid(self, call: ast.Call) -> list[tuple[Expr | int, int, Expr | int]]:
+        """Start, step and extent of each loop of a grid."""
         given: list[tuple[ast.expr, object]] = []
         for argument in call.args:
             if isinstance(argument, ast.Starred):
@@ -496,12 +695,14 @@ class StatementParser(FunctionParser):
             else:
                 given.append((argument, self.evaluate(argument)))
         options = [keyword for keyword in call.keywords if keyword.arg != "dtype"]  # indices have 64 bits
-        if options or len(given) != len(names):
-            raise self.error(call, f"{len(names)} loop variables, and T.grid of {len(given)} extents")
-        return [
-            self.as_extent(node, value, f"the extent of {name}")
-            for (node, value), name in zip(given, names, strict=True)
-        ]
+        if options:
+            raise self.error(options[0], f"T.grid has no option {options[0].arg}")
+        found = list[tuple[Expr | int, int, Expr | int]]()
+        for at, (node, value) in enumerate(given):
+            start, extent = self._bounds(node, value, f"loop {at} of T.grid")
+            first = static_extent(start)
+            found.append((start if first is None else first, 1, extent))
+        return found
 
     def _loop_options(self, call: ast.Call, kind: LoopKind) -> tuple[str | None, dict[str, Attribute]]:
         thread: str | None = None
@@ -716,7 +917,7 @@ class StatementParser(FunctionParser):
                 if not may_open:
                     raise self.error(node, "T.init() is used once in a block, before the computation")
                 head.init = node
-            elif word is words.match_buffer and may_open:
+            elif may_open and (word is words.match_buffer or self._declares_size(node)):
                 head.views.append(node)
                 continue
             elif isinstance(word, Construct) and (word in self.HEADS or word in (*_AXES, REMAP_AXES)):
@@ -726,8 +927,12 @@ class StatementParser(FunctionParser):
                 continue
             elif not isinstance(node, ast.Pass):
                 rest.append(node)
-            declaring = declaring and (isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and word is None))
+            opens = word is words.alloc_buffer or (isinstance(node, ast.Expr) and word is None)
+            declaring = declaring and (isinstance(node, ast.Pass) or opens)
         return head, rest
+
+    def _declares_size(self, node: ast.stmt) -> bool:
+        return isinstance(node, ast.Assign) and self._is_symbol(node.value)
 
     def _opening_word(self, node: ast.stmt) -> object:
         call: ast.expr | None = None
@@ -783,7 +988,7 @@ class StatementParser(FunctionParser):
             if name in names or any(name == axis for axis, *_ in head.axes):
                 raise self.error(item, f"{name} is an axis already")
             names.append(name)
-        if len(call.args) != 2 or call.keywords:
+        if len(call.args) != 2 or any(word.arg != "dtype" for word in call.keywords):
             raise self.error(call, f"an axis has a kind, an extent and a binding: `{word.usage}`")
         if word is REMAP_AXES:
             self._remap(head, names, call)
@@ -791,7 +996,7 @@ class StatementParser(FunctionParser):
         if len(names) != 1:
             raise self.error(target, f"one axis, and {len(names)} names")
         (name,) = names
-        start, extent = self._domain(call.args[0], name)
+        start, extent = self._bounds(call.args[0], self.evaluate(call.args[0]), name)
         binding = self.index(call.args[1], f"the binding of {name}")
         self._start(head, call, name, start)
         if name in head.starts:  # the axis of the IR counts from 0, so the name is start + axis
@@ -804,8 +1009,8 @@ class StatementParser(FunctionParser):
         if static_extent(start) != 0:
             head.starts[name] = start
 
-    def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
-        value = self.evaluate(node)
+    def _bounds(self, node: ast.expr, value: object, name: str) -> tuple[Expr, int | Expr]:
+        """The start and the extent that `n` or `(low, high)` states."""
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
             low, high = (self.apply(node, as_index, self.scalar(node, bound), f"a bound of {name}") for bound in bounds)
@@ -884,6 +1089,10 @@ class StatementParser(FunctionParser):
             raise self.error(node, "this call gives no value")
         return self._named(op.results[0], "value")
 
+    def intrinsic_value(self, node: ast.Call) -> object:
+        dtype = self._result_of(node, None)
+        return self._named(self.call_intrinsic(node, dtype).results[0], "value", type_of(dtype.name))
+
     VALUES: ClassVar[Mapping[Construct, Handler]] = {**FunctionParser.VALUES, words.call_pure_extern: _pure_call}
     STATEMENTS: Mapping[type[ast.stmt], Handler] = {
         ast.AnnAssign: _assignment,
@@ -892,8 +1101,10 @@ class StatementParser(FunctionParser):
         ast.AugAssign: _update,
         ast.Expr: lambda reader, node: reader._expression(node.value),
         ast.For: _for,
+        ast.FunctionDef: _definition,
         ast.If: _if,
         ast.Pass: Reader.nothing,
+        ast.Return: _ret,
         ast.While: _while,
         ast.With: _with,
     }
@@ -911,20 +1122,24 @@ class StatementParser(FunctionParser):
         words.device_entry: _device_entry,
         words.func_attr: FunctionParser.func_attr,
         words.ret: _ret,
+        words.static_assert: _static_assert,
         words.tvm_access_ptr: lambda reader, node: None,  # the pointer has no uses
     }
     """Other constructs whose calls are statements."""
-    DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], Buffer]]] = {
+    DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], object]]] = {
         words.alloc_buffer: FunctionParser.alloc_buffer,
         words.alloc_local: partial(FunctionParser.alloc_buffer, scope="local"),
         words.alloc_shared: partial(FunctionParser.alloc_buffer, scope="shared"),
+        words.alloc_scalar: partial(_declared_scalar, scope="global"),
         words.allocate: FunctionParser.alloc_buffer,
         words.env_thread: lambda reader, node, name: reader.string(node.args[0], "the thread axis"),
         words.Buffer: FunctionParser.flat_view,
         words.decl_buffer: FunctionParser.flat_view,
+        words.local_scalar: partial(_declared_scalar, scope="local"),
         words.match_buffer: FunctionParser.match_buffer,
+        words.shared_scalar: partial(_declared_scalar, scope="shared"),
     }
-    """Constructs that declare a buffer with a name."""
+    """Constructs that declare a buffer or a variable with a name."""
     HEADS: ClassVar[Mapping[Construct, Callable[[Any, _Head, ast.Call], None]]] = {
         words.block_attr: _block_attr,
         words.reads: partial(_region, kind=ReadsOp),
@@ -934,6 +1149,8 @@ class StatementParser(FunctionParser):
     """Constructs at the head of a block, except axes."""
 
 
+_NESTED = 64
+"""Maximum nesting of macros."""
 _OF_ONE = (words.attr, words.evaluate)
 """Constructs that are statements if they have one argument."""
 

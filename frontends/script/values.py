@@ -119,6 +119,16 @@ class Buffer:
         return f"buffer {self.name}"
 
 
+@dataclass(frozen=True)
+class Scalar:
+    """A variable that a script assigns several times: a buffer of rank 0, of which its name is the element."""
+
+    buffer: Buffer
+
+    def load(self) -> BufferLoad:
+        return BufferLoad(self.buffer.stored, (), self.buffer.dtype)
+
+
 BlockAxis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
 """An axis of a block: name, kind, extent and binding."""
 Guard: TypeAlias = tuple[Expr, Expr]
@@ -256,7 +266,13 @@ class FlatView(View):
         super().__init__(whole, name, (None,))
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        return indices_in(self.whole, indices[0])
+        found = indices_in(self.whole, indices[0])
+        sizes = [static_extent(extent) for extent in self.whole.extents]
+        if found is None or None in sizes or strides_of(self.whole.type) is not None:
+            return found
+        bounds = [(_greatest(index), size) for index, size in zip(found, sizes, strict=True)]
+        exceeds = any(most is not None and size is not None and most >= size for most, size in bounds[1:])
+        return self.whole.element(divided(self.whole, indices[0])) if exceeds else found
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
         return self.whole.box([0] * self.whole.rank)
@@ -292,28 +308,57 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """A dense row-major buffer, viewed in another shape of constant extents with the same number of elements."""
+    """A dense row-major buffer of constant extents, viewed in another shape: with the same number of elements, or with
+    strides from an offset."""
 
-    def __init__(self, whole: Buffer, name: str, sizes: tuple[int, ...]) -> None:
+    def __init__(
+        self, whole: Buffer, name: str, sizes: tuple[int, ...], strides: Sequence[int] = (), start: Expr = _ZERO
+    ) -> None:
         super().__init__(whole, name, sizes)
-        self.sizes = sizes
+        self.steps = strides or [prod(sizes[at + 1 :]) for at in range(len(sizes))]
+        self.start = start
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        place: Expr = Const(0, "int64")
-        for index, size in zip(indices, self.sizes, strict=True):
-            place = _sum(binary(BinaryKind.MUL, place, size) if static_extent(place) != 0 else place, index)
-        found: list[Expr] = []
-        extents = [static_extent(extent) or 1 for extent in self.whole.extents]
-        for extent in reversed(extents[1:]):
-            found.append(binary(BinaryKind.FLOORMOD, place, extent))
-            place = binary(BinaryKind.FLOORDIV, place, extent)
-        return self.whole.element((place, *reversed(found)))
+        place = self.start
+        for index, step in zip(indices, self.steps, strict=True):
+            place = _sum(place, index if step == 1 else binary(BinaryKind.MUL, index, step))
+        return self.whole.element(divided(self.whole, place))
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
         return self.whole.box([0] * self.whole.rank)
 
     def stride(self, dimension: int) -> Expr:
-        return Const(prod(self.sizes[dimension + 1 :]), "int64")
+        return Const(self.steps[dimension], "int64")
+
+    @property
+    def offset(self) -> Expr:
+        return self.start
+
+
+def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
+    """The indices of the element at offset `place` of a dense buffer of constant extents."""
+    found: list[Expr] = []
+    extents = [static_extent(extent) or 1 for extent in whole.extents]
+    for extent in reversed(extents[1:]):
+        found.append(binary(BinaryKind.FLOORMOD, place, extent))
+        place = binary(BinaryKind.FLOORDIV, place, extent)
+    return (place, *reversed(found))
+
+
+def _greatest(expr: Expr) -> int | None:
+    """The maximum of sums and products of loop variables that start at 0; None for other forms."""
+    match expr:
+        case Const():
+            return int(expr.value)
+        case Leaf(extent=extent) if (size := static_extent(extent)) is not None:
+            return size - 1
+        case Binary(kind=BinaryKind.ADD | BinaryKind.MUL):
+            left, right = _greatest(expr.left), _greatest(expr.right)
+            if left is None or right is None or left < 0 or right < 0:
+                return None
+            return left + right if expr.kind is BinaryKind.ADD else left * right
+        case _:
+            return None
 
 
 def _sum(left: Expr, right: Expr) -> Expr:

@@ -52,7 +52,9 @@ float8_e3m4, float8_e4m3 = DTYPES["float8_e3m4"], DTYPES["float8_e4m3"]
 float8_e4m3b11fnuz = DTYPES["float8_e4m3b11fnuz"]
 float8_e4m3fnuz, float8_e5m2fnuz = DTYPES["float8_e4m3fnuz"], DTYPES["float8_e5m2fnuz"]
 boolean = bool
+i8, i16, i32, i64, u8, u16, u32, u64 = int8, int16, int32, int64, uint8, uint16, uint32, uint64
 float16, bfloat16, float32, float64 = (DTYPES[name] for name in ("float16", "bfloat16", "float32", "float64"))
+f16, bf16, f32, f64 = float16, bfloat16, float32, float64
 
 # Declarations
 
@@ -63,6 +65,9 @@ sblock_alloc_buffer = alloc_buffer
 allocate = Construct("allocate", 'C_data = T.allocate([16], "float32", "global")')
 alloc_shared = Construct("alloc_shared", 'Y = T.alloc_shared((128,), "float32")')
 alloc_local = Construct("alloc_local", 'Y = T.alloc_local((8,), "float32")')
+alloc_scalar = Construct("alloc_scalar", 's = T.alloc_scalar("float32")')
+local_scalar = Construct("local_scalar", 's = T.local_scalar("float32")')
+shared_scalar = Construct("shared_scalar", 's = T.shared_scalar("float32")')
 decl_buffer = Construct("decl_buffer", "A_2 = T.decl_buffer((A.strides[0] * m,), data=A.data)")
 
 # Loops
@@ -103,6 +108,7 @@ evaluate = Construct("evaluate", "T.evaluate(0)")
 buffer_store = Construct("buffer_store", "T.buffer_store(B, x, [i])")
 ret = Construct("ret", "T.ret(0)")
 LetStmt = Construct("LetStmt", "with T.LetStmt(A[0]) as x:")
+static_assert = Construct("static_assert", "T.static_assert(N % 4 == 0)")
 assume = Construct("assume", "T.assume(n % 32 == 0)")
 op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
 call_extern = Construct("call_extern", 'T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), dtype="int32")')
@@ -114,6 +120,9 @@ attr = Construct("attr", 'T.attr("1 : i8")')
 
 # Values
 
+Ramp = Construct("Ramp", "B[T.Ramp(0, 1, 4)] = A[T.Ramp(0, 1, 4)]")
+Broadcast = Construct("Broadcast", "B[0:4] = T.Broadcast(T.float32(0), 4)")
+ramp, broadcast = Ramp, Broadcast
 Let = Construct("Let", "T.Let(x * x, where={x: A[0] + 1.0})")
 Expression = Expr
 fabs = abs
@@ -163,6 +172,15 @@ def hypot(x: ExprLike, y: ExprLike) -> Expr:
     """`sqrt(x * x + y * y)`."""
     left, right = as_expr(x), as_expr(y)
     return sqrt(left * left + right * right)
+
+
+def fma(x: ExprLike, y: ExprLike, z: ExprLike) -> Expr:
+    """`x * y + z`. The product of narrow floats is exact, that of doubles is rounded."""
+    left, right, added = as_expr(x), as_expr(y), as_expr(z)
+    if left.dtype == "float64" or not is_float(left.dtype):
+        return left * right + added
+    wide = cast_to(left, "float64") * cast_to(right, "float64") + cast_to(added, "float64")
+    return cast_to(wide, left.dtype)
 
 
 def exp10(x: ExprLike) -> Expr:

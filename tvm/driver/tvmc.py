@@ -1,4 +1,4 @@
-"""`tvm.driver.tvmc`: load, tune, compile and run models; also `python -m weft.tvm.driver.tvmc`."""
+"""`tvm.driver.tvmc`: load, tune, compile and run models; also `python -m weft.tvm tvmc`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from weft.driver.build import build
 from weft.driver.tune import tune as _tune
 from weft.support.errors import CompileError
 from weft.texpr.shapes import items
+from weft.tools.tvmc_words import translated
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.frontend.onnx import from_onnx
 from weft.tvm.runtime.module import Module
@@ -88,10 +89,10 @@ def run(tvmc_package: TVMCPackage, device: str = "cpu", inputs: Mapping[str, Any
 
 
 def main() -> None:
-    """`python -m weft.tvm.driver.tvmc compile model.onnx -o model.so`: weft's commands `tune`, `compile`, `run`."""
+    """`python -m weft.tvm tvmc compile --target llvm model.onnx -o model.so`: weft's `tune`, `compile`, `run`."""
     from weft.tools.weft_cli import main as command  # start-up: 11 ms
 
-    sys.argv[1:] = [word.replace("--tuning-records", "--database") for word in sys.argv[1:]]
+    sys.argv[1:] = translated(sys.argv[1:])
     command()
 
 

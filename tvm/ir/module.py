@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 
 from weft.dialects.attribute_values import attribute_of
+from weft.dialects.graph_control import branches_of
 from weft.dialects.traversal import copy_of
 from weft.passes.graph.functions import holds_graph_ops
 from weft.passes.module_functions import function_names, lookup, update_function
@@ -30,9 +31,9 @@ class IRModule(Scripted):
             self[name] = function
 
     @classmethod
-    def from_expr(cls, expr: ModuleOp) -> IRModule:
+    def from_expr(cls, expr: ModuleOp | Function) -> IRModule:
         """The module of one function, under its global symbol."""
-        return cls.of(expr)
+        return cls.of(expr) if isinstance(expr, ModuleOp) else cls({expr.func_op.sym_name.data: expr})
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The name of a function. Raises `CompileError` if there is none."""
@@ -58,6 +59,9 @@ class IRModule(Scripted):
         else:
             self.body.block.add_op(added := copy_of(source))
             added.sym_name = StringAttr(wanted)
+        while missing := {*branches_of(self)} - {*function_names(self)}:
+            owner = cast("ModuleOp", source.parent_op())
+            self.body.block.add_ops(copy_of(lookup(owner, name)) for name in missing)
 
     update_func = __setitem__
 

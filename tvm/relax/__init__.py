@@ -4,7 +4,7 @@ from weft.tvm.absent import named
 
 _NAMES = {
     "block_builder": ("BlockBuilder",),
-    "expr": ("Call", "Constant", "DataflowVar", "Expr", "TensorStructInfo", "Var", "const"),
+    "expr": ("Call", "Constant", "DataflowVar", "Expr", "GlobalVar", "TensorStructInfo", "Var", "const"),
     "expr_functor": ("PyExprMutator",),
     "function": ("BindingBlock", "DataflowBlock", "Function", "SeqExpr", "VarBinding"),
     "vm_build": ("Executable", "VirtualMachine", "build", "get_pipeline"),

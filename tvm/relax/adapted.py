@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from inspect import isfunction
 from typing import Any, cast
 
 import numpy as np
 
+from weft.frontends import graph_composites
 from weft.frontends.graph_builder import Value
-from weft.support.errors import CompileError
+from weft.frontends.graph_composites import channels_first, check_neutral, in_layout
+from weft.frontends.graph_composites import scalar_of as number
 from weft.texpr.shapes import items
-from weft.tvm.relax.expr import Call, Constant, const
+from weft.tvm.relax.expr import Call, const, expr_of
 from weft.tvm.relax.names import operator_of
 
 
@@ -23,16 +26,6 @@ def apply(name: str, *args: Any, **options: Any) -> Any:
 
 ADAPTED: dict[str, Callable[..., Any]] = {}
 """Names of `relax.op`, without `nn.` and `image.` -> their functions."""
-
-
-def number(value: Any) -> Any:
-    """The number in a constant of rank 0; other values are unchanged."""
-    return value.data.item() if isinstance(value, Constant) and not value.shape else value
-
-
-def _neutral(name: str, given: Any, *neutral: Any) -> None:
-    if given not in neutral:
-        raise CompileError(f"{name}={given!r}: weft has {' or '.join(map(repr, neutral))} alone")
 
 
 def _shape(shape: Any) -> tuple[Any, ...]:
@@ -57,10 +50,9 @@ def _pooling(kind: str, dimensions: int) -> None:
         layout: str = letters,
         out_layout: str | None = None,
     ) -> Any:
-        _neutral("out_layout", out_layout, None, "", layout)
         more = {"count_include_pad": count_include_pad} if kind == "avg" else {}
         options = {"dilation": dilation, "ceil_mode": ceil_mode, "layout": layout, **more}
-        return apply(f"nn.{name}", data, pool_size, strides, padding, **options)
+        return in_layout(apply(f"nn.{name}", data, pool_size, strides, padding, **options), layout, out_layout)
 
     ADAPTED[name] = pool
 
@@ -73,16 +65,16 @@ def _convolution(dimensions: int, transposed: bool) -> None:
         names = (*(("output_padding",) if transposed else ()), "dilation", "groups", "data_layout", "kernel_layout")
         given = dict(zip((*names, "out_layout", "out_dtype"), rest, strict=False)) | options
         out_layout, out_dtype = given.pop("out_layout", None), given.pop("out_dtype", None)
-        _neutral("out_layout", out_layout, None, "", given.get("data_layout", f"NC{letters}"))
         given |= {} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}
-        return apply(f"nn.{name}", data, weight, strides, padding, **given)
+        found = apply(f"nn.{name}", data, weight, strides, padding, **given)
+        return in_layout(found, given.get("data_layout", f"NC{letters}"), out_layout)
 
     ADAPTED[name] = convolve
 
 
 def _adaptive_pooling(letters: str) -> None:
     def pool(data: Value, output_size: Any = None, layout: str = letters, out_layout: Any = None) -> Any:
-        _neutral("out_layout", out_layout, None, "", layout)
+        check_neutral("out_layout", out_layout, None, "", layout)
         ones = [1] * (len(layout) - 2) if len(layout) > 3 else 1
         return apply("adaptive_pool", data, ones if output_size is None else output_size, "avg", layout)
 
@@ -95,24 +87,6 @@ for _dimensions in (1, 2, 3):
         _pooling(_kind, _dimensions)
     for _transposed in (False, True):
         _convolution(_dimensions, _transposed)
-
-
-def batch_norm(
-    data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, axis: int = 1,
-    epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = False,
-) -> Any:  # fmt: skip
-    """The normalized tensor, and the statistics, which training updates. `training` is False by default."""
-    axes = [at for at in range(data.ndim) if at != axis % data.ndim]
-    if not training:
-        used = (moving_mean, moving_var)
-    else:
-        mean = apply("mean", data, axes, keepdims=True)
-        used = apply("mean", data, axes), apply("mean", apply("square", data - mean), axes)
-        moving_mean, moving_var = (
-            old * (1 - momentum) + new * momentum for old, new in zip((moving_mean, moving_var), used, strict=True)
-        )
-    wanted = (gamma if scale else None, beta if center else None)
-    return apply("nn.batch_norm", data, *wanted, *used, axis, epsilon), moving_mean, moving_var
 
 
 def layer_norm(
@@ -135,28 +109,23 @@ def group_norm(
     data: Value, gamma: Value, beta: Value, num_groups: int, channel_axis: int = 1, axes: Any = None,
     epsilon: float = 1e-5, center: bool = True, scale: bool = True,
 ) -> Any:  # fmt: skip
-    _neutral("channel_axis", channel_axis % data.ndim, 1)
-    return apply("nn.group_norm", data, num_groups, gamma if scale else None, beta if center else None, epsilon)
+    wanted = (num_groups, gamma if scale else None, beta if center else None, epsilon)
+    return channels_first(lambda x: apply("nn.group_norm", x, *wanted), data, channel_axis)
 
 
 def instance_norm(
     data: Value, gamma: Value, beta: Value, channel_axis: int = 1, axes: Any = None, epsilon: float = 1e-5,
     center: bool = True, scale: bool = True,
 ) -> Any:  # fmt: skip
-    _neutral("channel_axis", channel_axis % data.ndim, 1)
-    return apply("nn.instance_norm", data, gamma if scale else None, beta if center else None, epsilon)
+    wanted = (gamma if scale else None, beta if center else None, epsilon)
+    return channels_first(lambda x: apply("nn.instance_norm", x, *wanted), data, channel_axis)
 
 
-def attention(
-    query: Value, key: Value, value: Value, bias: Value | None = None, scale: Any = None,
-    causal_mask: str | None = None, window_size: int | None = None,
-) -> Any:  # fmt: skip
-    """Attention of (batch, sequence, heads, width); `weft.graph` has heads before the sequence."""
-    _neutral("causal_mask", causal_mask, None, "TopLeft")
-    _neutral("window_size", window_size, None)
-    q, k, v = (apply("permute_dims", part, [0, 2, 1, 3]) for part in (query, key, value))
-    options = {"is_causal": causal_mask is not None, "scale": None if scale is None else number(scale)}
-    return apply("permute_dims", apply("nn.attention", q, k, v, bias, **options), [0, 2, 1, 3])
+def view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_offset: Any = None) -> Any:
+    """The elements of `x` in another shape. Raises CompileError for another dtype or offset."""
+    check_neutral("dtype", dtype, None, x.dtype)
+    check_neutral("relative_byte_offset", number(relative_byte_offset), None, 0)
+    return x if shape is None else apply("reshape", x, _shape(shape))
 
 
 def dropout(data: Value, rate: float = 0.5) -> Any:
@@ -164,37 +133,11 @@ def dropout(data: Value, rate: float = 0.5) -> Any:
     return data, apply("full", _shape(data.shape), 1, data.dtype)
 
 
-def prelu(data: Value, alpha: Value, axis: int = 1) -> Any:
-    shape = [alpha.shape[0] if at == axis % data.ndim else 1 for at in range(data.ndim)]
-    return apply("nn.prelu", data, apply("reshape", alpha, _shape(shape)))
-
-
 def pad(data: Value, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 0.0) -> Any:
     flat = items(pad_width)
     widths = [(flat[2 * at], flat[2 * at + 1]) for at in range(data.ndim)] if len(flat) == 2 * data.ndim else pad_width
-    return apply("nn.pad", data, widths, pad_mode, number(pad_value))
-
-
-def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
-    total = apply("negative", apply("sum", predictions * labels))
-    return total / predictions.shape[0] if predictions.ndim > 1 else total
-
-
-def nll_loss(
-    predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
-) -> Any:
-    """The loss of log probabilities; classes are on axis 1, or on the only axis."""
-    axis = min(predictions.ndim - 1, 1)
-    counts = apply("not_equal", targets, ignore_index)
-    kept = apply("where", counts, targets, 0)
-    chosen = apply("gather", predictions, axis, apply("expand_dims", apply("astype", kept, "int64"), axis))
-    ones = apply("full", (predictions.shape[axis],), 1, predictions.dtype)
-    weight = apply("take", ones if weights is None else weights, kept) * apply("astype", counts, predictions.dtype)
-    loss = apply("negative", apply("squeeze", chosen, axis)) * weight
-    if reduction == "none":
-        return loss
-    total = apply("sum", loss)
-    return total / apply("sum", weight) if reduction == "mean" else total
+    mode = {"replicate": "edge", "circular": "wrap"}.get(pad_mode, pad_mode)
+    return apply("nn.pad", data, widths, mode, number(pad_value))
 
 
 def resize2d(
@@ -202,10 +145,11 @@ def resize2d(
     coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "round", cubic_alpha: float = -0.75,
     cubic_exclude: int = 0, extrapolation_value: float = 0.0, out_dtype: Any = None,
 ) -> Any:  # fmt: skip
-    _neutral("out_dtype", out_dtype, None, "", "void", data.dtype)
+    check_neutral("out_dtype", out_dtype, None, "", "void", data.dtype)
     name = "resize3d" if "D" in layout else "resize2d"
     sizes = [size] * (len(layout) - 2) if isinstance(size, int) else list(items(size))
     method = {"nearest_neighbor": "nearest", "bilinear": "linear"}.get(method, method)
+    rounding_method = "" if method != "nearest" else rounding_method
     return apply(
         name, data, sizes, layout, method, coordinate_transformation_mode,
         rounding_method or None, cubic_alpha, bool(cubic_exclude), extrapolation_value=extrapolation_value,
@@ -233,15 +177,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
         return apply("broadcast_to", value if dtype is None else apply("astype", value, dtype), _shape(shape))
     default = fill_value.dtype if isinstance(fill_value, Value) else "float32"
     return apply("full", _shape(shape), value, dtype or default)
-
-
-def collapse_sum_to(data: Value, shape: Any) -> Any:
-    """Sum over the axes along which `shape` was broadcast."""
-    wanted = _shape(shape)
-    lead = data.ndim - len(wanted)
-    reduced = apply("sum", data, list(range(lead))) if lead else data
-    kept = [at for at, extent in enumerate(wanted) if extent == 1 and reduced.shape[at] != 1]
-    return apply("sum", reduced, kept, keepdims=True) if kept else reduced
 
 
 def concat(tensors: Any, axis: int | None = 0) -> Any:
@@ -279,21 +214,36 @@ def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0,
 
 
 def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
-    return apply("scatter_nd", data, indices, updates, _REDUCTIONS.get(reduction, reduction))
+    """Indices are on the last axis; `weft.graph` has them on the first."""
+    order = [indices.ndim - 1, *range(indices.ndim - 1)]
+    reduction = _REDUCTIONS.get(reduction, reduction)
+    return apply("scatter_nd", data, apply("permute_dims", indices, order), updates, reduction)
+
+
+def grid_sample(
+    data: Value, grid: Value, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros",
+    align_corners: bool = True,
+) -> Any:  # fmt: skip
+    """Coordinates are on axis 1 of `grid`; `weft.graph` has them on the last."""
+    check_neutral("layout", layout, "NCHW", "NCDHW")
+    moved = apply("permute_dims", grid, [0, *range(2, grid.ndim), 1])
+    method = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
+    return apply("grid_sample", data, moved, method, padding_mode, align_corners)
+
+
+def roi_align(
+    data: Value, rois: Value, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1, aligned: bool = False,
+    layout: str = "NCHW", mode: str = "avg",
+) -> Any:  # fmt: skip
+    """Boxes are rows of `rois` after the number of the image."""
+    check_neutral("layout", layout, "NCHW")
+    batch, boxes = (apply("strided_slice", rois, [low], [high], 1, [1]) for low, high in ((0, 1), (1, 5)))
+    images = apply("astype", apply("squeeze", batch, 1), "int64")
+    ratio = max(sample_ratio, 0)
+    return apply("roi_align", data, boxes, images, pooled_size, spatial_scale, ratio, mode, aligned)
 
 
 _REDUCTIONS = {"update": "none"}
-
-
-def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: Any, axis: int = 0) -> Any:
-    """Replace a slice along an axis."""
-    extent = input_tensor.shape[axis]
-    if not isinstance(extent, int):
-        raise CompileError("slice_scatter: the axis has a constant extent in weft")
-    rows = np.arange(extent)[slice(number(start), number(end), number(step))]
-    rest = [1 if at != axis % input_tensor.ndim else len(rows) for at in range(input_tensor.ndim)]
-    places = apply("broadcast_to", apply("reshape", const(rows, "int64"), rest), _shape(src.shape))
-    return apply("scatter_elements", input_tensor, places, src, axis)
 
 
 def quantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out_dtype: str = "int8") -> Any:
@@ -313,44 +263,6 @@ def bucketize(input_tensor: Value, boundaries: Value, out_int32: bool = False, r
     return apply("searchsorted", boundaries, input_tensor, side, dtype)
 
 
-def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """The lower median along an axis, with its indices; only the values over several axes or all."""
-    axes = [at % x.ndim for at in cast("tuple[int, ...]", items(axis))] if axis is not None else list(range(x.ndim))
-    order = [at for at in range(x.ndim) if at not in axes] + axes
-    kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
-    count = int(np.prod(cast("list[int]", [x.shape[at] for at in axes])))
-    flat = apply("reshape", apply("permute_dims", x, order), _shape([*kept, count]))
-    middle = (count - 1) // 2
-    found = [
-        apply("strided_slice", part, [middle], [middle + 1], 1, [-1])
-        for part in (apply("sort", flat), apply("argsort", flat))
-    ]
-    shape = [1 if at in axes else extent for at, extent in enumerate(x.shape)] if keepdims else kept
-    values, places = (apply("reshape", part, _shape(shape)) for part in found)
-    return (values, apply("astype", places, "int64")) if axis is not None and len(axes) == 1 else values
-
-
-def _moment(name: str, wanted: str) -> None:
-    def moment(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-        centred = x - apply("mean", x, axis, keepdims=True)
-        found = apply("mean", apply("square", centred), axis, keepdims)
-        return apply("sqrt", found) if wanted == "std" else found
-
-    ADAPTED[name] = moment
-
-
-_moment("variance", "var")
-_moment("std", "std")
-
-
-def linear(data: Value, weight: Value, bias: Value | None = None, out_dtype: Any = None) -> Any:
-    """`matmul(data, permute_dims(weight)) + bias`."""
-    product = apply(
-        "matmul", data, apply("permute_dims", weight), **({} if out_dtype is None else {"out_dtype": out_dtype})
-    )
-    return product if bias is None else apply("add", product, bias)
-
-
 def matmul(x1: Value, x2: Value, out_dtype: Any = None) -> Any:
     return apply("matmul", x1, x2, **({} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}))
 
@@ -359,23 +271,18 @@ def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
     return apply("repeat", apply("flatten", data) if axis is None else data, repeats, axis or 0)
 
 
-def layout_transform(x: Value, index_map: Callable[..., Any], pad_value: Any = None) -> Any:
-    """Move the element of `x` at `indices` to `index_map(*indices)`; other elements are `pad_value`."""
-    extents = cast("tuple[int, ...]", x.shape)
-    if not all(isinstance(extent, int) for extent in x.shape):
-        raise CompileError("layout_transform: weft transforms tensors of constant extents here")
-    places = np.arange(int(np.prod(extents))).reshape(extents)
-    new = np.array([items(index_map(*map(int, at))) for at in np.ndindex(places.shape)]).reshape(places.size, -1)
-    shape = tuple(map(int, new.max(axis=0) + 1))
-    source = np.full(shape, -1)
-    source[tuple(new.T)] = places.reshape(-1)
-    if pad_value is None and (source < 0).any():
-        raise CompileError(
-            f"layout_transform: the shape {shape} has elements that no element of x comes to: pad_value="
-        )
-    flat = apply("take", apply("flatten", x), const(np.maximum(source, 0).reshape(-1), "int64"), 0)
-    moved = apply("reshape", flat, shape)
-    return moved if not (source < 0).any() else apply("where", const(source >= 0, "bool"), moved, number(pad_value))
+def _composite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `weft.graph` on expressions."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        found = function(*args, **options)
+        if isinstance(found, graph_composites.Sized):
+            return found
+        parts = tuple(expr_of(part.ssa) for part in cast("tuple[Value, ...]", items(found)))
+        return parts if isinstance(found, tuple) else parts[0]
+
+    return call
 
 
 # Short functions, by the number of their parameters, which determines the types of the lambdas.
@@ -391,10 +298,10 @@ _OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "pixel_shuffle": lambda data, upscale_factor: apply("depth_to_space", data, upscale_factor, "CRD"),
     "reshape": lambda x, shape: apply("reshape", x, _shape(shape)),
     "broadcast_to": lambda x, shape: apply("broadcast_to", x, _shape(shape)),
-    "collapse_sum_like": lambda data, collapse_target: collapse_sum_to(data, collapse_target.shape),
+    "collapse_sum_like": lambda data, collapse_target: ADAPTED["collapse_sum_to"](data, collapse_target.shape),
     "stack": lambda tensors, axis=0: apply("stack", list(items(tensors)), axis),
     "einsum": lambda operands, subscripts: apply("einsum", subscripts, *items(operands)),
-    "meshgrid": lambda tensors, indexing="ij": apply("meshgrid", list(items(tensors)), indexing=indexing),
+    "meshgrid": lambda tensors, indexing="ij": apply("meshgrid", *items(tensors), indexing=indexing),
     "to_vdevice": lambda data, dst_vdevice: data,  # a model runs on one device
     "ones": lambda shape, dtype="float32": full(shape, 1, dtype),
     "zeros": lambda shape, dtype="float32": full(shape, 0, dtype),
@@ -411,9 +318,10 @@ _OF_THREE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "hint_on_device": lambda data, dst_vdevice, memory_scope="global": data,
 }
 ADAPTED.update(_OF_ONE | _OF_TWO | _OF_THREE)
+ADAPTED.update({name: _composite(getattr(graph_composites, name)) for name in graph_composites.__all__})
 ADAPTED.update(
     (name, value)
     for name, value in list(globals().items())
-    if isfunction(value) and value.__module__ == __name__ and not name.startswith("_") and value not in (apply, number)
+    if isfunction(value) and value.__module__ == __name__ and not name.startswith("_") and value is not apply
 )
 ADAPTED["attention_bias"] = ADAPTED["attention"]

@@ -40,21 +40,6 @@ class DFPattern:
     def __or__(self, other: DFPattern) -> DFPattern:
         return DFPattern(self.pattern | other.pattern, (self, other))
 
-    def _binary(self, name: str, other: Any) -> DFPattern:
-        return is_op(f"relax.{name}")(self, other)
-
-    def __add__(self, other: Any) -> DFPattern:
-        return self._binary("add", other)
-
-    def __sub__(self, other: Any) -> DFPattern:
-        return self._binary("subtract", other)
-
-    def __mul__(self, other: Any) -> DFPattern:
-        return self._binary("multiply", other)
-
-    def __truediv__(self, other: Any) -> DFPattern:
-        return self._binary("divide", other)
-
     def has_dtype(self, dtype: str) -> DFPattern:
         """The pattern, restricted to values of a dtype."""
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).dtype == dtype), (self,))
@@ -74,6 +59,14 @@ class DFPattern:
 
     def match(self, expr: Expr) -> bool:
         return graph_pattern.match(self.pattern, expr) is not None
+
+
+def _binary(name: str) -> Callable[[DFPattern, Any], DFPattern]:
+    return lambda left, right: is_op(f"relax.{name}")(left, right)
+
+
+for _sign, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"}.items():
+    setattr(DFPattern, f"__{_sign}__", _binary(_name))
 
 
 class _OpPattern:

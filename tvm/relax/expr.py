@@ -165,7 +165,8 @@ class Call(Expr):
         if isinstance(op, GlobalVar):
             types = [Var("t", info).type for info in sinfo_args or ()] or list(op.result_types)
             if not types:
-                raise CompileError(f"a call of @{op.name_hint} needs sinfo_args: the function is not known here")
+                what = "the function is not known here; one that calls itself is a loop, BlockBuilder.emit_loop"
+                raise CompileError(f"a call of @{op.name_hint} needs sinfo_args: {what}")
             super().__init__(CallTirOp(op.name_hint, [arg.ssa for arg in args], types).results[0])
         else:
             value = operator_of(op.name.removeprefix("relax."))(*args, **(attrs or {}))
@@ -210,12 +211,16 @@ def const(value: Any, dtype: str | TensorStructInfo | None = None) -> Constant:
     return Constant.at(graph_builder.const(np.asarray(value, given) if given else value, given).ssa)
 
 
-def _arithmetic(name: str) -> Any:
+def _arithmetic(name: str, operator: str = "") -> Any:
     def apply(self: Expr, *others: Any) -> Call:
-        return Call.at(getattr(Value, name)(self, *others).ssa)
+        found = operator_of(operator)(self, *others) if operator else getattr(Value, name)(self, *others)
+        return Call.at(cast("Value", found).ssa)
 
     return apply
 
 
 for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "matmul", "neg", "getitem"]:
     setattr(Expr, f"__{_name}__", _arithmetic(f"__{_name}__"))
+_COMPARED = {"mod": "floor_mod", "floordiv": "floor_divide", "lt": "less", "le": "less_equal", "gt": "greater"}
+for _sign, _name in (_COMPARED | {"ge": "greater_equal"}).items():
+    setattr(Expr, f"__{_sign}__", _arithmetic("", _name))

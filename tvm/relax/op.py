@@ -5,16 +5,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from weft.frontends import graph_composites
 from weft.frontends.graph_builder import operator_names
 from weft.tvm.relax.adapted import ADAPTED, apply
 from weft.tvm.relax.names import operator_of, weft_name
 
 _REASONS = {
-    **dict.fromkeys(("print", "assert_op"), "functions of a graph have no effects: do it in Python, on the results"),
+    **dict.fromkeys(("print", "assert_op"), "scripts call R.print and R.assert_op"),
+    **dict.fromkeys(
+        ("alloc_storage", "alloc_tensor", "ensure_zero_offset", "kill_storage", "kill_tensor", "kill_object"),
+        "weft allocates memory: give the program before CallTIRRewrite",
+    ),
+    "call_tir_dyn": "give the program before VMShapeLower",
+    **dict.fromkeys(("dist", "ccl"), "weft runs a model on one device"),
+    "grad": "weft computes no gradients",
     **dict.fromkeys(("make_closure", "invoke_closure", "invoke_pure_closure"), "functions are called by name"),
     **dict.fromkeys(("shape_to_tensor", "tensor_to_shape", "shape_of"), "shapes are tuples: weft.graph.extents(shape)"),
     "call_tir_with_grad": "weft computes no gradients",
     "call_py_func": "registered functions are called by call_dps_packed",
+    **dict.fromkeys(("roi_pool", "get_valid_counts"), "roi_align"),
     "multinomial_from_uniform": "weft.graph.random_uniform, cumsum and searchsorted",
     "dynamic_strided_slice": "strided_slice takes extents with names",
     "attention_var_len": "attention takes a mask",
@@ -22,7 +31,6 @@ _REASONS = {
         ("non_max_suppression", "all_class_non_max_suppression", "get_valid_counts", "multibox_transform_loc"),
         "weft.graph.nms",
     ),
-    **dict.fromkeys(("index_put", "index_tensor"), "scatter_nd and gather_nd"),
 }
 """Unsupported operators of TVM -> the reason."""
 
@@ -66,10 +74,11 @@ class _OwnOperators:
     """Operators with weft's parameters: `R.weft.attention` has heads before the sequence."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return partial(apply, name)
+        return graph_composites.match_shape if name == "match_shape" else partial(apply, name)
 
 
 nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()
+vision = memory = builtin = vm = image
 """Operators of networks and of images, and weft's operators whose names mean something else in TVM."""
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from weft.dialects.graph import FUSED
+from weft.dialects.graph import FUSED, CallTirOp
 from weft.graph import bind_params
 from weft.passes.graph.functions import inline_calls, inline_dataflow
 from weft.passes.graph.graph_block_layouts import GraphBlockLayoutsPass
@@ -18,11 +18,13 @@ from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.graph_precision import GraphPrecisionPass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
+from weft.passes.module_functions import lookup
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.support.errors import CompileError
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule
 from weft.tvm.ir.transform import Pass, Sequential, module_pass
+from weft.tvm.target import current_target, spelling
 
 
 def _passes(name: str, *passes: ModulePass) -> Pass:
@@ -36,9 +38,11 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 
 
 def mark_groups(module: ModuleOp) -> None:
-    """Mark functions with the attribute `Primitive`, each of which becomes one kernel, as fused groups, in place."""
+    """Mark functions of operators with the attribute `Primitive`, which become kernels, as fused groups, in place."""
     for function in module.body.block.ops:
-        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None:
+        callees = [lookup(module, op.callee.string_value()) for op in function.walk() if isinstance(op, CallTirOp)]
+        written = any(isinstance(type_, MemRefType) for callee in callees for type_ in callee.function_type.inputs)
+        if isinstance(function, FuncOp) and function.attributes.pop("Primitive", None) is not None and not written:
             inline_dataflow(function)
             function.attributes[FUSED], function.sym_visibility = UnitAttr(), StringAttr("private")
 
@@ -82,13 +86,14 @@ def FoldConstant() -> Pass:
 
 
 def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
-    """Store constant factors of products as float16, and accumulate in float32. Raises `CompileError` for names of
-    inputs, and for another `out_dtype`: parameters and results keep their types."""
+    """Store constant factors of products as float16, and accumulate in float32, if that is faster on the current target
+    (`with target:`), by default a CPU that converts float16. Raises `CompileError` for names of inputs, and for another
+    `out_dtype`: parameters and results keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
-    return _passes(
-        "ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphPrecisionPass("llvm", "f16")
-    )
+    chosen = "llvm -mcpu=x86-64-v3" if (target := current_target()) is None else spelling(target)
+    step = GraphPrecisionPass(chosen, "f16")
+    return _passes("ToMixedPrecision", GraphInferTypesPass(), GraphFoldConstantsPass(), step)
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:

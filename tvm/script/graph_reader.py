@@ -10,9 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block
+
 from weft.dialects.graph import CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import symbol
+from weft.frontends.data_sizes import DataSizes
 from weft.frontends.graph_builder import Value
+from weft.frontends.graph_composites import Sized
+from weft.frontends.graph_effects import Effect, after
+from weft.frontends.in_place_functions import INPLACE, functional
 from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
 from weft.passes.module_functions import function_names, lookup
@@ -78,6 +85,10 @@ class _GraphReader(Reader):
         self._returned: list[Any] | None = None
         """Collects the results of the branch or nested function that is read."""
         self._depth = 0
+        self._calls: dict[CallDpsOp, CallTirOp] = {}
+        """The calls of functions of the module, by the calls that they replace."""
+        self._token: Value | None = None
+        """The result of the last effect, which the next effect and the results of the function depend on."""
 
     def read(self) -> None:
         node = self._node
@@ -98,11 +109,14 @@ class _GraphReader(Reader):
             return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
             info = TensorStructInfo([f"{name}_{at}" for at in range(info.ndim)], info.dtype)
+        info = info() if callable(info) else info
         if not isinstance(info, TensorStructInfo):
+            what = info.what if isinstance(info, UnknownInfo) else "no tensor"
             raise self.error(
                 node,
-                f"parameter {name} is annotated with R.Tensor(shape, dtype), or with R.Tensor(ndim=...): weft knows "
-                "the rank of each tensor",
+                f"parameter {name} is {what}; in weft it is annotated with R.Tensor(shape, dtype), or with "
+                "R.Tensor(ndim=...): weft knows the rank of each tensor, shapes are those of tensors, and functions "
+                "are called by name",
             )
         params.append(Var(name, info))
         return params[-1]
@@ -111,13 +125,27 @@ class _GraphReader(Reader):
         match node.value:
             case ast.Constant():
                 pass
-            case ast.Call(ast.Attribute(attr="assert_op"), [condition, *_]) if _is_true(self._evaluate(condition)):
-                pass
             case ast.Call(ast.Attribute(attr="func_attr"), [given]):
                 self._attributes.update(self._evaluate(given))
-            case _:
-                self._evaluate(node.value)  # operators that weft lacks report the reason
-                raise self.meaningless(node)
+            case _:  # operators that weft lacks report the reason
+                if isinstance(value := self._evaluate(node.value), Effect):
+                    self._effect(node, value)
+                elif value != ():
+                    raise self.meaningless(node)
+
+    def _effect(self, node: ast.stmt, effect: Effect) -> None:
+        """Emit the call of a function with effects."""
+        values = [*effect.values, *([] if self._token is None else [self._token])]
+        self._token = self._run(node, self._builder.emit, effect.call(values))
+
+    def _after(self, node: ast.stmt, results: list[Any]) -> list[Any]:
+        """The results of a function or branch, computed after its effects."""
+        token, self._token = self._token, None
+        if token is None:
+            return results
+        if not results:
+            raise self.error(node, "a function with effects returns a tensor in weft, which depends on them")
+        return [self._run(node, self._builder.emit, after(results[0], token)), *results[1:]]
 
     def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
         match node:
@@ -145,7 +173,7 @@ class _GraphReader(Reader):
         if self._returned is not None:
             self._returned.append(results if isinstance(node.value, ast.Tuple) or len(results) > 1 else results[0])
             return
-        self._run(node, self._builder.emit_func_output, results)
+        self._run(node, self._builder.emit_func_output, self._after(node, results))
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
         """The tensors of a value, which may be a nested tuple."""
@@ -193,27 +221,26 @@ class _GraphReader(Reader):
 
         def branch(statements: Sequence[ast.stmt]) -> Callable[..., Any]:
             def run(*args: Value) -> Any:
-                outer, self._returned = self._returned, []
+                outer, self._returned = (self._returned, self._token), []
+                self._token = None
                 with self.scope.nested(dict(zip(names, (expr_of(arg.ssa) for arg in args), strict=True))):
                     self.body(statements)
-                    found = self._returned[0] if returns else self.scope.known(cast("ast.Name", target).id)
-                self._returned = outer
-                return found
+                    found: Any = self._returned[0] if returns else self.scope.known(cast("ast.Name", target).id)
+                    sealed = self._after(node, list(items(found)))
+                self._returned, self._token = outer
+                return sealed[0] if isinstance(found, Value) else sealed
 
             return run
 
         condition = self._evaluate(node.test)
         args = [self.scope.known(name) for name in names]
         found = self._run(node, self._builder.emit_if, condition, branch(node.body), branch(node.orelse), *args)
-        result = tuple(map(self._seen, cast("Any", found))) if isinstance(found, tuple) else self._seen(found)
+        seen = tuple(expr_of(one.ssa) for one in cast("tuple[Value, ...]", items(found)))
+        result = seen if isinstance(found, tuple) else seen[0]
         if returns:
             self._run(node, self._builder.emit_func_output, list(items(result)))
         else:
             self.scope[cast("ast.Name", target).id] = result
-
-    @staticmethod
-    def _seen(value: Value) -> Any:
-        return expr_of(value.ssa)
 
     def _definition(self, node: ast.FunctionDef) -> None:
         """A nested function: its calls are inlined."""
@@ -253,18 +280,23 @@ class _GraphReader(Reader):
     def _output(self, output: ast.expr) -> None:
         """Mark a variable as output of the region; a variable of several results marks all of them."""
         value = self._evaluate(output)
-        if not isinstance(output, ast.Name) or not all(isinstance(one, Value) for one in items(value)):
+        known = isinstance(output, ast.Name) or isinstance(value, Constant)
+        if not known or not all(isinstance(one, Value) for one in items(value)):
             raise self.error(output, "R.output takes variables of the region")
-        names = [output.id] if isinstance(value, Value) else [f"{output.id}{at}" for at in range(len(items(value)))]
+        name = output.id if isinstance(output, ast.Name) else "gv"
+        names = [name] if isinstance(value, Value) else [f"{name}{at}" for at in range(len(items(value)))]
         found = [
             self._run(output, self._builder.emit_output, one, name)
             for one, name in zip(items(value), names, strict=True)
         ]
-        self.scope[output.id] = found[0] if isinstance(value, Value) else tuple(found)
+        self.scope[name] = found[0] if isinstance(value, Value) else tuple(found)
 
     def _bind(self, statement: ast.stmt, names: Sequence[str], value: Any) -> None:
+        if isinstance(value, Effect):
+            self._effect(statement, value)
+            value = ()
         values = items(value)
-        if not all(isinstance(one, Value) for one in values):
+        if not values or not all(isinstance(one, Value) for one in values):
             for name, part in zip(names, [value] if len(names) == 1 else list(value), strict=True):
                 self.scope[name] = part  # a tuple of tuples, a shape, a number
             return
@@ -272,20 +304,24 @@ class _GraphReader(Reader):
             raise self.error(statement, f"{', '.join(names)} is bound to calls of operators or functions")
         found = tuple(self._run(statement, self._builder.emit, self._resolved(one)) for one in values)
         for name, var in zip(names, found, strict=len(names) > 1):
-            var.ssa._name = name
+            if not isinstance(var.ssa.owner, Block):  # parameters keep their names
+                var.ssa._name = name
             self.scope[name] = var if len(names) == len(found) else found
 
     def _resolved(self, value: Any) -> Any:
         """Resolve a registered call to a function of the module if it has one of that name."""
         owner = value.ssa.owner
+        if isinstance(owner, CallDpsOp) and owner.parent is None and INPLACE in owner.callee.data:
+            owner.callee = StringAttr(functional(self._module, owner.callee.data, len(owner.operands)))
         if isinstance(owner, CallDpsOp) and owner.parent is None and owner.callee.data in self._module:
-            call = CallTirOp(owner.callee.data, owner.operands, owner.result_types)
+            call = self._calls.setdefault(owner, CallTirOp(owner.callee.data, owner.operands, owner.result_types))
             return Call.at(call.results[owner.results.index(value.ssa)])
         return value
 
     def _evaluate(self, node: ast.expr) -> Any:
         names = {**self.scope.outside, **self.scope.bound}
-        return self._run(node, eval, compile(ast.Expression(node), self.source.file, "eval"), names)
+        found = self._run(node, eval, compile(ast.Expression(node), self.source.file, "eval"), names)
+        return self._run(node, found.build, DataSizes(self._builder)) if isinstance(found, Sized) else found
 
     def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
         """Run an action; its errors are reported at `node`."""
@@ -315,8 +351,3 @@ def _declares_extents(value: ast.expr) -> bool:
     """Whether a value is `T.int64(), T.int64()`, which declares names of extents."""
     values = value.elts if isinstance(value, ast.Tuple) else [value]
     return all(re.fullmatch(_EXTENT, ast.unparse(one)) for one in values)
-
-
-def _is_true(value: Any) -> bool:
-    """Whether an asserted condition is known to hold."""
-    return bool(value.data) if isinstance(value, Constant) and not value.shape else value is True

@@ -12,4 +12,8 @@ def vdevice(target: object = None, vdevice_id: int = 0, memory_scope: str = "glo
     """Declares a device in TVM; a module of weft runs on one."""
 
 
-__all__ = ["ir_module", "mlir", "module_attrs", "module_global_infos", "vdevice"]
+def dummy_global_info() -> None:
+    """A declaration without meaning, in tests of TVM."""
+
+
+__all__ = ["dummy_global_info", "ir_module", "mlir", "module_attrs", "module_global_infos", "vdevice"]

@@ -5,6 +5,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
+from weft.dialects.graph_control import branches_of
 from weft.dialects.traversal import copy_of
 from weft.frontends.script.printer import print_script
 from weft.frontends.script.regions import state_regions
@@ -18,11 +19,13 @@ def print_module(module: ModuleOp, *, in_class: bool) -> str:
     single function unless `in_class`."""
     rest = plain(module)
     functions = [op for op in rest.body.block.ops if isinstance(op, FuncOp)]
-    graphs = [function for function in functions if holds_graph_ops(function)]
+    branches = set(branches_of(rest))
+    graphs = [function for function in functions if holds_graph_ops(function) or function.sym_name.data in branches]
     for function in functions:
         if function not in graphs and any(isinstance(type_, TensorType) for type_ in function.function_type.outputs):
             lower_te_function(function)
-    lines = [line for graph in graphs for line in ["", *graph_lines(graph)]]
+    shown = [graph for graph in graphs if graph.sym_name.data not in branches]
+    lines = [line for graph in shown for line in ["", *graph_lines(graph)]]
     for graph in graphs:
         graph.detach()
     CommonSubexpressionElimination().apply(Context(), rest)  # scripts show an index at its uses

@@ -16,8 +16,9 @@ from weft.frontends.script.parsing import read_class, read_module
 from weft.frontends.script.source import Source
 from weft.support.locations import remember_text
 from weft.tvm.ir.module import IRModule
+from weft.tvm.relax.function import Function
 from weft.tvm.script import relax
-from weft.tvm.script.graph_reader import read_graphs
+from weft.tvm.script.graph_reader import read_function, read_graphs
 from weft.tvm.tir.function import PrimFunc
 
 
@@ -57,20 +58,21 @@ def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapp
     return PrimFunc.of(read_module(source, nodes, names))
 
 
-def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc:
+def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc | Function:
     """Parse a script to a module or function."""
     if isinstance(program, ModuleOp):
         return IRModule.of(program)
     source = Source("<script>", program)
     remember_text("<script>", program)
-    classes = [node for node in source.parse().body if isinstance(node, ast.ClassDef)]
-    functions = [node for node in source.parse().body if isinstance(node, ast.FunctionDef)]
-    if not classes and any(map(_is_graph, functions)):  # a single function is a module
-        classes = [ast.copy_location(ast.ClassDef("Module", [], [], [*functions], []), functions[0])]
+    nodes = source.parse().body
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    names = {"T": words, "tir": words, "I": ir, "ir": ir, "R": relax, "relax": relax, **(extra_vars or {})}
+    if not classes and any(map(_is_graph, functions)):
+        return read_function(source, functions, names)
     if not any(_is_graph(part) for node in classes for part in node.body):
         found = parse_script(program)
         return IRModule.of(found) if classes else PrimFunc.of(found)
-    names = {"T": words, "tir": words, "I": ir, "ir": ir, "R": relax, "relax": relax, **(extra_vars or {})}
     return _read_class(source, classes[0], names)
 
 

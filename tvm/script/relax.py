@@ -1,16 +1,20 @@
 """`from tvm.script import relax as R`: graph functions as script, and the names in them."""
 
-from collections.abc import Callable, Sequence
+from collections import abc
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from weft.frontends import graph_builder
 from weft.frontends.graph_builder import Value
+from weft.frontends.graph_effects import assert_op, print_
+from weft.frontends.in_place_functions import INPLACE
 from weft.support.errors import CompileError
 from weft.support.user_functions import get_func, set_func
 from weft.texpr.shapes import items
 from weft.tvm.relax import op
 from weft.tvm.relax.expr import Call, GlobalVar, TensorStructInfo, TupleInfo, UnknownInfo, const
+from weft.tvm.runtime import device
 from weft.tvm.script.definitions import decorator
 from weft.tvm.script.graph_reader import read_function
 
@@ -32,14 +36,14 @@ def Tuple(*fields: Any) -> TupleInfo:
     return TupleInfo(items(fields[0]) if len(fields) == 1 else fields)
 
 
-def _unknown(name: str) -> Callable[..., UnknownInfo]:
+def _unknown(name: str) -> abc.Callable[..., UnknownInfo]:
     return lambda *_, **__: UnknownInfo(f"R.{name}")
 
 
 Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", "Prim", "Callable"))
 
 
-def function(func: Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
+def function(func: abc.Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
     """A graph function, read from the source of the decorated Python function, including `private`. In a class under
     `@ir_module` it belongs to its module. `pure` has no effect."""
     return decorator(func, read_function)
@@ -96,9 +100,9 @@ def call_dps_packed(
 call_tir = call_dps_packed
 
 
-def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None) -> Any:
+def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: object) -> Any:
     """Call a registered function that returns a tensor. Programs call a function of that name with suffix `.returned`,
-    which copies the result."""
+    which copies the result. `attrs` has no effect: functions do not see them in TVM either."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
 
 
@@ -126,12 +130,20 @@ def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequenc
     return call_dps_packed(called, args, out_sinfo=found[0] if len(found) == 1 else found)
 
 
-def call_tir_inplace(*_: Any, **__: Any) -> Any:
-    """Refused: functions of a graph are pure; weft decides which results share memory with operands."""
-    raise CompileError(str(call_tir_inplace.__doc__))
+def call_tir_inplace(
+    func: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any = None, *, out_ty: Any = None
+) -> Any:
+    """Call a function of the module that changes arguments: a copy of it writes results instead. An index of -1 is a
+    result that the function writes."""
+    places = "_".join(str(place) for place in items(inplace_indices))
+    return call_dps_packed(f"{func.name_hint}{INPLACE}{places}", args, out_sinfo, out_ty=out_ty)
 
 
-_NAMES = {"tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range}
+_NAMES = {
+    "tuple": tuple_, "str": str, "Any": Any_, "Callable": Callable_, "const": const, "Range": range, "print": print_,
+    "assert_op": assert_op, "device": device,
+    **{name: partial(device, name) for name in ("cpu", "cuda", "opencl", "metal")},
+}  # fmt: skip
 """Names that shadow Python's."""
 
 

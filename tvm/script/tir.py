@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.frontends.script import tir as _words
+from weft.frontends.script.macros import Macro
 from weft.tvm.script.definitions import decorator
 from weft.tvm.script.reader import read_prim_func
+from weft.tvm.tir.function import IndexMap
 
 
 def prim_func(
@@ -13,6 +15,15 @@ def prim_func(
 ) -> Any:
     """A function of block loops, read from the source of the decorated Python function: see `weft.script.prim_func`."""
     return decorator(func, read_prim_func)
+
+
+def macro(*func: Callable[..., Any], hygienic: bool = True) -> Any:
+    """A function of statements that scripts call. Unless `hygienic`, it sees the caller's names."""
+    return decorator(func[0] if func else None, Macro.read)
+
+
+inline = macro
+index_map = IndexMap.from_func
 
 
 def __getattr__(name: str) -> Any:

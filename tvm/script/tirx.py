@@ -3,11 +3,11 @@
 from typing import Any
 
 from weft.tvm.script import tir
-from weft.tvm.script.tir import prim_func
+from weft.tvm.script.tir import inline, macro, prim_func
 
 
 def __getattr__(name: str) -> Any:
     return getattr(tir, name)
 
 
-__all__ = ["prim_func"]
+__all__ = ["inline", "macro", "prim_func"]

@@ -81,7 +81,7 @@ def underlined(error: CompileError) -> str:
         ("T.exp(A[vi, vj])", "the value of this call is not used", "T.exp(A[vi, vj])"),
         ("x += 1", "only elements of buffers are updated", "x += 1"),
         ("x[0] = 1", "unknown name 'x'", "x"),
-        ("return 3", "`return` has no meaning here", "return 3"),
+        ("return 3", "T.ret ends a function", "return 3"),
         ("while True: pass", "a condition compares elements of buffers, got True of type bool", "True"),
         ("x = lambda: 3", "`lambda` has no meaning in a script", "lambda: 3"),
         ("x: T.float32 = B[vi]", "x is float32, and `B[vi]` is int32: cast it", "x"),
@@ -143,7 +143,7 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("for i in T.grid(8, 8): pass", "1 loop variables, and T.grid of 2 extents"),
+        ("for i, j, k in T.grid(8, 8): pass", "3 loop variables, and T.grid of 2 extents"),
         ("for i in (1, 2): pass", "a loop runs over range(n)"),
         ("for i, j in range(8): pass", "one loop has one variable, got 2"),
         ("for i in T.block(8): pass", "T.block does not make a loop"),

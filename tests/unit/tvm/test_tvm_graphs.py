@@ -231,11 +231,11 @@ return (z, w)
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("R.print(x)\nreturn x", "functions of a graph have no effects"),
+        ("R.print(x)\nreturn R.tuple()", "a function with effects returns a tensor"),
         ("return R.call_tir_inplace(cls.f, (x,), inplace_indices=[0], out_sinfo=x)", "functions of a graph are pure|f"),
         ("z = R.match_cast(x, R.Tensor((5, 4), 'float32'))\nreturn z", "match_cast: an extent is 3"),
         ("z = R.match_cast(x, R.Tensor((3, 4), 'int32'))\nreturn z", "match_cast: .* is no"),
-        ("return R.nn.max_pool2d(R.reshape(x, (1, 1, 3, 4)), 2, out_layout='NHWC')", "out_layout='NHWC'"),
+        ("return R.nn.max_pool2d(R.reshape(x, (1, 1, 3, 4)), 2, out_layout='NCHW4c')", "out_layout='NCHW4c'"),
         ("def f(a):\n    return f(a)\nreturn f(x)", "f calls itself"),
         ("return R.shape_of(x)", "shapes are tuples"),
         ("if R.greater(R.sum(x), R.const(0.0, 'float32')):\n    z = x\nreturn x", "both branches of a condition"),
@@ -251,7 +251,7 @@ def test_what_is_refused(body: str, message: str):
 def test_parameters_need_a_rank():
     with pytest.raises(CompileError, match="weft knows the rank"):
         read(function("return x", 'x: R.Tensor(dtype="float32")'))
-    with pytest.raises(CompileError, match="parameter x is annotated"):
+    with pytest.raises(CompileError, match=r"parameter x is R\.Object"):
         read(function("return x", "x: R.Object"))
 
 
