@@ -41,7 +41,7 @@ def trace_events(spans: Sequence[Span], runs: Sequence[Sequence[Event]], rows: I
             around = event if event.kernel else kernels[max(bisect_right(starts, event.start) - 1, 0)]
             row = by_symbol.get(around.kernel)
             name = around.kernel if row is None else row.title
-            kind = "kernel" if event.kernel else "chunk"
+            kind = "chunk" if not event.kernel else "call" if event.kernel.startswith("@") else "kernel"
             took = event.end - event.start
             events.append(_event(_RUN, event.thread, name, kind, event.start - origin, took, row))
     return {"traceEvents": events, "displayTimeUnit": "ms"}

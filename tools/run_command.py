@@ -532,15 +532,17 @@ def _work(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | Non
 def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> dict[str, object]:
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
-    gflops = work.flops / result.min / 1e9 if work is not None and work.flops else None
-    speed = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
-    print(f"time      mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}")
-    seconds = sorted(result.results)
+    found = {name: float(np.quantile(result.results, q)) for name, q in (("median", 0.5), ("p90", 0.9), ("p99", 0.99))}
+    numbers = ", ".join(f"{name} {seconds * 1e3:.4f}" for name, seconds in {**found, "min": result.min}.items())
+    print(f"time      {numbers} ms of {repeat} runs")
+    gflops = work.flops / result.median / 1e9 if work is not None and work.flops else None
+    arithmetic = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
+    print(f"speed     {1.0 / result.median:.4g} calls/s{arithmetic} at the median")
     return {
         "seconds": list(result.results),
         "mean": result.mean,
         "min": result.min,
-        **{name: float(np.quantile(seconds, q)) for name, q in (("median", 0.5), ("p90", 0.9), ("p99", 0.99))},
+        **found,
         "calls_per_second": 1.0 / result.median,
         "gflops": gflops,
     }

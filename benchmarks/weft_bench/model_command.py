@@ -161,6 +161,8 @@ class ModelResult:
                 "reference / the largest element"
             )
             report.tables.append((caption, self._times()))
+            caption = "Latency of a call over all turns, and calls per second at the median"
+            report.tables.append((caption, self._latencies()))
         if self.prepared:
             caption = "Alone in a process, until the first result: loading and compiling, and the memory for that"
             report.tables.append((caption, self._prepared()))
@@ -186,6 +188,14 @@ class ModelResult:
                 table.add(name, str(threads), duration(each.min), f"{each.spread:.2f}", ratio, *shown)
         return table
 
+    def _latencies(self) -> Table:
+        table = Table(("contender", "threads", "median", "p90", "p99", "calls/s"))
+        for threads, times in self.times.items():
+            for name, each in times.items():
+                shown = [duration(each.quantile(fraction)) for fraction in (0.5, 0.9, 0.99)]
+                table.add(name, str(threads), *shown, f"{1.0 / each.median:.4g}")
+        return table
+
     def _prepared(self) -> Table:
         table = Table(("contender", "ready after", "memory"))
         for name, (seconds, size) in self.prepared.items():
@@ -197,6 +207,9 @@ class ModelResult:
             "model": self.file,
             "seconds": {
                 threads: {name: each.seconds for name, each in times.items()} for threads, times in self.times.items()
+            },
+            "latency": {
+                threads: {name: each.summary() for name, each in times.items()} for threads, times in self.times.items()
             },
             "prepared": {name: {"seconds": s, "bytes": size} for name, (s, size) in self.prepared.items()},
             "differences": self.differences,
