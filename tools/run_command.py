@@ -273,12 +273,14 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
     return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
 
 
-_NAMED = 4
-"""Maximum number of schedules that a line lists by name."""
+_NAMES_WIDTH = 36
+"""Maximum number of characters of names of schedules in a line."""
 
 
 def _names(symbols: Sequence[str]) -> str:
-    return ", ".join(f"@{symbol}" for symbol in symbols) if len(symbols) <= _NAMED else f"{len(symbols)} schedules"
+    """The names, or their number if they are many or long."""
+    names = ", ".join(f"@{symbol}" for symbol in symbols)
+    return names if len(names) <= _NAMES_WIDTH or len(symbols) == 1 else f"{len(symbols)} schedules"
 
 
 def call(compiled: Function, values: dict[str, Value]) -> None:
