@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from gallery import executed  # noqa: E402
 DOCS = ROOT / "docs"
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"^(\s*)(```+|~~~+)")
+_FENCED = re.compile(r"^( *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
 _ITEM = re.compile(r"^( *)(?:[-*+]|\d+\.) +")
 _PAGES = {"README.md": "index.md"}
 """Files outside of `docs/` -> their places in the site."""
@@ -65,7 +66,9 @@ def _targets(page: Path) -> Iterator[Path]:
 
 def adapted(markdown: str, origin: Path) -> str:
     """The text of the page `origin` for the site."""
-    return "".join(_lines(markdown, lambda text: _LINK.sub(lambda found: _link(found, origin), text)))
+    parts = _FENCED.split(markdown)  # fenced blocks are at odd places
+    parts[::2] = [_LINK.sub(lambda found: _link(found, origin), part) for part in parts[::2]]
+    return "".join(_lines("".join(parts)))
 
 
 def _link(found: re.Match[str], origin: Path) -> str:
@@ -83,8 +86,8 @@ def _link(found: re.Match[str], origin: Path) -> str:
     return f"[{text}]({Path(os.path.relpath(place, here)).as_posix()}{hash_}{anchor})"
 
 
-def _lines(markdown: str, change: Callable[[str], str]) -> Iterator[str]:
-    """The lines, changed outside of fences, with lists as Python-Markdown reads them."""
+def _lines(markdown: str) -> Iterator[str]:
+    """The lines, with lists as Python-Markdown reads them."""
     fence, columns, was_text = "", list[int](), False
     for line in markdown.splitlines(keepends=True):
         text = line.lstrip(" ")
@@ -100,7 +103,7 @@ def _lines(markdown: str, change: Callable[[str], str]) -> Iterator[str]:
                 moved = " " * 4 * len(columns) + text
                 columns.append(len(item[0]))
                 was_text = False
-                yield change(moved)
+                yield moved
                 continue
             was_text = mark is None and not columns and not text.startswith(("#", "|", ">"))
         elif not text.strip():
@@ -109,7 +112,7 @@ def _lines(markdown: str, change: Callable[[str], str]) -> Iterator[str]:
             fence = "" if fence else mark[2]
         inner = 4 * len(columns) + max(indent - (columns[-1] if columns else 0), 0)
         moved = " " * inner + text if columns and text.strip() else line
-        yield moved if fence or mark is not None else change(moved)
+        yield moved
 
 
 def on_files(files: Any, config: Any) -> Any:
