@@ -24,7 +24,7 @@ test-all: checks
 
 # The core in about a minute: no PyTorch, LightGBM or PoCL, not even installed. `.venv-light` has what it needs.
 LIGHT := .venv-light
-LIGHT_TESTS := tests/unit/dialects tests/unit/interp tests/unit/passes tests/unit/texpr tests/schedule/test_traces.py \
+LIGHT_TESTS := tests/unit/interp tests/unit/passes tests/unit/texpr tests/schedule/test_traces.py \
     tests/schedule/test_primitives.py tests/schedule/test_names.py
 
 test-light: $(LIGHT)/.installed

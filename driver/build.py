@@ -58,8 +58,9 @@ def build(
 ) -> Library:
     """Compile a module of functions of graph, te, tir or upstream for a target, `"llvm -mcpu=znver4"` or `"cuda"`.
 
-        weft.build(module, target="llvm") weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a
-        file, or its text weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
+        weft.build(module, target="llvm")
+        weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a file, or its text
+        weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
 
     Functions of upstream dialects (linalg, tensor, affine, scf, memref, stablehlo) make only the promises in
     `tir.promises` (`docs/embedding.md`).
@@ -102,8 +103,8 @@ def build(
     a result of the same type may be computed in place, without a copy, and is then returned as that array. Key and
     value caches thus stay in place from one decoding step to the next:
 
-        step = weft.build(module, donate=["keys", "values"])["main"] logits, keys, values = step(token, place, keys,
-        values)
+        step = weft.build(module, donate=["keys", "values"])["main"]
+        logits, keys, values = step(token, place, keys, values)
 
     The module is not modified. Its schedules (`sched.func`) run first, unless `scheduled` is False. Functions without
     one get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums of floats; with

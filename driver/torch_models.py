@@ -33,7 +33,8 @@ def compile(
     """Compile a PyTorch model: a `torch.nn.Module` or `torch.fx.GraphModule` with example inputs, or a
     `torch.export.ExportedProgram`. The result accepts and returns tensors on the CPU like the model.
 
-        fast = weft.compile(model.eval(), (x,)) y = fast(x)
+        fast = weft.compile(model.eval(), (x,))
+        y = fast(x)
 
     Weights are constants, so later writes to them have no effect, unless `params="arguments"`. Buffers that the model
     writes are updated. With `checked`, a call raises `IndexError` for indices out of range and `ZeroDivisionError` for

@@ -69,6 +69,7 @@ def source(file: Path) -> str:
     return file.read_text()
 
 
+@cache
 def imports_of(file: Path) -> set[str]:
     """The modules that a file imports, also within functions, or names as "module:attribute" or `weft.name`."""
     found: set[str] = set()

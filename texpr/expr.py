@@ -359,8 +359,8 @@ class Expr:
 
     def __float__(self) -> float:
         raise TypeError(
-            f"`{self}` has no value while the expression is built: use functions of te, such as te.exp, in place of those "
-            "of math, and te.cast in place of float()"
+            f"`{self}` has no value while the expression is built: use functions of te, such as te.exp, in place of "
+            "those of math, and te.cast in place of float()"
         )
 
     def __bool__(self) -> bool:

@@ -1,8 +1,9 @@
 """`weft bench FILE`: a whole model against onnxruntime, OpenVINO and PyTorch.
 
-  weft bench model.onnx --against onnxruntime,openvino --plot bench.png weft bench model.onnx --shape x=1x3x224x224
-  --input ids=ids.npy --threads 1 --save bench.md weft bench model.onnx --precision bf16,f32 --against
-  onnxruntime,openvino weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
+  weft bench model.onnx --against onnxruntime,openvino --plot bench.png
+  weft bench model.onnx --shape x=1x3x224x224 --input ids=ids.npy --threads 1 --save bench.md
+  weft bench model.onnx --precision bf16,f32 --against onnxruntime,openvino
+  weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
 
 In Python, a model is a function without parameters that returns a torch.nn.Module and a tuple of example inputs. The
 peers get PyTorch's ONNX export of it. A ratio is the time of the peer over weft's: above 1, weft is faster. Results are

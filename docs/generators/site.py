@@ -67,8 +67,15 @@ def _targets(page: Path) -> Iterator[Path]:
 def adapted(markdown: str, origin: Path) -> str:
     """The text of the page `origin` for the site."""
     parts = _FENCED.split(markdown)  # fenced blocks are at odd places
-    parts[::2] = [_LINK.sub(lambda found: _link(found, origin), part) for part in parts[::2]]
+    parts[::2] = [_LINK.sub(lambda found: _link(found, origin), _escaped(part)) for part in parts[::2]]
     return "".join(_lines("".join(parts)))
+
+
+def _escaped(text: str) -> str:
+    """The text with elements such as A[i][j], outside of code, that are no references of Markdown."""
+    parts = re.split(r"(`[^`]*`)", text)
+    parts[::2] = [re.sub(r"(?<=\w)\[(\w+)\](?=\[\w+\])", r"\[\1\]", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _link(found: re.Match[str], origin: Path) -> str:
