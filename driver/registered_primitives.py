@@ -7,8 +7,8 @@
     class Skew(Primitive): ...
 
 `sched.skew` parses and prints, `Schedule.skew` records it, `tir-skew` is a pass, and `weft explain skew.1` explains its
-first requirement. In a module that an entry point `xdsl.universe` imports, tools and the processes of a search know it
-too.
+first requirement. If the module is that of an entry point `xdsl.universe`, tools and the processes of a search
+have it too.
 """
 
 from __future__ import annotations
@@ -129,5 +129,5 @@ def _method(step: Step) -> Callable[..., Any]:
         parameter.argument: eval(parameter.kind.argument, _NAMES)  # texts of weft's own kinds
         for parameter in step.parameters
     }
-    method.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    method.__signature__ = signature
     return step_method(method)

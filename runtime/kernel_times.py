@@ -25,12 +25,11 @@ from weft.runtime.timing import native_runs
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.backends.llvm.jit import JitModule
     from weft.runtime.compile_cache import CompiledKernel
-    from weft.runtime.library import Function
     from weft.support.call_signature import Signature
     from weft.support.target import Target
 
@@ -158,7 +157,7 @@ def kernel_times(
 
 
 def timed_calls(
-    function: Function, call: tuple[Sequence[object], Mapping[str, object]], runs: int
+    name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
 ) -> list[list[Event]]:
     """Run a function whose kernels cannot be traced, after one warm-up run: an event for each call."""
     positional, keywords = call
@@ -167,7 +166,7 @@ def timed_calls(
     for _ in range(runs):
         start = time.perf_counter()
         function(*positional, **keywords)
-        events.append([Event(f"@{function.signature.name}", start, time.perf_counter(), 0)])
+        events.append([Event(f"@{name}", start, time.perf_counter(), 0)])
     return events
 
 

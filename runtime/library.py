@@ -385,7 +385,7 @@ class Library:
             texts = (self._ir, self._kernels, self.target, self._symbols, options)
             events = kernel_times(signature, *texts, call, runs, traced=True).runs
         else:
-            events = timed_calls(function, call, runs)
+            events = timed_calls(name, function, call, runs)
         write_output(Path(path), json.dumps(trace_events(self.timing.spans, events, rows)) + "\n")
 
     def _kernel_times(

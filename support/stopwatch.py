@@ -25,7 +25,7 @@ class Stopwatch:
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
         self.spans: list[Span] = []
-        """Each measured stage and what it consists of, in order of their ends, for traces."""
+        """Each measured stage and its parts, in order of their ends, for traces."""
 
     @contextmanager
     def measure(self, stage: str) -> Generator[None]:

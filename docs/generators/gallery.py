@@ -2,7 +2,7 @@
 
 A page is Markdown. Its blocks of `python` run in order, in one process per page; a block with a title is written to
 the file of that name in a temporary folder, the current one; lines of a block of `console` that begin with `$ ` run as
-commands. The block of `text` that follows a block shows its output. The site shows outputs of its own build
+commands. The block of `text` that follows a block shows its output. The site shows the outputs of the run that built it
 (`site.py`); `--write` renews those of the pages.
 """
 
