@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 STAMP := $(VENV)/.installed
 
-.PHONY: run test test-all checks setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated vscode
+.PHONY: run test test-all test-light test-changed docs docs-version checks setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench generated vscode
 
 run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
@@ -20,6 +20,39 @@ test-all: checks
 	$(MAKE) --no-print-directory pytest-all
 	$(MAKE) --no-print-directory planted-bugs
 	$(MAKE) --no-print-directory host-cpus
+	$(MAKE) --no-print-directory docs
+
+# The core in about a minute: no PyTorch, LightGBM or PoCL, not even installed. `.venv-light` has what it needs.
+LIGHT := .venv-light
+LIGHT_TESTS := tests/unit/interp tests/unit/passes tests/unit/texpr tests/schedule/test_traces.py \
+    tests/schedule/test_primitives.py tests/schedule/test_names.py
+
+test-light: $(LIGHT)/.installed
+	$(LIGHT)/bin/lit -j2 -sv tests/schedule tests/filecheck/tir tests/filecheck/te
+	$(LIGHT)/bin/python -m pytest -n auto --dist worksteal $(LIGHT_TESTS)
+
+$(LIGHT)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[light]'
+	@touch $@
+
+# The tests that cover what differs from BASE: `make test-changed BASE=HEAD~1`; `python tests/changed.py --list` says why.
+BASE ?= main
+
+test-changed: setup
+	$(BIN)/python tests/changed.py --base $(BASE)
+
+# The site, in build/site. The gallery runs; links and the API are checked.
+docs: $(VENV)/.installed-docs types
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# A version of the site on the branch gh-pages, with the name of the latest one: `make docs-version VERSION=0.1`.
+docs-version: $(VENV)/.installed-docs types
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $(VERSION) latest
+
+$(VENV)/.installed-docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
 
 # The type checker has one thread: the lit tests run beside it.
 checks: setup types

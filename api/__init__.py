@@ -58,7 +58,12 @@ def __getattr__(name: str) -> object:
 
         return version("weft")
     if name not in _PLACES:
-        way = f": {_OF_TVM[name]}; weft.tvm.{name} is TVM's spelling" if name in _OF_TVM else ""
+        from weft.support.errors import did_you_mean  # start-up: 20 ms
+
+        if name in _OF_TVM:
+            way = f": {_OF_TVM[name]}; weft.tvm.{name} is TVM's spelling"
+        else:
+            way = "" if name.startswith("_") else did_you_mean(name, _PLACES)
         raise AttributeError(f"module 'weft' has no attribute '{name}'{way}")
     if _PLACES[name] == "weft":
         return import_module(f"weft.{name}")

@@ -20,6 +20,7 @@ from weft.driver.programs import parse_file as parse_file
 from weft.driver.programs import specialize as specialize
 from weft.driver.quantize import Quantized as Quantized
 from weft.driver.quantize import quantize as quantize
+from weft.driver.registered_primitives import register_primitive as register_primitive
 from weft.driver.torch_models import compile as compile
 from weft.driver.traces import parse_trace as parse_trace
 from weft.driver.traces import run_trace as run_trace

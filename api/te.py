@@ -62,4 +62,7 @@ def __getattr__(name: str) -> object:
         return import_module("weft.texpr.ops")
     if not name.startswith("_") and hasattr(import_module("weft.texpr.ops"), name):
         raise AttributeError(f"module 'weft.te' has no attribute '{name}': the operator on tensors is te.ops.{name}")
-    raise AttributeError(f"module 'weft.te' has no attribute '{name}'{did_you_mean(name, __all__)}")  # pyright: ignore[reportUnknownArgumentType]
+    known: list[str] = [*__all__]
+    if not name.startswith("_"):
+        known += [f"ops.{operator}" for operator in import_module("weft.texpr.ops").__all__]
+    raise AttributeError(f"module 'weft.te' has no attribute '{name}'{did_you_mean(name, known)}")

@@ -16,11 +16,10 @@ Each step is declared here once (`sched_parameters.Step`), except `get_block`, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolNameConstraint
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -123,7 +122,7 @@ def _verify_tiling(step: StepOp) -> None:
         verify_handles(step, n.value.data)
 
 
-def _by_name(*steps: Step) -> Mapping[str, Step]:
+def _by_name(*steps: Step) -> dict[str, Step]:
     return {step.name: step for step in steps}
 
 
@@ -614,4 +613,18 @@ STEPS: dict[str, type[StepOp]] = {
 }
 """The op of each step."""
 
-SCHED = Dialect("sched", record_places([FuncOp, *STEPS.values()]), [BlockType, LoopType, IntType])
+_OPERATIONS: list[type[Operation]] = record_places([FuncOp, *STEPS.values()])
+SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])
+
+
+def add_primitive_step(step: Step) -> None:
+    """Add the step of a primitive that another package declares."""
+    PRIMITIVE_STEPS[step.name] = DECLARATIONS[step.name] = step
+    STEPS[step.name] = define(step)
+    _OPERATIONS.extend(record_places([STEPS[step.name]]))
+
+
+def remove_primitive_step(name: str) -> None:
+    """Remove a step that `add_primitive_step` added."""
+    del PRIMITIVE_STEPS[name], DECLARATIONS[name]
+    _OPERATIONS.remove(STEPS.pop(name))

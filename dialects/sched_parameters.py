@@ -426,6 +426,11 @@ class Parameter:
         return self.argument_name or self.name
 
     @property
+    def may_be_absent(self) -> bool:
+        """Whether a step may lack the property: one with a default, or an annotation that is a sampled integer."""
+        return self.kind.optional or self.kind is ANNOTATION or self.default is not REQUIRED
+
+    @property
     def meaning(self) -> str:
         return self.stated_meaning or self.kind.meaning
 
@@ -468,9 +473,8 @@ class Step:
     def syntax(self) -> str:
         """`sched.split %loop {factors = ..., [disable_predication = ...]} : loop, ...`."""
         handles = [f"%{p.name}{', ...' if p.kind.several else ''}" for p in self.parameters if p.kind.handles]
-        entries = [f"{p.name} = ..." for p in self.parameters if not p.kind.handles]
-        optional = [p.kind.optional or p.kind is ANNOTATION for p in self.parameters if not p.kind.handles]
-        shown = [f"[{entry}]" if left_out else entry for entry, left_out in zip(entries, optional, strict=True)]
+        properties = [p for p in self.parameters if not p.kind.handles]
+        shown = [f"[{p.name} = ...]" if p.may_be_absent else f"{p.name} = ..." for p in properties]
         parts = [f"sched.{self.name}", *([", ".join(handles)] if handles else [])]
         parts += [f"{{{', '.join(shown)}}}"] if shown else []
         names = {type_: name for name, type_ in SHORT_NAMES.items()}
@@ -501,8 +505,8 @@ def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
             constraint = AnyOf(tuple(EqAttrConstraint(type_) for type_ in allowed))
             fields[parameter.name] = var_operand_def(constraint) if kind.several else operand_def(constraint)
         else:
-            absent = kind.optional or kind is ANNOTATION
-            fields[parameter.name] = opt_prop_def(kind.attribute) if absent else prop_def(kind.attribute)
+            property_def = opt_prop_def if parameter.may_be_absent else prop_def
+            fields[parameter.name] = property_def(kind.attribute)
     if sampled is not None and not several:
         fields["sampled"] = var_operand_def(INT) if is_list else opt_operand_def(INT)
     if isinstance(step.gives, tuple):

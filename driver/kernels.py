@@ -50,6 +50,7 @@ from weft.support.errors import InternalError
 from weft.support.isolation import Worker
 from weft.support.machine import host_cores
 from weft.support.names import free_name
+from weft.support.stopwatch import Span, Stopwatch
 from weft.support.target import Target
 from weft.support.user_functions import intrinsics, names_with_rules
 
@@ -155,9 +156,12 @@ def _declaration(function: FuncOp) -> FuncOp:
     return declaration
 
 
-def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> CompiledKernel:
-    """`compile_unit` in a helper process."""
-    return compile_unit(Pipeline(parse(text), Target.parse(target), options), symbol)
+def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> tuple[CompiledKernel, Sequence[Span]]:
+    """`compile_unit` in a helper process; also its spans."""
+    stopwatch = Stopwatch()
+    with stopwatch.span(symbol):
+        compiled = compile_unit(Pipeline(parse(text), Target.parse(target), options, stopwatch), symbol)
+    return compiled, stopwatch.spans
 
 
 class _Compilation:
@@ -201,7 +205,8 @@ class _Compilation:
 
     def _compile(self, kernel: ModelKernel) -> None:
         unit = Pipeline(kernel.unit(), self._target, self._options, self._stopwatch)
-        kernel.compiled = compile_unit(unit, kernel.symbol)
+        with self._stopwatch.span(kernel.symbol):
+            kernel.compiled = compile_unit(unit, kernel.symbol)
         self._progress.advance()
 
     def _get_help(self, seconds: float) -> None:
@@ -215,6 +220,7 @@ class _Compilation:
         """Pass kernels to a helper process until none waits."""
         worker = Worker()
         self._workers.append(worker)
+        number = self._workers.index(worker) + 1
         if self._is_over:  # an error or an interrupt, while the process started
             worker.end()
         while self._waiting and not self._is_over:
@@ -229,7 +235,8 @@ class _Compilation:
                 self._failed.append(kernel)
                 return
             if failure is None:
-                kernel.compiled = result
+                kernel.compiled, spans = result
+                self._stopwatch.add_spans(spans, number)
                 self._progress.advance()
             else:
                 self._failed.append(kernel)

@@ -197,11 +197,11 @@ def _read_parameters(function: FuncOp) -> set[int]:
     return {at for at in range(len(function.args)) if known.of(function, at) is not AccessMode.WRITE}
 
 
-def function_row(function: FuncOp) -> KernelRow:
-    """One call of a tir function that calls no other, as a row of a report."""
+def function_row(function: FuncOp, shapes: Shapes = None) -> KernelRow:
+    """One call of a tir function that calls no other, as a row of a report, given arguments of these shapes."""
     name = function.sym_name.data
     row = KernelRow(name, (name,), _labels(function), 1, 0, None, None)
-    symbolic = SymbolicFunction.of_entry(function)
+    symbolic = SymbolicFunction.of_entry(function, shapes)
     try:
         return _with_work(row, symbolic.flops(), symbolic.moved_bytes(_read_parameters(function)))
     except ShapeError:

@@ -38,11 +38,16 @@ if TYPE_CHECKING:
 
 def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
     """From graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
-    module, sizes = pipeline.module, pipeline.options.specialize
-    with pipeline.stopwatch.measure("graph and te to tir"):
+    module, sizes, stopwatch = pipeline.module, pipeline.options.specialize, pipeline.stopwatch
+
+    def run_timed(step: PipelineStep, ctx: Context, op: ModuleOp) -> None:
+        with stopwatch.span(step.run.name):
+            run(step, ctx, op)
+
+    with stopwatch.measure("graph and te to tir"):
         import_stablehlo_loops(module)
         versions = add_graph_versions(module, sizes) if sizes else []
-        lower_to_tir(module, str(pipeline.target), pipeline.options, run)
+        lower_to_tir(module, str(pipeline.target), pipeline.options, run_timed)
         if sizes:
             dispatch_versions(module, sizes, versions)
     return pipeline

@@ -44,7 +44,7 @@ def compile(
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
 
-    program = exported(model, example_inputs, example_keywords, dynamic_shapes)
+    program = exported(model, example_inputs, example_keywords, dynamic_shapes, "weft.compile")
     builder, imported = import_model(program, params=params, fallback=fallback, keep_orders=True)
     written = {mutation.state if mutation.leaf is None else mutation.leaf for mutation in imported.mutations}
     donate = [a.name for a in imported.arguments if (a.state if a.leaf is None else a.leaf) in written]

@@ -7,19 +7,32 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from weft.support.errors import CompileError
 
 
-def plot_best_times(times: Mapping[str, Sequence[float | None]], path: str | os.PathLike[str]) -> None:
-    """Plot the best time over the trials, given the seconds of each function's trials, None for failed ones. The first
-    trial is the default schedule. Raises `CompileError` without matplotlib.
-    """
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Raise `CompileError` without matplotlib, and for a form of pictures that it does not write."""
+    suffix, forms = Path(path).suffix.removeprefix("."), _new_figure().canvas.get_supported_filetypes()
+    if suffix not in forms:
+        raise CompileError(f"plot: matplotlib writes {', '.join(sorted(forms))}, got '{path}'")
+
+
+def _new_figure() -> Any:
     try:
-        figure: Any = importlib.import_module("matplotlib.figure").Figure()
+        return importlib.import_module("matplotlib.figure").Figure()
     except ImportError:
         raise CompileError("plot: pictures are drawn by matplotlib: pip install 'weft[plot]'") from None
+
+
+def plot_best_times(times: Mapping[str, Sequence[float | None]], path: str | os.PathLike[str]) -> None:
+    """Plot the best time over the trials, given the seconds of each function's trials, None for failed ones. The first
+    trial is the default schedule. Raises `CompileError` as `check_plot` does.
+    """
+    check_plot(path)
+    figure = _new_figure()
     axes = figure.subplots()
     for name, seconds in times.items():
         best = [second * 1e6 for second in accumulate((one or math.inf for one in seconds), min)]

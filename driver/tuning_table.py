@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.driver.tuned_task import TunedTask
-from weft.support.columns import aligned_columns
+from weft.support.columns import WIDTH, fitted_columns
 
-_COLUMNS = ("ID", "name", "FLOP", "weight", "speed", "latency", "weighted", "default", "gain", "trials", "done")
+_COLUMNS = ("ID", "name", "weight", "GFLOP/s", "us", "default", "gain", "part", "trials")
 
 
 def tuning_table(tasks: Sequence[TunedTask]) -> str:
-    """A row for each function, and a line with totals."""
-    rows = [_COLUMNS, *(_row(number, task) for number, task in enumerate(tasks))]
+    """A row for each function, with the time of a call and its part of all calls, and a line with totals."""
     total = sum(task.seconds * task.calls for task in tasks)
+    rows = [_COLUMNS, *(_row(number, task, total) for number, task in enumerate(tasks))]
     before = sum(task.default_seconds * task.calls for task in tasks)
     gain = f", {before / total:.2f} times as fast as by default" if total else ""
     trials = sum(len(task.trials) for task in tasks)
-    return f"{aligned_columns(rows)}\n{trials} trials, {total * 1e6:.2f} us in all{gain}"
+    return f"{fitted_columns(rows, (1,), WIDTH)}\n{trials} trials, {total * 1e6:.2f} us in all{gain}"
 
 
-def _row(number: int, task: TunedTask) -> tuple[str, ...]:
-    flops, weighted = task.workload.flops, task.seconds * task.calls
+def _row(number: int, task: TunedTask, total: float) -> tuple[str, ...]:
+    flops = task.workload.flops
     return (
-        *(str(number), task.workload.name, f"{flops:,}" if flops else "?", str(task.calls)),
-        f"{flops / task.seconds / 1e9:.2f} GFLOP/s" if flops else "?",
-        *(f"{seconds * 1e6:.2f} us" for seconds in (task.seconds, weighted, task.default_seconds)),
+        *(str(number), task.workload.name, str(task.calls)),
+        f"{flops / task.seconds / 1e9:.2f}" if flops else "?",
+        *(f"{seconds * 1e6:.2f}" for seconds in (task.seconds, task.default_seconds)),
         f"{task.default_seconds / task.seconds:.2f}",
-        *(str(len(task.trials)), "all" if task.is_exhausted else ""),
+        f"{task.seconds * task.calls / total:.0%}",
+        f"{len(task.trials)}{', all' if task.is_exhausted else ''}",
     )

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
-from weft.support.columns import aligned_columns, bytes_text
+from weft.support.columns import WIDTH, bytes_text, fitted_columns
 from weft.support.shown import ShownAsText
+
+_CLOCK: Final = "or the clock was slower while the peaks were measured"
+_NEAR: Final = f"""\
+peak above 100%: bytes count as from L2, or from memory if they exceed it; some of
+these were in a nearer cache, {_CLOCK}"""
+_CHEAP: Final = f"""\
+peak above 100%: the peak is that of multiply-adds of float32; products of 8 or 16
+bits are cheaper, and Winograd convolutions count as the direct ones,
+{_CLOCK}"""
 
 
 @dataclass(frozen=True)
@@ -116,48 +125,72 @@ class Report(ShownAsText):
         return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
 
     def __str__(self) -> str:
-        is_timed = self.seconds is not None
-        header = ["kernel", "calls", "constants", "MFLOP", "MB"]
-        header += ["ms", "part", "GFLOP/s", "GB/s", "peak"] if is_timed else []
-        lines = [[*header, "holds"]]
-        lines += [[*self._cells(row), ", ".join(row.holds)] for row in self.rows]
-        if self.seconds is not None:
-            rest = max(self.seconds - sum(row.seconds or 0.0 for row in self.rows), 0.0)
-            blank = ["", "", "", ""]
-            lines.append(["between kernels", *blank, _ms(rest), self._part(rest), "", "", "", ""])
-            known = [row.flops for row in self.rows if row.flops is not None]
-            flops = _millions(sum(known)) if len(known) == len(self.rows) else "-"
-            calls = str(sum(row.calls for row in self.rows))
-            rate = _rate(sum(known), self.seconds) if len(known) == len(self.rows) else "-"
-            lines.append(["total", calls, "", flops, "", _ms(self.seconds), "", rate, "", "", ""])
+        return self._timed_text(self.seconds) if self.seconds is not None else self._text()
+
+    def _text(self) -> str:
+        lines = [["kernel", "calls", "constants", "MFLOP", "MB", "holds"]]
+        for row in self.rows:
+            flops = f"{row.flops_formula} FLOP" if row.flops_formula else _millions(row.flops)
+            moved = f"{row.bytes_formula} B" if row.bytes_formula else _millions(row.moved_bytes)
+            cells = [row.title, str(row.calls), bytes_text(row.constant_bytes), flops, moved]
+            lines.append([*cells, ", ".join(row.holds)])
+        return f"{self._title()}\n{fitted_columns(lines, (0, 5), WIDTH)}{self._outside()}"
+
+    def _timed_text(self, seconds: float) -> str:
+        """The kernels with their times; those of less than half a percent of the call share a line."""
+        lines = [["kernel", "calls", "MFLOP", "ms", "part", "GFLOP/s", "GB/s", "peak"]]
+        folded = [row for row in self.rows if _percent(row.seconds or 0.0, seconds) == "0%"]
+        folded = folded if len(folded) > 1 else []
+        lines += [self._cells(row, seconds) for row in self.rows if row not in folded]
+        if folded:
+            share = _percent(spent := sum(row.seconds or 0.0 for row in folded), seconds)
+            calls = sum(row.calls for row in folded)
+            lines.append([f"{len(folded)} kernels of 0% each", str(calls), "", _ms(spent), share, "", "", ""])
+        rest = max(seconds - sum(row.seconds or 0.0 for row in self.rows), 0.0)
+        if _percent(rest, seconds) != "0%":
+            lines.append(["between kernels", "", "", _ms(rest), _percent(rest, seconds), "", "", ""])
+        known = [row.flops for row in self.rows if row.flops is not None]
+        flops = _millions(sum(known)) if len(known) == len(self.rows) else "-"
+        rate = _rate(sum(known), seconds) if len(known) == len(self.rows) else "-"
+        lines.append(["total", str(sum(row.calls for row in self.rows)), flops, _ms(seconds), "", rate, "", ""])
+        notes = self._outside()
+        above = [row for row in self.rows if (self.share_of_peak(row) or 0.0) > 1.005]
+        for reason in dict.fromkeys(_CHEAP if self._is_bound_by_arithmetic(row) else _NEAR for row in above):
+            notes += f"\n{reason}"
+        return f"{self._title()}\n{fitted_columns(lines, (0,), WIDTH)}{notes}"
+
+    def _is_bound_by_arithmetic(self, row: KernelRow) -> bool:
+        if self.peaks is None or row.flops is None or row.moved_bytes is None:
+            return False
+        return self.peaks.seconds(row.flops, 0) > self.peaks.seconds(0, row.moved_bytes)
+
+    def _title(self) -> str:
         size = self.temporary_formula and f"{self.temporary_formula} B"
         size = size if self.temporary_bytes is None else bytes_text(self.temporary_bytes)
         memory = f", {size} of temporaries" if size else ""
-        title = f"@{self.function}: {len(self.rows)} kernels{memory}"
-        if self.peaks is not None and is_timed:
+        title = f"@{self.function}: {len(self.rows)} kernel{'s' * (len(self.rows) != 1)}{memory}"
+        if self.peaks is not None and self.seconds is not None:
             title += (
-                f"; peaks {self.peaks.gflops:.4g} GFLOP/s, {self.peaks.memory:.4g} GB/s of memory, "
+                f"\npeaks {self.peaks.gflops:.4g} GFLOP/s, {self.peaks.memory:.4g} GB/s of memory, "
                 f"{self.peaks.cache:.4g} GB/s of cache"
             )
-        outside = f"\nregistered functions, between kernels: {', '.join(self.registered)}" if self.registered else ""
-        return f"{title}\n{aligned_columns(lines, (0, len(lines[0]) - 1))}{outside}"
+        return title
 
-    def _cells(self, row: KernelRow) -> list[str]:
-        cells = [
+    def _outside(self) -> str:
+        return f"\nregistered functions, between kernels: {', '.join(self.registered)}" if self.registered else ""
+
+    def _cells(self, row: KernelRow, total: float) -> list[str]:
+        seconds, share = row.seconds or 0.0, self.share_of_peak(row)
+        return [
             row.title,
             str(row.calls),
-            bytes_text(row.constant_bytes),
-            f"{row.flops_formula} FLOP" if row.flops_formula else _millions(row.flops),
-            f"{row.bytes_formula} B" if row.bytes_formula else _millions(row.moved_bytes),
+            _millions(row.flops),
+            _ms(seconds),
+            _percent(seconds, total),
+            _rate(row.flops, seconds),
+            _rate(row.moved_bytes, seconds),
+            "-" if share is None else f"{share:.0%}",
         ]
-        if self.seconds is not None:
-            seconds, share = row.seconds or 0.0, self.share_of_peak(row)
-            cells += [_ms(seconds), self._part(seconds), _rate(row.flops, seconds), _rate(row.moved_bytes, seconds)]
-            cells.append("-" if share is None else f"{share:.0%}")
-        return cells
-
-    def _part(self, seconds: float) -> str:
-        return f"{seconds / self.seconds:.0%}" if self.seconds else "-"
 
 
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
@@ -165,6 +198,10 @@ def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[i
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
     formula = source.temporary_formula(name) if size is None else ""
     return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))
+
+
+def _percent(seconds: float, total: float) -> str:
+    return f"{seconds / total:.0%}" if total else "-"
 
 
 def _ms(seconds: float) -> str:

@@ -1,7 +1,8 @@
 """Times of the kernels that compiled code calls.
 
 The object of the calling function is linked again with its kernels replaced by functions that call the kernel and log
-its start and end. The library itself is unchanged, so profiling costs nothing unless used.
+its start and end. For a trace, parallel loops are replaced too, by loops that log the chunk of each thread. The library
+itself is unchanged, so profiling costs nothing unless used.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 import statistics
+import threading
 import time
 from array import array
 from collections import Counter
@@ -23,18 +25,22 @@ from weft.runtime.timing import native_runs
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from weft.backends.llvm.compile import CodegenOptions
+    from weft.backends.llvm.jit import JitModule
     from weft.runtime.compile_cache import CompiledKernel
     from weft.support.call_signature import Signature
     from weft.support.target import Target
 
 _CALLED: Final = re.compile(r"^declare void @(kernel_\w+)\(([^()]*)\)$", re.MULTILINE)
+_ROW: Final = 4
+"""The words of a row of the log: kernel, start, end, thread."""
 _FIRST_ROOM: Final = 1 << 12
 """The initial capacity of the log, in calls of kernels; it grows if one call of the function makes more."""
 _HEAD: Final = """\
 declare i32 @clock_gettime(i32, ptr)
+declare ptr @pthread_self()
 
 define internal i64 @now() {
   %time = alloca [2 x i64], align 8
@@ -49,24 +55,65 @@ define internal i64 @now() {
 
 define internal void @log(i64 %kernel, i64 %start, i64 %end) {
   %head = inttoptr i64 $log to ptr
-  %count = load i64, ptr %head
-  %next = add i64 %count, 1
-  store i64 %next, ptr %head
+  %count = atomicrmw add ptr %head, i64 1 monotonic
   %fits = icmp ult i64 %count, $room
   br i1 %fits, label %keep, label %done
 keep:
-  %row = mul i64 %count, 2
+  %row = mul i64 %count, 4
   %at = add i64 %row, 1
   %first = getelementptr i64, ptr %head, i64 %at
   store i64 %kernel, ptr %first
   %second = getelementptr i64, ptr %first, i64 1
-  %took = sub i64 %end, %start
-  store i64 %took, ptr %second
+  store i64 %start, ptr %second
+  %third = getelementptr i64, ptr %first, i64 2
+  store i64 %end, ptr %third
+  %thread = call ptr @pthread_self()
+  %number = ptrtoint ptr %thread to i64
+  %fourth = getelementptr i64, ptr %first, i64 3
+  store i64 %number, ptr %fourth
   br label %done
 done:
   ret void
 }
 """
+_CHUNK: Final = -1
+"""The number of chunks of parallel loops in the log."""
+_LOOPS: Final = f"""
+declare void @{PARALLEL_FOR}(ptr, ptr, i64)
+
+define internal void @chunk(i64 %begin, i64 %end, ptr %task) {{
+  %fn = load ptr, ptr %task
+  %place = getelementptr ptr, ptr %task, i64 1
+  %closure = load ptr, ptr %place
+  %start = call i64 @now()
+  call void %fn(i64 %begin, i64 %end, ptr %closure)
+  %finish = call i64 @now()
+  call void @log(i64 {_CHUNK}, i64 %start, i64 %finish)
+  ret void
+}}
+
+define void @parallel_for.logged(ptr %fn, ptr %closure, i64 %extent) {{
+  %task = alloca [2 x ptr], align 8
+  store ptr %fn, ptr %task
+  %place = getelementptr ptr, ptr %task, i64 1
+  store ptr %closure, ptr %place
+  call void @{PARALLEL_FOR}(ptr @chunk, ptr %task, i64 %extent)
+  ret void
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A call of a kernel, or a chunk of a parallel loop, by a thread."""
+
+    kernel: str
+    """The symbol of the kernel, `@` and the name for the function itself, or empty for a chunk."""
+    start: float
+    """Seconds of `time.perf_counter`."""
+    end: float
+    thread: int
+    """Threads are numbered in order of first events; 0 is the caller."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +123,8 @@ class KernelTimes:
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
     total: float
+    runs: Sequence[Sequence[Event]] = ()
+    """The events of each run, in order of their starts, if they were traced."""
 
 
 def kernel_times(
@@ -87,8 +136,10 @@ def kernel_times(
     options: CodegenOptions,
     call: tuple[Sequence[object], Mapping[str, object]],
     runs: int,
+    traced: bool = False,
 ) -> KernelTimes:
     """Run a function of the LLVM IR `text` on the arguments `call`, positional and by name, and measure its kernels.
+    With `traced`, also the chunks of parallel loops, which adds about 0.1 us to each.
 
     Returns the medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock,
     and as a call of the function does.
@@ -98,11 +149,25 @@ def kernel_times(
         raise CompileError("kernels are measured by clock_gettime, which this system lacks")
     room = _FIRST_ROOM
     while True:
-        profiled = _Profiled(signature, text, kernels, target, symbols, options, int(clock), room)
+        profiled = _Profiled(signature, text, kernels, target, symbols, options, int(clock), room, traced)
         found = profiled.run(call, runs)
         if found is not None:
             return found
         room = profiled.wanted
+
+
+def timed_calls(
+    name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
+) -> list[list[Event]]:
+    """Run a function whose kernels cannot be traced, after one warm-up run: an event for each call."""
+    positional, keywords = call
+    function(*positional, **keywords)
+    events: list[list[Event]] = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        function(*positional, **keywords)
+        events.append([Event(f"@{name}", start, time.perf_counter(), 0)])
+    return events
 
 
 class _Profiled:
@@ -118,15 +183,22 @@ class _Profiled:
         options: CodegenOptions,
         clock: int,
         room: int,
+        traced: bool,
     ) -> None:
+        self._function = f"@{signature.name}"
+        self._clock, self._traced = clock, traced
         called = _CALLED.findall(text)
         self._names = [name for name, _ in called]
         self._room = room
-        self._log = (ctypes.c_int64 * (1 + 2 * room))()
+        self._log = (ctypes.c_int64 * (1 + _ROW * room))()
         self.wanted = room
         runtime = runtime_symbols([text, *(kernel.ir for kernel in kernels)], target)
         head = _HEAD.replace("$clock", str(clock)).replace("$room", str(room))
         logging = [head.replace("$log", str(ctypes.addressof(self._log)))]
+        loops: list[JitModule] = []
+        if traced and PARALLEL_FOR in runtime:
+            loops.append(jit("\n".join([*logging, _LOOPS]), target, runtime, options))
+            runtime = {**runtime, PARALLEL_FOR: loops[0].address("parallel_for.logged")}
         logging += [_logging_function(at, name, types) for at, (name, types) in enumerate(called)]
         objects = [kernel.code for kernel in kernels]
         self._kernels = jit("\n".join(logging), target, {**symbols, **runtime}, options, objects=objects)
@@ -135,7 +207,7 @@ class _Profiled:
         self._caller = Caller(
             signature,
             module.address(symbol_name(signature.name)),
-            (module, self._kernels, self._log),
+            (module, self._kernels, self._log, loops),
             always_release_gil=PARALLEL_FOR in runtime,
             calls_registered=CALL_REGISTERED in runtime,
         )
@@ -147,22 +219,42 @@ class _Profiled:
         totals = array("d")
         each: dict[str, list[float]] = {name: [] for name in self._names}
         calls: Counter[str] = Counter()
+        traces: list[Sequence[Event]] = []
         for _ in range(runs):
             self._log[0] = 0
+            start = time.perf_counter()
             totals.append(seconds_of(1))
+            end = time.perf_counter()
             count = self._log[0]
             if count > self._room:
                 self.wanted = count
                 return None
             found: Counter[int] = Counter()
             calls.clear()
-            for at in range(1, 2 * count, 2):
-                found[self._log[at]] += self._log[at + 1]
-                calls[self._names[self._log[at]]] += 1
+            for at in range(1, _ROW * count, _ROW):
+                kernel, begin, finish = self._log[at : at + 3]
+                if kernel != _CHUNK:
+                    found[kernel] += finish - begin
+                    calls[self._names[kernel]] += 1
             for at, name in enumerate(self._names):
                 each[name].append(found[at] * 1e-9)
+            if self._traced:
+                traces.append(self._events(count, start, end))
         seconds = {name: statistics.median(times) for name, times in each.items()}
-        return KernelTimes(seconds, dict(calls), statistics.median(totals))
+        return KernelTimes(seconds, dict(calls), statistics.median(totals), traces)
+
+    def _events(self, count: int, start: float, end: float) -> list[Event]:
+        """The events of a run between two times of `perf_counter`."""
+        # On Linux it is the same clock.
+        shift = time.perf_counter() - time.clock_gettime(self._clock)
+        threads = {threading.get_ident(): 0}
+        events = [Event(self._function, start, end, 0)]
+        rows = [self._log[at : at + _ROW] for at in range(1, _ROW * count, _ROW)]
+        for kernel, begin, finish, thread in sorted(rows, key=lambda row: row[1]):
+            name = "" if kernel == _CHUNK else self._names[kernel]
+            number = threads.setdefault(thread % (1 << 64), len(threads))
+            events.append(Event(name, begin * 1e-9 + shift, finish * 1e-9 + shift, number))
+        return events
 
 
 def _logging_function(number: int, name: str, types: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
@@ -21,12 +23,12 @@ from weft.support.argument_types import checked_methods, shown
 from weft.support.call_arguments import bind_arguments, memory_span, returned
 from weft.support.call_signature import BAD_SIZE, BY_ZERO, Signature
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.files import write_output
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from weft.dialects import sched
     from weft.runtime.compile_cache import CompiledKernel
@@ -360,6 +362,31 @@ class Library:
         report = replace(report.timed(times.seconds, times.calls, times.total), peaks=source.peaks())
         self._reports[name] = report
         return report
+
+    def write_trace(self, path: str | Path, name: str, *arguments: object, runs: int = 3, **keywords: object) -> None:
+        """Write a trace of the build, and of `runs` calls of a function, for Perfetto (ui.perfetto.dev) or
+        chrome://tracing: stages and passes, kernels, and the chunks of parallel loops by thread. Calls of devices and
+        of code in C are traced as a whole.
+
+            lib.write_trace("trace.json", "main", x)
+
+        Raises `OSError`, and as the call does.
+        """
+        from weft.runtime.kernel_times import kernel_times, timed_calls  # start-up: 6 ms
+        from weft.runtime.trace_events import trace_events  # start-up: 1 ms
+
+        if runs < 1:
+            raise ValueError(f"write_trace: runs: expected at least 1, got {runs}")
+        function, call = self[name], (arguments, keywords)
+        source = self._report_source
+        rows = source.rows(name, None) if source is not None and name in source.functions() else ()
+        if self._ir:
+            signature, options = function.signature, self._options
+            texts = (self._ir, self._kernels, self.target, self._symbols, options)
+            events = kernel_times(signature, *texts, call, runs, traced=True).runs
+        else:
+            events = timed_calls(name, function, call, runs)
+        write_output(Path(path), json.dumps(trace_events(self.timing.spans, events, rows)) + "\n")
 
     def _kernel_times(
         self,

@@ -35,11 +35,11 @@ def step_methods(class_: C) -> C:
         if name == "__init__":
             setattr(class_, name, checked(method))
         elif isfunction(method) and not name.startswith("_"):
-            setattr(class_, name, _step_method(method))
+            setattr(class_, name, step_method(method))
     return class_
 
 
-def _step_method(method: Callable[..., R]) -> Callable[..., R]:
+def step_method(method: Callable[..., R]) -> Callable[..., R]:
     run = checked(method)
 
     @wraps(run)

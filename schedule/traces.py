@@ -133,7 +133,7 @@ def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bo
             listed = kind.sampled and kind is not ANNOTATION
             text = _integers(step, name, integers) if listed else _value(step, step.properties[name])
             yield f"{parameter.argument}={text}"
-        elif not kind.optional:
+        elif kind is ANNOTATION:
             yield f"{parameter.argument}={next(integers)}"
 
 

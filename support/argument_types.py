@@ -101,8 +101,16 @@ def _count_text(signature: inspect.Signature, own: bool, keywords: Mapping[str, 
     if unknown is not None:
         names = [parameter.name for parameter in parameters]
         return f"unknown keyword '{unknown}'{did_you_mean(unknown, names)}"
-    shown = ", ".join(str(parameter) for parameter in parameters).replace("'", "")
-    return f"{problem}; it takes ({shown})"
+    return f"{problem}; it takes ({', '.join(map(_parameter_text, parameters))})"
+
+
+def _parameter_text(parameter: inspect.Parameter) -> str:
+    if isinstance(parameter.annotation, str):
+        # `str` quotes an annotation that is a text; defaults keep their quotes.
+        kind = "**" if parameter.kind is parameter.VAR_KEYWORD else "*" * (parameter.kind is parameter.VAR_POSITIONAL)
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        return f"{kind}{parameter.name}: {parameter.annotation}{default}"
+    return str(parameter)
 
 
 def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:

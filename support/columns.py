@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 
 def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) -> str:
@@ -15,6 +16,34 @@ def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) 
         ).rstrip()
         for line in lines
     )
+
+
+WIDTH: Final = 80
+"""Columns of a terminal that tables fit into."""
+_SHORTEST: Final = 12
+"""Characters that are left of a shortened cell."""
+
+
+def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width: int) -> str:
+    """`aligned_columns`, with the cells of left-aligned columns shortened, the last column first, so that lines have at
+    most `width` characters."""
+    rows = [list(line) for line in lines]
+    for at in sorted(left, reverse=True):
+        widest = max(len(row[at]) for row in rows)
+        excess = max(map(len, aligned_columns(rows, left).splitlines())) - width
+        most = max(widest - excess, _SHORTEST)
+        if excess > 0 and most < widest:
+            for row in rows:
+                row[at] = shortened(row[at], most)
+    return aligned_columns(rows, left)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most `most` characters: its start and its end, because names of kernels differ at both."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
 
 
 def bytes_text(number: int) -> str:

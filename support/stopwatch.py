@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
+
+
+@dataclass(frozen=True)
+class Span:
+    """An interval of work, in seconds of `time.perf_counter`, which all processes of a machine share."""
+
+    name: str
+    start: float
+    end: float
+    process: int = 0
+    """0 is this process, others are helpers."""
 
 
 class Stopwatch:
@@ -12,6 +24,8 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
+        self.spans: list[Span] = []
+        """Each measured stage and its parts, in order of their ends, for traces."""
 
     @contextmanager
     def measure(self, stage: str) -> Generator[None]:
@@ -23,8 +37,23 @@ class Stopwatch:
             self.add(stage, perf_counter() - start)
 
     def add(self, stage: str, seconds: float) -> None:
-        """Add `seconds` to `stage`."""
+        """Add `seconds`, which end now, to `stage`."""
         self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
+        now = perf_counter()
+        self.spans.append(Span(stage, now - seconds, now))
+
+    @contextmanager
+    def span(self, name: str) -> Generator[None]:
+        """Record the `with` body as a part of a stage, which measures its time."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.spans.append(Span(name, start, perf_counter()))
+
+    def add_spans(self, spans: Iterable[Span], process: int) -> None:
+        """Add the spans of a helper process."""
+        self.spans.extend(replace(span, process=process) for span in spans)
 
     def laps(self) -> Callable[[str | None], None]:
         """A function that adds the time since its previous call, or its creation, to the given stage.

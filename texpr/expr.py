@@ -357,6 +357,12 @@ class Expr:
 
     __hash__ = object.__hash__
 
+    def __float__(self) -> float:
+        raise TypeError(
+            f"`{self}` has no value while the expression is built: use functions of te, such as te.exp, in place of "
+            "those of math, and te.cast in place of float()"
+        )
+
     def __bool__(self) -> bool:
         raise error(
             f"the truth of `{self}` is not known while the expression is built: use te.all, te.any and te.if_then_else "

@@ -15,7 +15,7 @@ import textwrap
 from dataclasses import dataclass
 
 from weft.dialects.sched import PRIMITIVE_STEPS
-from weft.passes.schedule.primitive import PRIMITIVES, primitive_class
+from weft.passes.schedule.primitive import PRIMITIVES, REGISTERED, primitive_class
 from weft.support.error_codes import CLASSES, ErrorClass, class_of
 from weft.support.errors import CompileError, did_you_mean
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 def explanations() -> dict[str, Explanation]:
     """All codes: classes of errors, then the requirements of primitives."""
     found = [_of_class(kind) for kind in CLASSES]
-    for name in PRIMITIVES:
+    for name in (*PRIMITIVES, *REGISTERED):
         found += _of_primitive(name)
     return {one.code: one for one in found}
 
@@ -100,6 +100,8 @@ def _of_primitive(name: str) -> list[Explanation]:
     fence = _FENCE.search(doc)
     example = "" if fence is None else f"What {name} does when it is accepted:\n\n{fence[0]}"
     deed = PRIMITIVE_STEPS[name].doc.partition("\n")[0].rstrip(".")
+    own = f"the docstring of {kind.__module__}.{kind.__name__}"
+    place = f"docs/primitives.md#{name}" if name in PRIMITIVES else own
     found: list[Explanation] = []
     texts = {int(number): " ".join(text.split()) for _, number, text in _ITEM.findall(doc or inspect.getsource(kind))}
     for number, title in enumerate(kind.requirements(), start=1):
@@ -107,7 +109,7 @@ def _of_primitive(name: str) -> list[Explanation]:
         meaning = f"A requirement of {name} ({deed}): {details}"
         fix = (
             "The refusal shows where it does not hold, with the iterations or the index that prove it, and after "
-            f"`legal:` what is accepted, if that is known. All requirements are in docs/primitives.md#{name}."
+            f"`legal:` what is accepted, if that is known. All requirements are in {place}."
         )
         found.append(Explanation(f"{name}.{number}", title, meaning, example, fix))
     return found

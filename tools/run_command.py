@@ -30,6 +30,8 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from weft.dialects.element_types import TYPES
 from weft.driver.build import build, build_module
+from weft.driver.model_report import function_row
+from weft.driver.peaks import quick_peaks
 from weft.driver.programs import parse_file
 from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
@@ -41,6 +43,7 @@ from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.graph.graph_precision import GraphPrecisionPass
 from weft.passes.module_functions import entry_function, functions_of, schedules_of
 from weft.passes.pass_sequence import epsilon_of
+from weft.runtime.kernel_report import KernelRow, Report
 from weft.support.call_signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError
 from weft.support.files import check_output, write_output
@@ -65,7 +68,6 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.interp.edge_values import FastMath
-    from weft.runtime.kernel_report import KernelRow
     from weft.runtime.library import Function, Library
     from weft.runtime.timing import BenchmarkResult
     from weft.support.call_signature import Signature
@@ -107,6 +109,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", action="store_true", help="measure the time of a call")
     parser.add_argument("--profile", action="store_true", help="measure the kernels of a model")
     parser.add_argument("--timing", action="store_true", help="print the time of each stage of the compilation")
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="also write a trace of the build and of three calls, for ui.perfetto.dev or chrome://tracing",
+    )
     parser.add_argument("--json", metavar="FILE", help="also write the measurements as JSON; '-' is standard output")
     parser.add_argument(
         "--repeat",
@@ -131,8 +138,9 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     json_file = None if arguments.json in (None, "-") else Path(arguments.json)
-    if json_file is not None:
-        check_output(json_file, Path(arguments.file))
+    for file in (arguments.json, arguments.trace):
+        if file not in (None, "-"):
+            check_output(Path(file), Path(arguments.file))
     start = time.perf_counter()
     options = lowering_options(arguments)
     library = build_module(original, target, options)
@@ -199,10 +207,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.time:
         found["time"] = _time(compiled, before, arguments.repeat, work)
     if arguments.profile:
-        report = library.profile(name, *before.values())
+        report = _profile(library, compiled, before, loops)
         print(report)
         found["kernels"] = [_row_record(row, report.share_of_peak(row)) for row in report.rows]
         found["seconds_of_a_call"] = report.seconds
+    if arguments.trace is not None:
+        library.write_trace(arguments.trace, name, *before.values())
+        print(f"trace     {arguments.trace}, for https://ui.perfetto.dev or chrome://tracing")
     if arguments.json is not None:
         text = json.dumps(found, indent=2) + "\n"
         if json_file is None:
@@ -210,6 +221,19 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             write_output(json_file, text)
     return status
+
+
+def _profile(library: Library, compiled: Function, before: Mapping[str, Value], loops: ModuleOp) -> Report:
+    """The measured kernels of a model; the function itself in other programs, whose unscheduled loops are `loops`."""
+    name = compiled.signature.name
+    if library.has_report:
+        return library.profile(name, *before.values())
+    shapes = {given: value.shape for given, value in before.items() if isinstance(value, np.ndarray)}
+    row = function_row(functions_of(loops)[name], shapes)
+    seconds = compiled.time_evaluator(number=1, repeat=10, min_repeat_ms=1.0)(**before).median
+    peaks = None if library.target.has_kernels else quick_peaks(library.target)
+    report = Report(name, (row,), peaks=peaks)
+    return report.timed({row.symbol: seconds}, {row.symbol: 1}, seconds)
 
 
 def _row_record(row: KernelRow, share: float | None) -> dict[str, object]:
@@ -250,12 +274,14 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
     return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
 
 
-_NAMED = 4
-"""Maximum number of schedules that a line lists by name."""
+_NAMES_WIDTH = 36
+"""Maximum number of characters of names of schedules in a line."""
 
 
 def _names(symbols: Sequence[str]) -> str:
-    return ", ".join(f"@{symbol}" for symbol in symbols) if len(symbols) <= _NAMED else f"{len(symbols)} schedules"
+    """The names, or their number if they are many or long."""
+    names = ", ".join(f"@{symbol}" for symbol in symbols)
+    return names if len(names) <= _NAMES_WIDTH or len(symbols) == 1 else f"{len(symbols)} schedules"
 
 
 def call(compiled: Function, values: dict[str, Value]) -> None:
@@ -508,13 +534,13 @@ def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | N
 
 def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> dict[str, object]:
     result, gflops = timed(compiled, values, repeat, work)
-    print(f"time      {time_line(result, gflops, repeat)}")
-    seconds = sorted(result.results)
+    times, speed = time_lines(result, gflops, repeat)
+    print(f"time      {times}\nspeed     {speed}")
     return {
         "seconds": list(result.results),
         "mean": result.mean,
         "min": result.min,
-        **{name: float(np.quantile(seconds, q)) for name, q in (("median", 0.5), ("p90", 0.9), ("p99", 0.99))},
+        **_quantiles(result),
         "calls_per_second": 1.0 / result.median,
         "gflops": gflops,
     }
@@ -523,12 +549,19 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
 def timed(
     compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
 ) -> tuple[BenchmarkResult, float | None]:
-    """The times of calls, each of at least 20 ms, and the GFLOP/s of the fastest."""
+    """The times of calls, each of at least 20 ms, and the GFLOP/s of the median."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
-    return result, work.flops / result.min / 1e9 if work is not None and work.flops else None
+    return result, work.flops / result.median / 1e9 if work is not None and work.flops else None
 
 
-def time_line(result: BenchmarkResult, gflops: float | None, repeat: int) -> str:
-    speed = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
-    return f"mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}"
+def _quantiles(result: BenchmarkResult) -> dict[str, float]:
+    return {name: float(np.quantile(result.results, q)) for name, q in (("median", 0.5), ("p90", 0.9), ("p99", 0.99))}
+
+
+def time_lines(result: BenchmarkResult, gflops: float | None, repeat: int) -> tuple[str, str]:
+    """The times of calls, and the speed at the median."""
+    found = {**_quantiles(result), "min": result.min}
+    numbers = ", ".join(f"{name} {seconds * 1e3:.4f}" for name, seconds in found.items())
+    arithmetic = "" if gflops is None else f", {gflops:.2f} GFLOP/s"
+    return f"{numbers} ms of {repeat} runs", f"{1.0 / result.median:.4g} calls/s{arithmetic} at the median"

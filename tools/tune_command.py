@@ -24,6 +24,7 @@ from weft.driver.parsing import decode_text
 from weft.driver.programs import parse_file
 from weft.driver.tune import tune
 from weft.driver.tuned import Tuned
+from weft.driver.tuning_plot import check_plot
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import check_output
 from weft.support.target import Target
@@ -82,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.plot is not None:
         check_output(Path(arguments.plot))
+        check_plot(arguments.plot)
     target = Target.parse(arguments.target)
     space = None if arguments.space is None else load_space(arguments.space)
     with ExitStack() as stack:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.packages import installed_universe
 from weft.tools.failures import ArgumentParser, print_warning, run_tool, shown_warnings, versions
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -37,6 +38,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "tune": ("weft.tools.tune_command", "search for fast schedules by measuring them"),
 }
 """Subcommand -> its module, and its summary."""
+_OF_THE_SHELL = ("cache", "completion")
+"""Commands that read no programs, so they work with a package that cannot be loaded."""
 
 
 def execute(words: Sequence[str]) -> int:
@@ -52,6 +55,8 @@ def execute(words: Sequence[str]) -> int:
         return 0
     if name not in COMMANDS:
         raise CompileError(f"unknown command '{name}'{did_you_mean(name, COMMANDS)}")
+    if name not in _OF_THE_SHELL:
+        installed_universe()  # registers targets, operations, primitives and functions
     module = import_module(COMMANDS[name][0])
     parser = ArgumentParser(
         prog=f"weft {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -1,8 +1,9 @@
 """`weft bench FILE`: a whole model against onnxruntime, OpenVINO and PyTorch.
 
-  weft bench model.onnx --against onnxruntime,openvino --plot bench.png weft bench model.onnx --shape x=1x3x224x224
-  --input ids=ids.npy --threads 1 --save bench.md weft bench model.onnx --precision bf16,f32 --against
-  onnxruntime,openvino weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
+  weft bench model.onnx --against onnxruntime,openvino --plot bench.png
+  weft bench model.onnx --shape x=1x3x224x224 --input ids=ids.npy --threads 1 --save bench.md
+  weft bench model.onnx --precision bf16,f32 --against onnxruntime,openvino
+  weft bench nets.py:resnet --against onnxruntime,openvino,torch,torch.compile
 
 In Python, a model is a function without parameters that returns a torch.nn.Module and a tuple of example inputs. The
 peers get PyTorch's ONNX export of it. A ratio is the time of the peer over weft's: above 1, weft is faster. Results are
@@ -161,6 +162,8 @@ class ModelResult:
                 "reference / the largest element"
             )
             report.tables.append((caption, self._times()))
+            caption = "Latency of a call over all turns, and calls per second at the median"
+            report.tables.append((caption, self._latencies()))
         if self.prepared:
             caption = "Alone in a process, until the first result: loading and compiling, and the memory for that"
             report.tables.append((caption, self._prepared()))
@@ -186,6 +189,14 @@ class ModelResult:
                 table.add(name, str(threads), duration(each.min), f"{each.spread:.2f}", ratio, *shown)
         return table
 
+    def _latencies(self) -> Table:
+        table = Table(("contender", "threads", "median", "p90", "p99", "calls/s"))
+        for threads, times in self.times.items():
+            for name, each in times.items():
+                shown = [duration(each.quantile(fraction)) for fraction in (0.5, 0.9, 0.99)]
+                table.add(name, str(threads), *shown, f"{1.0 / each.median:.4g}")
+        return table
+
     def _prepared(self) -> Table:
         table = Table(("contender", "ready after", "memory"))
         for name, (seconds, size) in self.prepared.items():
@@ -197,6 +208,9 @@ class ModelResult:
             "model": self.file,
             "seconds": {
                 threads: {name: each.seconds for name, each in times.items()} for threads, times in self.times.items()
+            },
+            "latency": {
+                threads: {name: each.summary() for name, each in times.items()} for threads, times in self.times.items()
             },
             "prepared": {name: {"seconds": s, "bytes": size} for name, (s, size) in self.prepared.items()},
             "differences": self.differences,

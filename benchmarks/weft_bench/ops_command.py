@@ -1,7 +1,7 @@
 """`weft bench ops`: operators against NumPy, PyTorch and onnxruntime.
 
-  weft bench ops                                       # every row, one thread, then two weft bench ops --only
-  matmul,softmax --threads 1 --save ops.md
+  weft bench ops                                                        # every row, one thread, then two
+  weft bench ops --only matmul,softmax --threads 1 --save ops.md
 
 A ratio is the time of the peer over weft's: above 1, weft is faster. Peers that are not installed are skipped.
 """

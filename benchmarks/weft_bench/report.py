@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 
 from weft.driver.peaks import Peaks
+from weft.support.columns import WIDTH
 from weft.support.files import write_output
 from weft_bench.machine import describe
 from weft_bench.rounds import PROTOCOL
@@ -31,9 +33,9 @@ class Report:
 
     def text(self) -> str:
         """For the terminal."""
-        parts = [self.title, "\n".join(f"{name:12}  {value}" for name, value in self.head().items())]
+        parts = [self.title, "\n".join(_entry(name, value) for name, value in self.head().items())]
         parts += ["\n".join(peaks.lines()) for peaks in self.peaks]
-        parts += ["\n".join(filter(None, (caption, table.text()))) for caption, table in self.tables]
+        parts += ["\n".join(filter(None, (fill(caption, WIDTH), table.text()))) for caption, table in self.tables]
         return "\n\n".join([*parts, *filter(None, ["\n".join(self.notes)])])
 
     def save(self, file: str) -> None:
@@ -44,3 +46,7 @@ class Report:
         parts += ["\n\n".join(filter(None, (caption, table.markdown()))) for caption, table in self.tables]
         parts += ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
         write_output(Path(file), "\n\n".join(parts) + "\n")
+
+
+def _entry(name: str, value: str) -> str:
+    return fill(value, WIDTH, initial_indent=f"{name:12}  ", subsequent_indent=" " * 14)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
 PAUSE = 0.15
 """Seconds until the workers of another library sleep."""
 TURNS_ON_END = 2
@@ -46,6 +48,15 @@ class Times:
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    def quantile(self, fraction: float) -> float:
+        """The time that this fraction of the turns does not exceed, interpolated between turns."""
+        return float(np.quantile(self.seconds, fraction))
+
+    def summary(self) -> dict[str, float]:
+        """Seconds, and calls per second, for JSON."""
+        named = {"median": self.median, "p90": self.quantile(0.9), "p99": self.quantile(0.99)}
+        return {"min": self.min, **named, "calls per second": 1.0 / self.median}
 
     @property
     def spread(self) -> float:

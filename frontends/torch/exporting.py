@@ -17,24 +17,25 @@ def exported(
     example_inputs: Sequence[Any] | None,
     example_keywords: Mapping[str, Any] | None,
     dynamic_shapes: Any,
+    subject: str = "from_torch",
 ) -> Any:
     """The `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
     `torch.fx.GraphModule`) is exported on example inputs.
 
     Raises `TypeError` for other values, and for missing or superfluous example inputs; raises the errors of
-    `torch.export.export` for models that it cannot trace.
+    `torch.export.export` for models that it cannot trace. `subject` is the function that messages name.
     """
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None or example_keywords:
-            raise TypeError("from_torch: an exported program has its example inputs and dynamic shapes already")
+            raise TypeError(f"{subject}: an exported program has its example inputs and dynamic shapes already")
         return model
     if not isinstance(model, torch.nn.Module):
         raise TypeError(
-            "from_torch: expected a torch.export.ExportedProgram, a torch.fx.GraphModule or a torch.nn.Module, got "
+            f"{subject}: expected a torch.export.ExportedProgram, a torch.fx.GraphModule or a torch.nn.Module, got "
             f"{shown(model)} of type {type(model).__name__}"
         )
     if example_inputs is None:
-        raise TypeError(f"from_torch: a {type(model).__name__} is exported on example inputs: from_torch(model, (x,))")
+        raise TypeError(f"{subject}: a {type(model).__name__} is exported on example inputs: {subject}(model, (x,))")
     given = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # for nn.LSTM's flat weights, and about PyTorch's internals

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from inspect import getsource
-from typing import ClassVar, NoReturn, TypeAlias
+from typing import ClassVar, Final, NoReturn, TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -200,10 +200,16 @@ _FILES: Mapping[str, str] = {
 """The modules whose name differs from that of the primitive."""
 PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
 """Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
+REGISTERED: Final[dict[str, type[Primitive]]] = {}
+"""The primitives of other packages (`driver/registered_primitives.py`)."""
+
+
+def primitive_class(name: str) -> type[Primitive]:
+    return REGISTERED[name] if name in REGISTERED else _own_class(name)
 
 
 @cache
-def primitive_class(name: str) -> type[Primitive]:
+def _own_class(name: str) -> type[Primitive]:
     module = import_module(f"weft.passes.schedule.{PRIMITIVES[name]}")
     found: type[Primitive] = getattr(module, PRIMITIVE_STEPS[name].class_name)
     return found

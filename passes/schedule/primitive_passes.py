@@ -25,7 +25,7 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.index_maps import parse_function
-from weft.passes.schedule.primitive import buffer_place, primitive_class
+from weft.passes.schedule.primitive import PRIMITIVES, Primitive, buffer_place, primitive_class
 from weft.support.errors import CompileError
 
 _BLOCK = "The name of the block."
@@ -104,8 +104,13 @@ def _loop_at(block: BlockOp, position: object) -> ForOp:
     return loops[position]
 
 
-@cache
 def primitive_pass(name: str) -> type[ModulePass]:
+    return _pass_of(primitive_class(name))
+
+
+@cache
+def _pass_of(cls: type[Primitive]) -> type[ModulePass]:
+    name = cls.NAME
     parameters = PRIMITIVE_STEPS[name].parameters
     used = [parameter.kind for parameter in parameters]
     required: list[tuple[str, object, object]] = [("block", str, _needed(_BLOCK, "B"))]
@@ -117,15 +122,19 @@ def primitive_pass(name: str) -> type[ModulePass]:
     required.extend(
         (p.name, p.kind.option, _needed(p.meaning, p.example))
         for p in parameters
-        if p.kind.option is not None and not p.kind.optional and p is not first
+        if p.kind.option is not None and (not p.may_be_absent or p.kind is kinds.ANNOTATION) and p is not first
     )
     optional: list[tuple[str, object, object]] = [("func", str | None, _absent(_FUNC))]
     optional.extend((p.name, _or_none(p.kind.option), _absent(p.meaning)) for p in parameters if p.kind.optional)
+    optional.extend(
+        (p.name, p.kind.option, field(default=p.default, metadata={"meaning": p.meaning}))
+        for p in parameters
+        if p.kind.option is not None and p.default is not kinds.REQUIRED and not p.kind.optional
+    )
     if kinds.LOOP_OR_BLOCK in used or kinds.LOOP_OR_BLOCKS in used:
         optional.append(("loop", int | None, _absent(_LOOP_OR_BLOCK)))
     if kinds.LOOP_OR_BLOCKS in used:
         optional.append(("blocks", tuple[str, ...] | None, _absent(_OTHER_BLOCKS)))
-    cls = primitive_class(name)
     generated = make_dataclass(
         f"{cls.__name__}Pass",
         [*required, *optional],
@@ -135,7 +144,7 @@ def primitive_pass(name: str) -> type[ModulePass]:
             "name": PRIMITIVE_STEPS[name].pass_name,
             "primitive": name,
             "__doc__": f"{inspect.cleandoc(cls.__doc__ or '')}\n",
-            "__module__": __name__,
+            "__module__": __name__ if name in PRIMITIVES else cls.__module__,
         },
     )
     return generated

@@ -27,6 +27,7 @@ from weft.dialects.sched_parameters import (
     BUFFER,
     DECISION,
     DECISIONS,
+    REQUIRED,
     IntType,
 )
 from weft.dialects.tir import BlockOp, ForOp
@@ -146,7 +147,9 @@ class Replay:
             elif kind is ANNOTATION:
                 arguments[name] = IntegerAttr(_next(integers, step), i64) if given is None else given
             elif given is None and not kind.optional:
-                raise CompileError.at(step, f"{step.name} needs the property '{name}'")
+                if parameter.default is REQUIRED:
+                    raise CompileError.at(step, f"{step.name} needs the property '{name}'")
+                arguments[name] = parameter.default
             elif kind.sampled:
                 numbers = sched.integers_of(given)
                 arguments[name] = tuple(_next(integers, step) if n == sched.SAMPLED else n for n in numbers)

@@ -60,8 +60,10 @@ def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -
     primitive.require(1, why_not_serial(loop), loop)
     inferred = [at for at, factor in enumerate(factors) if factor == 0]
     if len(inferred) > 1 or any(factor < 0 for factor in factors) or not factors:
-        detail = f"factors {list(factors)}: {len(inferred)} are inferred (0)"
-        primitive.refuse(2, Violation(detail, legal="one 0 at most, every other factor at least 1"), loop)
+        detail = f"factors {list(factors)}: {len(inferred)} are inferred (None; 0 in IR)"
+        primitive.refuse(
+            2, Violation(detail, legal="at most one factor is inferred, every other factor at least 1"), loop
+        )
     return inferred[0] if inferred else None
 
 

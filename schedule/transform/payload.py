@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, OpResult
 
 from weft.analysis.structure import bindings_of, find_function, functions, loops_around
 from weft.dialects.effects import op_name
-from weft.dialects.sched import PRIMITIVE_STEPS, STEPS
+from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
 from weft.dialects.traversal import ancestors, copy_of, operations_in
@@ -31,7 +31,6 @@ from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
-_CHANGING: Final = tuple(STEPS[name] for name in PRIMITIVE_STEPS)
 SCRIPT: Final = "transform."
 """Prefix of the ops of scripts."""
 
@@ -266,7 +265,8 @@ class Payload:
 
     @property
     def is_unscheduled(self) -> bool:
-        return not any(type(step) in _CHANGING for step in self.schedule.trace.body.block.ops)
+        steps = self.schedule.trace.body.block.ops
+        return not any(step.name.removeprefix("sched.") in PRIMITIVE_STEPS for step in steps)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
         """The function of the same name in the current program."""

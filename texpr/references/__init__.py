@@ -27,8 +27,15 @@ _NUMPY_NAMES: Final = {
 
 
 def reference_of(name: str) -> Callable[..., Any]:
-    """The reference of an operator: a function of its family, else NumPy's of that name. Raises `AttributeError`."""
+    """The reference of an operator: a function of its family, else NumPy's of that name. Raises `NotImplementedError`
+    for an operator without one."""
     for family in _FAMILIES:
         if name in vars(family):
             return vars(family)[name]
-    return getattr(np, _NUMPY_NAMES.get(name, name))
+    known = _NUMPY_NAMES.get(name, name)
+    if not hasattr(np, known):
+        raise NotImplementedError(
+            f"operator '{name}' of te.ops has no reference for the interpreter: add a function {name} of arrays, with "
+            "the same parameters, to the file of its family in texpr/references"
+        )
+    return getattr(np, known)

@@ -39,7 +39,7 @@ from weft.tools.run_command import (
     copied,
     interpreted,
     outputs_of,
-    time_line,
+    time_lines,
     timed,
     unscheduled_outputs,
     work_of,
@@ -85,7 +85,7 @@ class TimeResult:
     """Measured seconds of a call."""
 
     function: str
-    mean: float
+    median: float
     fastest: float
     gflops: float | None
     line: str
@@ -328,7 +328,8 @@ class Session:
         values = make_arguments(compiled.signature, Request({}, 0, needs_positive(self.states[0].module)))
         known = name in functions_of(self.states[0].module)
         result, gflops = timed(compiled, values, _REPEAT, self._work(name, values) if known else None)
-        found = TimeResult(name, result.mean, result.min, gflops, f"{time_line(result, gflops, _REPEAT)}; {as_is}")
+        line = ", ".join(time_lines(result, gflops, _REPEAT))
+        found = TimeResult(name, result.median, result.min, gflops, f"{line}; {as_is}")
         self.times[self.state] = found
         return found
 

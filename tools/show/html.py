@@ -105,6 +105,8 @@ def _program(report: ProgramReport) -> Iterator[_Section]:
         yield _Section("failure", "Error", f"<pre>{_text(report.failure)}</pre>")
     if report.before_fusion or report.after_fusion:
         yield _Section("graph", "Graph", '<div id="graph-view"></div>')
+    if _kernel_data(report):
+        yield _Section("kernel", "Kernels", '<div id="kernel-view"></div>')
     if report.schedules:
         yield _Section("schedules", "Schedules", '<div id="schedule-view"></div>')
     table = f"<details><summary>Table of passes</summary>{_table(stage_table(report.stages))}</details>"
@@ -200,12 +202,31 @@ def _program_data(report: ProgramReport) -> dict[str, Any]:
     return {
         "graphs": [_graphs(pictures, nodes) for pictures in (report.before_fusion, report.after_fusion)],
         "schedules": [_schedule(steps, nodes, rows) for steps in report.schedules],
+        "kernels": _kernel_data(report),
         "stages": stages,
         "texts": texts.values,
         "nodes": nodes.values,
         "rows": rows.values,
         "columns": BUFFER_COLUMNS,
     }
+
+
+def _kernel_data(report: ProgramReport) -> list[dict[str, Any]]:
+    """The kernels: functions, operators, and the places of their schedules in `report.schedules`."""
+    functions = [[name.removeprefix("@") for name in steps.title.split(", ")] for steps in report.schedules]
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(report.roofline.rows, 1):
+        scheduled = [at for at, names in enumerate(functions) if set(names) & set(row.names)]
+        facts = f"row {number} of the roofline, {row.calls} call{'s' * (row.calls != 1)}"
+        facts += "" if row.flops is None else f", {row.flops / 1e6:.4g} MFLOP"
+        facts += "" if row.seconds is None else f", {row.seconds * 1e3:.4g} ms"
+        entry = {"title": row.title, "names": row.names, "holds": ", ".join(row.holds), "facts": facts}
+        found.append({**{key: _printable(value) for key, value in entry.items()}, "schedules": scheduled})
+    return found
+
+
+def _printable(value: str | Sequence[str]) -> str | list[str]:
+    return printable(value) if isinstance(value, str) else list(map(printable, value))
 
 
 def _search_data(report: SearchReport) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from weft.analysis.loop_tree import loop_tree, loop_trees
+from weft.backends.llvm.compile import assembly
 from weft.backends.llvm.emit import emit_module
 from weft.backends.picture.graph_model import graph_models
 from weft.backends.picture.svg import svg_text
@@ -47,6 +49,8 @@ MOST_NODES: Final = 600
 """Maximum number of operators of a graph picture; larger graphs are shown as trees."""
 _SHOWN_ELEMENTS: Final = 16
 """Maximum number of elements of a constant in texts; larger ones are elided."""
+_LABEL: Final = re.compile(r'^"?([\w.$]+)"?:')
+_END: Final = re.compile(r"^\s*\.size\s|^# -- End function|^\s*\.section\s")
 _LANGUAGES: Final = {"c": "c", "cuda": "cuda", "opencl": "opencl", "metal": "metal"}
 """Kind of target -> the name of the printer of its code."""
 
@@ -176,6 +180,11 @@ class _Collector:
             return
         seconds = perf_counter() - start
         self.stages.append(LoweringStage(language, "The code of the target", seconds * 1e3, (("code", text),)))
+        if self.target.kind == "llvm" and self.with_peaks:
+            start = perf_counter()
+            parts = assembly_parts(assembly(text, self.target))
+            seconds = perf_counter() - start
+            self.stages.append(LoweringStage("assembly", "Machine code of each function", seconds * 1e3, parts))
 
     def report(self, name: str) -> ProgramReport:
         return ProgramReport(
@@ -191,6 +200,23 @@ class _Collector:
             self.roofline,
             self.failure,
         )
+
+
+def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
+    """Assembly by function: `@name` and its lines, without directives for debuggers and unwinding. Lines outside of
+    functions are omitted."""
+    parts: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        label = _LABEL.match(line)
+        if label is not None and not label[1].startswith(".L"):
+            name = f"@{label[1]}"
+            parts[name] = []
+        if name and not line.lstrip().startswith((".cfi_", ".p2align", ".type", ".globl", ".size", "# -- ")):
+            parts[name].append(line)
+        if _END.match(line):
+            name = ""
+    return tuple((symbol, "\n".join(lines)) for symbol, lines in parts.items() if len(lines) > 1)
 
 
 def pictures(module: ModuleOp) -> tuple[GraphPicture, ...]:

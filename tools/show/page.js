@@ -171,6 +171,88 @@
     return make("div", { class: "scroll", tabindex: "0" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
   }
 
+  // Views lead to each other: `open.kernel(name)`, `open.graph(name)`, `open.schedule(place)`, `open.passes(stage, name)`.
+
+  const open = {};
+
+  function goTo(section) {
+    document.getElementById(section).scrollIntoView();
+    const title = document.getElementById(`${section}-title`);
+    title.tabIndex = -1;
+    title.focus({ preventScroll: true });
+  }
+
+  const kernelOf = (name) => (data.kernels || []).findIndex((kernel) => kernel.names.includes(name));
+
+  function kernelView(host) {
+    const { kernels, stages, texts } = data;
+    const choice = make("select", { id: "kernel-choice" });
+    const search = make("input", { type: "search", id: "kernel-search", placeholder: "name or operator" });
+    const found = make("span", { "aria-live": "polite" }), about = make("p");
+    const links = make("div", { class: "controls" }), panes = make("div", { class: "columns" });
+    let shown = kernels.map((_, at) => at);
+
+    function filter() {
+      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      shown = kernels.map((_, at) => at).filter((at) => {
+        const text = `${kernels[at].names.join(" ")} ${kernels[at].holds}`.toLowerCase();
+        return words.every((word) => text.includes(word));
+      });
+      options(choice, shown.map((at) => `${kernels[at].title}: ${kernels[at].holds}`));
+      found.textContent = words.length ? `${shown.length} of ${kernels.length} kernels` : `${kernels.length} kernels`;
+      draw();
+    }
+
+    function partOf(stage, names) {
+      return stage.parts.find(([name]) => names.includes(name.replace(/^@/, "")));
+    }
+
+    function draw() {
+      const kernel = kernels[shown[choice.value]];
+      links.replaceChildren();
+      panes.replaceChildren();
+      about.textContent = kernel ? `@${kernel.names.join(", @")}: ${kernel.facts}` : "";
+      if (!kernel) return;
+      const link = (text, act) => links.append(make("button", { type: "button", onclick: act }, text));
+      if (open.graph && open.graph(kernel.names, false)) link("In the graph", () => open.graph(kernel.names, true));
+      for (const place of kernel.schedules) {
+        const schedule = data.schedules[place], last = schedule.positions[schedule.positions.length - 1];
+        link(`Schedule: ${schedule.positions.length - 1} steps`, () => open.schedule(place));
+        panes.append(make("div", {}, make("h3", {}, "Loops"), treeView(linesOf(last.tree), new Set(), "", "")));
+        const calls = schedule.positions.slice(1).flatMap((position) => position.calls).join("\n");
+        panes.append(make("div", {}, make("h3", {}, "Schedule"), make("pre", { tabindex: "0" }, calls || "# no steps")));
+      }
+      const holding = stages.map((stage, at) => [at, partOf(stage, kernel.names)]).filter(([, part]) => part);
+      if (holding.length) link("IR after each pass", () => open.passes(holding[0][0], holding[0][1][0]));
+      const [at, part] = holding[holding.length - 1] || [];
+      if (part && stages[at].name === "assembly") {
+        link("Assembly", () => open.passes(at, part[0]));
+        const view = irView();
+        panes.append(make("div", {}, make("h3", {}, "Assembly"), view.element));
+        view.show(texts[part[1]].split("\n").map((text, row) => ({ sign: " ", number: String(row + 1), text })));
+      }
+      if (document.getElementById("kernels")) link("Roofline", () => goTo("kernels"));
+    }
+
+    choice.addEventListener("change", draw);
+    search.addEventListener("input", filter);
+    host.append(
+      make("div", { class: "controls" }, labelled("Find", search), found, labelled("Kernel", choice)), about, links, panes,
+    );
+    open.kernel = (name) => {
+      search.value = "";
+      filter();
+      choice.value = String(kernelOf(name));
+      draw();
+      goTo("kernel");
+    };
+    open.drawKernel = filter; // after all views are there
+  }
+
+  function toKernel(names) {
+    return make("button", { type: "button", onclick: () => open.kernel(names()) }, "Kernel");
+  }
+
   // Schedules
 
   function scheduleView(host) {
@@ -226,8 +308,18 @@
     slider.addEventListener("input", show);
     back.addEventListener("click", () => move(-1));
     next.addEventListener("click", () => move(1));
+    const kernel = () => (data.kernels || []).find((one) => one.schedules.includes(Number(choice.value)));
+    const toIts = toKernel(() => kernel().names[0]);
+    choice.addEventListener("change", () => { toIts.disabled = !kernel(); });
+    toIts.disabled = !kernel();
+    toIts.hidden = !(data.kernels || []).length;
+    open.schedule = (place) => {
+      choice.value = String(place);
+      choice.dispatchEvent(new Event("change"));
+      goTo("schedules");
+    };
     host.append(
-      make("div", { class: "controls" }, labelled("Schedule", choice), labelled("Compare with", base)),
+      make("div", { class: "controls" }, labelled("Schedule", choice), labelled("Compare with", base), toIts),
       make("div", { class: "controls" }, back, slider, next, where),
       calls, columns,
       make("h3", {}, "Buffers after the step"), buffers,
@@ -242,6 +334,39 @@
   function graphView(host) {
     const titles = ["Before fusion", "After fusion"];
     const columns = make("div", { class: "columns" });
+    const search = make("input", { type: "search", id: "graph-search", placeholder: "operator, name or type" });
+    const found = make("span", { "aria-live": "polite" });
+    const drawings = new Map(); // column -> its boxes: text, element, function that it calls
+    let word = "", matches = [], match = -1;
+
+    function boxesOf(drawn) {
+      return [...drawn.querySelectorAll("g")].filter((g) => g.querySelector(":scope > rect") && g.querySelector(":scope > title")).map((box) => {
+        const hover = box.querySelector("title").textContent;
+        const called = hover.split("\n")[0].match(/@(\S+)/);
+        return { element: box, text: `${hover}\n${box.textContent}`.toLowerCase(), name: called ? called[1] : "" };
+      });
+    }
+
+    function find() {
+      word = search.value.toLowerCase();
+      matches = [];
+      match = -1;
+      for (const boxes of drawings.values()) {
+        for (const box of boxes) {
+          const isFound = word !== "" && box.text.includes(word);
+          box.element.classList.toggle("found", isFound);
+          if (isFound) matches.push(box.element);
+        }
+      }
+      found.textContent = word ? `${matches.length} found` : "";
+    }
+
+    function step(by) {
+      if (!matches.length) return;
+      match = match < 0 && by < 0 ? matches.length - 1 : (match + by + matches.length) % matches.length;
+      matches[match].scrollIntoView({ block: "center", inline: "center" });
+      found.textContent = `${match + 1} of ${matches.length}`;
+    }
     data.graphs.forEach((graphs, at) => {
       if (!graphs.length) return;
       const choice = make("select", { id: `graph-${at}` }), place = make("div");
@@ -253,7 +378,17 @@
           const picture = make("div", { class: "picture", tabindex: "0", role: "region", "aria-label": `Picture of @${graph.name}` });
           const parsed = new DOMParser().parseFromString(graph.svg, "image/svg+xml").documentElement;
           const drawn = document.importNode(parsed, true);
-          picture.attachShadow({ mode: "open" }).append(drawn);
+          const style = make("style", {}, ".to-kernel { cursor: pointer; } .to-kernel:focus-visible > rect, .to-kernel:hover > rect, .chosen > rect { stroke: #ea580c; stroke-width: 3; } .found > rect { fill: #fde68a; }");
+          picture.attachShadow({ mode: "open" }).append(style, drawn);
+          const boxes = boxesOf(drawn);
+          drawings.set(at, boxes);
+          for (const { element, name } of boxes.filter((box) => kernelOf(box.name) >= 0)) {
+            element.classList.add("to-kernel");
+            element.setAttribute("role", "link");
+            element.setAttribute("tabindex", "0");
+            element.addEventListener("click", () => open.kernel(name));
+            element.addEventListener("keydown", (event) => event.key === "Enter" && open.kernel(name));
+          }
           const fit = make("input", { type: "checkbox", onchange: () => {
             drawn.style.cssText = fit.checked ? "max-width: 100%; height: auto" : "";
           } });
@@ -262,12 +397,31 @@
         const tree = treeView(lines, new Set(), "", "");
         parts.push(make("details", { open: !graph.svg }, make("summary", {}, `@${graph.name} as text`), tree));
         place.replaceChildren(...parts);
+        find();
       };
       choice.addEventListener("change", show);
       columns.append(make("div", {}, make("h3", {}, titles[at]), make("div", { class: "controls" }, labelled("Function", choice)), place));
       show();
     });
-    host.append(columns);
+    search.addEventListener("input", find);
+    search.addEventListener("keydown", (event) => event.key === "Enter" && step(event.shiftKey ? -1 : 1));
+    const button = (text, act) => make("button", { type: "button", onclick: act }, text);
+    const hint = (data.kernels || []).length ? make("span", { class: "note" }, "A box of a call leads to its kernel.") : "";
+    host.append(
+      make("div", { class: "controls" }, labelled("Search", search), button("Previous", () => step(-1)), button("Next", () => step(1)), found, hint),
+      columns,
+    );
+    open.graph = (names, isShown) => {
+      const boxes = [...drawings.values()].flat();
+      const chosen = boxes.filter((box) => names.includes(box.name));
+      if (isShown && chosen.length) {
+        for (const box of boxes) box.element.classList.toggle("chosen", chosen.includes(box));
+        goTo("graph");
+        chosen[0].element.scrollIntoView({ block: "center", inline: "center" });
+        chosen[0].element.focus({ preventScroll: true });
+      }
+      return chosen.length > 0;
+    };
   }
 
   // The IR after each pass
@@ -478,21 +632,36 @@
     differs.addEventListener("change", choosePart);
     short.addEventListener("change", choosePart);
     const button = (text, act) => make("button", { type: "button", onclick: act }, text);
+    const partName = () => (stages[list.value].parts[part.value] || [""])[0].replace(/^@/, "");
+    const toIts = toKernel(partName);
+    toIts.hidden = !(data.kernels || []).length;
+    const check = () => { toIts.disabled = kernelOf(partName()) < 0; };
+    list.addEventListener("change", check);
+    part.addEventListener("change", check);
+    open.passes = (stage, name) => {
+      followed = name;
+      list.value = String(stage);
+      chooseStage();
+      check();
+      goTo("passes");
+    };
     host.append(make("div", { class: "passes" },
       make("div", {}, make("label", { for: "stage" }, "IR after the pass"), list),
       make("div", {},
         summary,
-        make("div", { class: "controls" }, labelled("Part", part), labelled(differs, " changes"), labelled(short, " only changes"), counts,
+        make("div", { class: "controls" }, labelled("Part", part), labelled(differs, " changes"), labelled(short, " only changes"), counts, toIts,
           button("Previous change", () => goChange(-1)), button("Next change", () => goChange(1))),
         make("div", { class: "controls" }, labelled("Search", search), button("Previous", () => goMatch(-1)), button("Next", () => goMatch(1)), found),
         view.element, plain)));
     list.value = String(Math.max(changed.findIndex((count, at) => at && count), 0));
     chooseStage();
+    check();
   }
 
-  for (const [id, render] of [["graph-view", graphView], ["schedule-view", scheduleView], ["pass-view", passView]]) {
+  for (const [id, render] of [["graph-view", graphView], ["kernel-view", kernelView], ["schedule-view", scheduleView], ["pass-view", passView]]) {
     const host = document.getElementById(id);
     if (host) render(host);
   }
+  if (open.drawKernel) open.drawKernel();
   document.documentElement.dataset.ready = "yes";
 })();

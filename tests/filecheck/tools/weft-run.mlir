@@ -21,7 +21,8 @@
 // CHECK-NEXT: build     {{[0-9.]+}} ms
 // CHECK-NEXT: check     B: within {{.*}} of the interpreter (max abs error {{.*}}, max rel error {{.*}})
 // CHECK-NEXT: check     agrees with the interpreter on saturating values, NaN, zeros of both signs, infinities
-// CHECK-NEXT: time      mean {{.*}} ms, min {{.*}} ms of 2 runs, {{.*}} GFLOP/s
+// CHECK-NEXT: time      median {{.*}}, p90 {{.*}}, p99 {{.*}}, min {{.*}} ms of 2 runs
+// CHECK-NEXT: speed     {{.*}} calls/s, {{.*}} GFLOP/s at the median
 // PLAIN: schedule  @rows left out
 // PLAIN: check     B: within {{.*}} of the interpreter
 // LIMIT: note      interpreting would take {{.*}} s, --check-limit is 0 s

@@ -158,7 +158,7 @@ def test_weft_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["run", str(file), "--func", "main", "--target", TARGET, *flags]) == 0
     shown = capsys.readouterr().out
     assert "device    " in shown and "check     y: " in shown
-    assert "time      mean" in shown and "@main: 1 kernels" in shown and "twice (+1)" in shown
+    assert "time      median" in shown and "@main: 1 kernel," in shown and "twice (+1)" in shown
 
 
 CONTROL = """

@@ -1,6 +1,7 @@
 """Reports of models: what kernels hold and do, and their times."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from weft.driver.programs import parse
 from weft.driver.work_formulas import SymbolicFunction
 from weft.passes.module_functions import functions_of
 from weft.runtime import kernel_times
-from weft.runtime.kernel_report import MachinePeaks, Report
+from weft.runtime.kernel_report import KernelRow, MachinePeaks, Report
 from weft.support.errors import CompileError
 from weft.tools.weft_cli import execute
 
@@ -114,10 +115,41 @@ def test_times_and_shares() -> None:
     assert sum(row.seconds or 0.0 for row in report.rows) <= report.seconds * 1.5
     assert library.report() is report
     lines = rows_of(str(report))
-    assert lines[0] == ["kernel", "calls", "constants", "MFLOP", "MB", "ms", "part", "GFLOP/s", "GB/s", "peak", "holds"]
-    assert lines[-2][0] == "between kernels" and lines[-1][0] == "total" and len(lines[1]) == 11
+    assert lines[1] == ["kernel", "calls", "MFLOP", "ms", "part", "GFLOP/s", "GB/s", "peak"]
+    assert lines[-2][0] == "between kernels" and lines[-1][0] == "total" and len(lines[2]) == 8
     assert "peaks 100 GFLOP/s, 10 GB/s of memory, 50 GB/s of cache" in str(report)
     assert library["main"](x) is not None  # as before
+
+
+def a_row(at: int, seconds: float, flops: int = 1000, moved: int = 4000) -> KernelRow:
+    name = f"fused_matmul_add_layer_norm_relu_transpose_{at}"
+    return KernelRow(f"kernel_{at}", (name, f"{name}_1"), ("matmul", "add"), 1, 0, flops, moved, seconds)
+
+
+def test_kernels_of_zero_percent_share_a_line() -> None:
+    """Tables have at most 80 columns."""
+    rows = (a_row(0, 1.0), *(a_row(at, 0.001) for at in range(1, 9)), a_row(9, 0.5))
+    report = Report("main", rows, seconds=1.508, peaks=PEAKS)
+    shown = str(report)
+    assert re.search(r"^8 kernels of 0% each +8 +8\.0000 +1% *$", shown, re.MULTILINE)
+    assert shown.count("fused_") == 2 and max(map(len, shown.splitlines())) <= 80
+    assert "between kernels" not in shown  # 0% as well
+    alone = str(Report("main", (a_row(0, 1.0), a_row(1, 0.001)), seconds=1.001, peaks=PEAKS))
+    assert alone.count("fused_") == 2  # a line for one is no shorter
+    wide = str(Report("main", tuple(replace(row, seconds=None) for row in rows)))
+    assert wide.count("fused_matm") == 10 and max(map(len, wide.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("flops", "moved", "reason"),
+    [(1000, 500_000, "in a nearer cache"), (10**9, 4, "products of 8 or 16\nbits are cheaper")],
+)
+def test_shares_above_the_peak_are_explained(flops: int, moved: int, reason: str) -> None:
+    row = a_row(0, PEAKS.seconds(flops, moved) / 1.5, flops, moved)
+    shown = str(Report("main", (row,), seconds=row.seconds, peaks=PEAKS))
+    assert " 150%\n" in shown and "peak above 100%: " in shown and reason in shown
+    below = replace(row, seconds=2 * PEAKS.seconds(flops, moved))
+    assert "above 100%" not in str(Report("main", (below,), seconds=below.seconds, peaks=PEAKS))
 
 
 def test_extents_of_the_call_count() -> None:

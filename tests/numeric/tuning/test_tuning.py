@@ -106,8 +106,8 @@ def test_a_search_of_five_candidates_ends_after_five_trials(tmp_path: Path, in_p
         r.seconds for r in (*task.trials, task.default) if r.seconds is not None
     )
     header, row, total = tuned.table().splitlines()
-    assert header.split()[:3] == ["ID", "name", "FLOP"] and row.split()[:4] == ["0", "matmul", "8,192", "1"]
-    assert row.endswith("5   all") and total.startswith("5 trials, ")
+    assert header.split()[:4] == ["ID", "name", "weight", "GFLOP/s"] and row.split()[:3] == ["0", "matmul", "1"]
+    assert row.endswith("100%  5, all") and len(row) <= 80 and total.startswith("5 trials, ")
     computes_the_product(weft.build(matmul(), TARGET, database=path))
 
     make_fastest(path, 2)
@@ -338,6 +338,20 @@ def test_a_picture_of_a_search(in_process: None, tmp_path: Path) -> None:
     tuned = tune(matmul(), space=columns, trials=3)
     tuned.plot(tmp_path / "convergence.svg")
     assert "trials; 0 is the default" in (tmp_path / "convergence.svg").read_text()
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_pictures_are_checked_before_a_search(installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if installed:
+        pytest.importorskip("matplotlib")
+        message, file = r"plot: matplotlib writes .*png.*, got '.*best\.tiny'", "best.tiny"
+    else:
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        message, file = r"plot: pictures are drawn by matplotlib: pip install 'weft\[plot\]'", "best.png"
+    monkeypatch.setattr("weft.tools.tune_command.tune", lambda *args, **keywords: pytest.fail("it searches"))
+    (tmp_path / "matmul.mlir").write_text(str(matmul()))
+    with pytest.raises(weft.CompileError, match=message):
+        execute(["tune", str(tmp_path / "matmul.mlir"), "--plot", str(tmp_path / file)])
 
 
 def test_a_build_needs_its_database(tmp_path: Path) -> None:

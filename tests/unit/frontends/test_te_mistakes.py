@@ -1,5 +1,6 @@
 """Mistakes of first programs: the message says what to write instead."""
 
+import math
 import re
 
 import numpy as np
@@ -46,11 +47,32 @@ def test_scalars_of_numpy_are_numbers() -> None:
     [
         ("relu", "module 'weft.te' has no attribute 'relu': the operator on tensors is te.ops.relu"),
         ("expp", "module 'weft.te' has no attribute 'expp', did you mean 'exp'"),
+        ("softmx", "module 'weft.te' has no attribute 'softmx', did you mean 'ops.softmax'"),
     ],
 )
 def test_names_of_te(name: str, message: str) -> None:
     with pytest.raises(AttributeError, match=message):
         getattr(te, name)
+
+
+def test_names_of_weft() -> None:
+    with pytest.raises(AttributeError, match="module 'weft' has no attribute 'buld', did you mean 'build'"):
+        weft.buld  # noqa: B018
+    assert not hasattr(weft, "__no_such_name__")
+
+
+@pytest.mark.parametrize("function", [math.exp, float])
+def test_functions_of_numbers(function: object) -> None:
+    message = r"`A\[i, j\]` has no value while the expression is built: use functions of te, such as te.exp"
+    with pytest.raises(TypeError, match=message):
+        te.compute((8, 8), lambda i, j: function(A[i, j]))
+
+
+def test_models_of_pytorch_need_inputs() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'weft[torch]'")
+    message = re.escape("weft.compile: a Linear is exported on example inputs: weft.compile(model, (x,))")
+    with pytest.raises(TypeError, match=message):
+        weft.compile(torch.nn.Linear(4, 4))
 
 
 def test_names_of_schedules() -> None:

@@ -258,12 +258,6 @@ def test_bad_arguments(words: list[str], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_an_installed_package_names_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.tools.bench_command.SOURCES", tmp_path / "benchmarks")
-    with pytest.raises(CompileError, match=r"not part of the installed package.*\(benchmarks/weft_bench\): install"):
-        execute(["bench", "ops"])
-
-
 def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft_bench.ladder_report.find_spec", lambda name: None)
     with pytest.raises(CompileError, match=r"--plot needs matplotlib: pip install 'weft\[plot\]'"):

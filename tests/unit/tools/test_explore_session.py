@@ -196,7 +196,7 @@ def test_runs_at_any_point(session: Session) -> None:
     assert slow.gflops is not None
     session.step(13)
     assert session.run().agrees
-    assert session.time().mean < slow.mean
+    assert session.time().median < slow.median
     session.step(6)  # in the middle of the lowering, whose rest runs first
     assert session.run().agrees
     assert set(session.times) == {session.states[0], session.states[13]}

@@ -11,8 +11,12 @@ import pytest
 from chromium import CHROMIUM, Page, chromium
 from shown_programs import FUNCTION, GRAPH, SCHEDULE, make_database, report_of
 
+import weft
 from weft.runtime.kernel_report import MachinePeaks
+from weft.support.build_options import BuildOptions
+from weft.support.target import Target
 from weft.tools.show.html import html_page
+from weft.tools.show.lowering import assembly_parts, program_report
 from weft.tools.show.report import LoweringStage, ProgramReport
 from weft.tools.show.roofline import NO_KERNELS
 from weft.tools.show.searches import search_report
@@ -118,7 +122,7 @@ def test_controls_have_names(browser: Page, tmp_path: Path) -> None:
     assert [role for role, name in found if not name] == []
     reached: set[str] = set()
     page.run("document.activeElement.blur()")
-    for _ in range(40):
+    for _ in range(60):
         page.press("Tab")
         reached.add(page.run("document.activeElement.id"))
     assert {"step", "stage", "part", "search", "diff"} <= reached
@@ -178,3 +182,67 @@ def test_five_megabytes_stay_quick(browser: Page, tmp_path: Path) -> None:
     assert "%v89999" in text(page, ".ir .current")
     assert page.run(ELEMENTS) < 3000
     assert page.problems == []
+
+
+def test_nodes_lead_to_their_kernels_and_back(browser: Page, tmp_path: Path) -> None:
+    """A box of the graph leads to its kernel, that to its box, schedule, IR and assembly, and those back."""
+    program, target = weft.parse(GRAPH + FUNCTION + SCHEDULE), Target.parse("llvm -mcpu=x86-64-v3 -num-threads=1")
+    report = program_report(program, "program.mlir", target, BuildOptions(), with_peaks=True)
+    page = opened(browser, tmp_path, report)
+    boxes = "[...document.querySelectorAll('.picture')].pop().shadowRoot.querySelectorAll('.to-kernel')"
+    assert page.run(f"{boxes}.length") == 1
+    page.run(f"{boxes}[0].focus()")
+    page.press("Enter")
+    assert page.run("document.activeElement.id") == "kernel-title"
+    kernel = page.run("document.getElementById('kernel-choice').selectedOptions[0].text")
+    name = kernel.partition(":")[0]
+    assert "add" in kernel or "relu" in kernel or "matmul" in kernel
+    buttons = "[...document.querySelectorAll('#kernel-view button')]"
+    words = page.run(f"{buttons}.map(button => button.textContent)")
+    assert words[0] == "In the graph" and words[1].startswith("Schedule: ") and words[2:] == [
+        "IR after each pass", "Assembly", "Roofline",
+    ]  # fmt: skip
+    assert f"function @{name}" in text(page, "#kernel-view .tree")
+    assert "ret" in page.run("document.querySelector('#kernel-view .ir').textContent")
+
+    page.run(f"{buttons}[0].click()")
+    assert (
+        page.run(f"{boxes}[0].classList.contains('chosen')")
+        and page.run("document.activeElement.className") == "picture"
+    )
+    page.run(f"{buttons}[1].click()")
+    assert page.run("document.activeElement.id") == "schedules-title"
+    assert page.run("document.getElementById('schedule').selectedOptions[0].text").startswith(f"@{name}")
+    page.run(f"{buttons}[3].click()")
+    assert "assembly" in page.run("stage.selectedOptions[0].text") and f"@{name}" in page.run(
+        "part.selectedOptions[0].text"
+    )
+
+    # Back to another kernel from its schedule and its IR.
+    page.run("document.getElementById('kernel-choice').value = '1'")
+    for section in ("schedule", "pass"):
+        back = f"[...document.querySelectorAll('#{section}-view button')].find(one => one.textContent === 'Kernel')"
+        page.run(f"{back}.click()")
+        assert page.run("document.getElementById('kernel-choice').selectedOptions[0].text") == kernel
+
+    # Search.
+    def enter(field: str, value: str) -> None:
+        page.run(f"{{ const field = document.getElementById('{field}'); field.value = '{value}'; "
+                 "field.dispatchEvent(new Event('input')); }")  # fmt: skip
+
+    enter("kernel-search", "no such")
+    assert text(page, "#kernel-view .controls span").startswith("0 of ")
+    assert page.run("document.querySelectorAll('#kernel-view .tree').length") == 0
+    enter("graph-search", "relu")
+    assert " found" in text(page, "#graph-view .controls")
+    assert page.run(f"[...{boxes}].some(box => box.classList.contains('found'))")
+    assert page.problems == []
+
+
+def test_assembly_by_function() -> None:
+    """Labels within functions, directives and data belong to no part of their own."""
+    lines = [".text", ".globl f", ".type f,@function", "f:", ".cfi_startproc", "  movl $1, %eax", ".LBB0_1:", "  retq"]
+    lines += [".Lfunc_end0:", ".size f, .Lfunc_end0-f", "# -- End function", ".section .rodata", "table:", ".long 1"]
+    parts = dict(assembly_parts("\n".join(lines)))
+    assert parts["@f"] == "f:\n  movl $1, %eax\n.LBB0_1:\n  retq\n.Lfunc_end0:"
+    assert list(parts) == ["@f", "@table"]

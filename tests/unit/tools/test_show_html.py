@@ -71,7 +71,7 @@ def report() -> ProgramReport:
 def test_the_sections(report: ProgramReport) -> None:
     page = page_of(report)
     assert [a["href"] for a in page.all("a")] == [
-        *("#content", "#graph", "#schedules", "#passes", "#memory", "#kernels")
+        *("#content", "#graph", "#kernel", "#schedules", "#passes", "#memory", "#kernels")
     ]
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids)) and {"graph-view", "schedule-view", "pass-view"} <= set(ids)

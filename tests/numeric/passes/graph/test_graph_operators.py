@@ -18,7 +18,12 @@ from weft.texpr.ops import __all__ as names
 
 
 def test_every_operator_has_a_form():
-    assert sorted({given.operator for given in FORMS}) == sorted(names) == sorted(BY_NAME)
+    formed = {given.operator for given in FORMS}
+    assert sorted(names) == sorted(BY_NAME)
+    lacking = sorted(set(names) - formed)
+    assert not lacking, f"add a form of each to FORMS in tests/helpers/operator_forms.py: {', '.join(lacking)}"
+    unknown = sorted(formed - set(names))
+    assert not unknown, f"forms of what is no operator, not in __all__ of its texpr/ops module: {', '.join(unknown)}"
 
 
 def results(value: Any) -> list[Any]:
