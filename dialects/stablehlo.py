@@ -490,7 +490,7 @@ class ElementwiseOp(TensorOp):
 ELEMENTWISE: Final[Mapping[int, str]] = {
     1: "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor "
     "imag is_finite log log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign "
-    "sine sqrt tan tanh",
+    "sine sqrt tan tanh uniform_dequantize uniform_quantize",
     2: "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic "
     "shift_right_logical subtract xor",
     3: "clamp",
@@ -601,7 +601,8 @@ class CompareOp(ElementwiseOp):
 
 @irdl_op_definition
 class ConstantOp(IRDLOperation):
-    """`stablehlo.constant dense<0.0> : tensor<4xf32>`."""
+    """`stablehlo.constant dense<0.0> : tensor<4xf32>`. The integers of quantised elements have a type of their own:
+    `stablehlo.constant() {value = dense<3> : tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`."""
 
     name = "stablehlo.constant"
     value = prop_def(DenseIntOrFPElementsAttr)
@@ -610,6 +611,11 @@ class ConstantOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
+        at = parser.pos
+        if parser.parse_optional_punctuation("(") is not None:
+            parser.parse_punctuation(")")
+            properties = parser.parse_optional_properties_dict()
+            return parse_end(cls, parser, [], properties, at)
         attributes = parser.parse_optional_attr_dict()
         at = parser.pos
         value = parser.parse_attribute()
@@ -619,6 +625,10 @@ class ConstantOp(IRDLOperation):
         return cls.create(result_types=[type_], properties={"value": value}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
+        if self.output.type != self.value.type:
+            write(printer, "()")
+            print_end(printer, self)
+            return
         print_end(printer, self, "value", types=False)
         write(printer, " ", self.value)
 

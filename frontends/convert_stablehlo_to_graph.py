@@ -20,6 +20,7 @@ from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_fun
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 from weft.texpr.shapes import value_name
+from weft.texpr.stablehlo_quantized import on_integers
 
 
 def convert_loops(module: ModuleOp) -> bool:
@@ -29,12 +30,18 @@ def convert_loops(module: ModuleOp) -> bool:
     Private functions without calls are erased. Raises `CompileError` for unsupported ops.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    if not any(_holds_loop(function, functions, ()) for function in stablehlo_functions(functions)):
+        return False
+    plain = on_integers(functions)
+    for name, function in functions.items():
+        if plain[name] is not function:
+            Rewriter.replace_op(function, plain[name])
+    functions = plain
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
     for function in looping:
         _convert(module, function)
-    if looping:
-        _erase_uncalled(module, set(functions))
-    return bool(looping)
+    _erase_uncalled(module, set(functions))
+    return True
 
 
 def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple[str, ...]) -> bool:

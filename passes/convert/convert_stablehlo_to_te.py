@@ -80,6 +80,7 @@ from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
 from weft.texpr.stablehlo import ELEMENTWISE, WIDE, compared, converted, elementwise, on_elements, reduced_precision
 from weft.texpr.stablehlo_complex import PARTS
+from weft.texpr.stablehlo_quantized import on_integers
 from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
@@ -109,14 +110,16 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
         remark(module, "convert-stablehlo-to-te: no function holds ops of stablehlo", strict=strict)
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
+    plain = on_integers(functions)
     for function in roots:
-        conversion = StablehloConversion(functions)
+        conversion = StablehloConversion(plain)
         try:
-            new = conversion.convert(function)
+            source = plain[function.sym_name.data]
+            new = conversion.convert(source)
             # Terminates, because each round has one variable less.
             while new is None:
-                conversion = StablehloConversion(functions, conversion.same)
-                new = conversion.convert(function)
+                conversion = StablehloConversion(plain, conversion.same)
+                new = conversion.convert(source)
         except CompileError as error:
             if strict or conversion.at is None:
                 raise

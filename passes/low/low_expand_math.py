@@ -79,11 +79,11 @@ class LowExpandMathPass(ModulePass):
     bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
     branches, except that `sin` and `cos` leave large arguments to the C library under a condition
     (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7, and `exp(x) / (1 + exp(x))` the formula of the logistic function. Hyperbolic functions and their inverses of types narrower than `f64` are computed in
-    `f64` (`elementary/hyperbolic.py`). For other functions, `f16` and `bf16` are computed in `f32` and rounded; their
-    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars and vectors share formulas, so that results
-    do not depend on the schedule, and LLVM can vectorize loops of them. Other types, and functions without a formula,
-    remain calls of the C library.
+    an absolute error of 4.1e-7, and `exp(x) / (1 + exp(x))` the formula of the logistic function. Hyperbolic functions
+    and their inverses of types narrower than `f64` are computed in `f64` (`elementary/hyperbolic.py`). For other
+    functions, `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are rounded once
+    (`elementary/formulas.py`). Scalars and vectors share formulas, so that results do not depend on the schedule, and
+    LLVM can vectorize loops of them. Other types, and functions without a formula, remain calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
     AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs kernels, only kernels

@@ -505,8 +505,8 @@ _TANH_BORDER: Final = 0.97
 
 
 def tanh(x: Lanes) -> Lanes:
-    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| >= 0.97; a polynomial between. With exp(2 |x|) = t (q + 1), t q
-    is an exact product, so that the divisor is rounded once."""
+    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| >= 0.97; a polynomial between. exp(2 |x|) is t (q + 1) with
+    an exact product t q, so that the divisor is rounded once."""
     constants = _TANH[x.writer.format]
     size = abs(x)
     square = x * x
