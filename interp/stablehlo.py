@@ -156,10 +156,11 @@ def bitcast_convert(op: Operation, x: Array) -> Array:
     name = element_name(_element(op.results[0]))
     if name is None:
         raise InterpreterError(op, f"{op.name}: the interpreter has no arrays of {_element(op.results[0])}")
-    shape = _declared(op)
-    if x.shape == shape:
+    rank = cast("TensorType[Attribute]", op.results[0].type).get_num_dims()
+    if rank == x.ndim:
         return _apply("bitcast", x, dtype=name)
     dtype = np.dtype(array_dtype_of(name))
+    shape = (*x.shape, x.dtype.itemsize // dtype.itemsize) if rank > x.ndim else x.shape[:-1]
     return np.ascontiguousarray(x.reshape(-1)).view(dtype).reshape(shape)
 
 

@@ -24,7 +24,15 @@ from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
 from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp
-from weft.passes.convert.stablehlo_complex import complex_results, complex_type, is_complex
+from weft.passes.convert.stablehlo_complex import (
+    MOVES,
+    complex_results,
+    complex_type,
+    element_in_region,
+    is_complex,
+    is_linear,
+    on_parts,
+)
 from weft.passes.convert.stablehlo_library import (
     LIBRARY_RULES,
     broadcast_together,
@@ -227,6 +235,8 @@ class StablehloConversion:
         self._values: dict[SSAValue, Value] = {}
         self._facts: list[Compare] = []
         self._placed: set[object] = set()
+        self._originals: dict[Block, Block] = {}
+        """The region on complex numbers for one on their parts."""
         self._calls: list[str] = []
         """The functions whose ops are being converted, outermost first."""
         self.at: Operation | None = None
@@ -350,6 +360,8 @@ class StablehloConversion:
             values = broadcast_together(values, dims)
         if is_constant(op) or isinstance(op, stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
             results = self._real_results(op, values)
+        elif isinstance(op, CombiningOp) and not (op.name in MOVES and is_linear(op)):
+            results = self._combined_parts(op, values)
         else:
             results = complex_results(op, _elementwise_name(op), values, partial(self._real_results, op))
         for position, value in enumerate(results):
@@ -397,6 +409,15 @@ class StablehloConversion:
         else:
             raise CompileError("there is no tensor expression for it")
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
+
+    def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
+        """The results of an op with a region on complex numbers: those of the op on their parts."""
+        split = on_parts(op)
+        self._originals[split.body.block] = op.body.block
+        sides = [side for value in values for side in (value.both if isinstance(value, Parts) else (value,))]
+        found = iter(self._real_results(split, sides))
+        kinds = [complex_type(type_) for type_ in op.result_types]
+        return [next(found) if kind is None else Parts(next(found), next(found), kind) for kind in kinds]
 
     def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
         """The results of an op on integers narrower than a byte, computed on bytes."""
@@ -550,25 +571,35 @@ class StablehloConversion:
         values[at] = View(value, shape, tuple(range(len(shape))))
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
-        """The results of a region over scalars for given arguments."""
-        known: dict[SSAValue, Expr] = dict(zip(block.args, arguments, strict=True))
+        """The results of a region over scalars for given arguments. If it stands for one on complex numbers, these are
+        pairs of elements; else it is evaluated on one part."""
+        original = self._originals.get(block)
+        has_pairs, block = original is not None, original or block
+        # Comparisons of sorts take both sides of each operand, other regions the arguments in order.
+        is_sort = isinstance(block.parent_op(), stablehlo.SortOp)
+        given = [iter(arguments[::2]), iter(arguments[1::2])] if is_sort else [iter(arguments)]
+        known: dict[SSAValue, Any] = {}
+        for position, argument in enumerate(block.args):
+            side = given[position % len(given)]
+            is_pair = has_pairs and complex_type(argument.type) is not None
+            known[argument] = (next(side), next(side)) if is_pair else next(side)
 
-        def value_of(operand: SSAValue) -> Expr:
+        def value_of(operand: SSAValue) -> Any:
             if operand in known:
                 return known[operand]
-            outer = self._values[operand]
-            if not isinstance(outer, Splat):
-                raise CompileError("the region uses a value from outside that is not constant")
-            return element_of(outer, ())
+            return _element_of_constant(self._values[operand])
 
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
-                return [value_of(operand) for operand in op.operands]
+                found = [value_of(operand) for operand in op.operands]
+                return [side for value in found for side in (value if isinstance(value, tuple) else (value,))]
             elements = constant_elements(op)
             if elements is not None:
-                known[op.results[0]] = element_of(dense_value(elements, "constant"), ())
+                known[op.results[0]] = _element_of_constant(dense_value(elements, "constant"))
             elif isinstance(op, ElementwiseOp):
-                known[op.results[0]] = _element(op, [value_of(operand) for operand in op.operands])
+                operands = [value_of(operand) for operand in op.operands]
+                is_pair = has_pairs and is_complex(op)
+                known[op.results[0]] = element_in_region(op, operands) if is_pair else _element(op, operands)
             elif op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
                 known[op.results[0]] = value_of(op.operands[0])
             else:
@@ -625,6 +656,15 @@ class StablehloConversion:
         if target == "Sharding":
             return list(values)
         raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
+
+
+def _element_of_constant(value: Value) -> Any:
+    """The element of a constant scalar, a pair for a complex number."""
+    sides = value.both if isinstance(value, Parts) else (value,)
+    if not all(isinstance(side, Splat) for side in sides):
+        raise CompileError("the region uses a value from outside that is not constant")
+    found = tuple(element_of(side, ()) for side in sides)
+    return found if isinstance(value, Parts) else found[0]
 
 
 def is_operator(op: Operation) -> bool:
