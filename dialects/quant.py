@@ -30,6 +30,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.printing import float_text
+
 _EXPRESSED: Final = (BFloat16Type, Float16Type, Float32Type, Float64Type)
 
 
@@ -94,7 +96,7 @@ class UniformQuantizedType(Data[Quantization], TypeAttribute):
         text = f"{'u' if is_unsigned else 'i'}{data.storage.width.data}"
         if (data.least, data.greatest) != _limits(data.storage):
             text += f"<{data.least}:{data.greatest}>"
-        pairs = [f"{s!r}{f':{z}' if z else ''}" for s, z in zip(data.scales, data.zero_points, strict=True)]
+        pairs = [f"{float_text(s)}{f':{z}' if z else ''}" for s, z in zip(data.scales, data.zero_points, strict=True)]
         with printer.in_angle_brackets():
             printer.print_string(f"{text}:")
             printer.print_attribute(data.expressed)

@@ -330,7 +330,7 @@ class _Importer:
         """The extent equal to a cheap value; None for other values, and for unsupported sums."""
         op = value.owner
         match op:
-            case stablehlo.ConstantOp() | arith.ConstantOp():
+            case stablehlo.DenseConstantOp() | arith.ConstantOp():
                 elements = constant_elements(op)
                 return None if elements is None else int(next(iter(elements.get_values())))
             case stablehlo.TensorOp() if op.name == "stablehlo.get_dimension_size" and op.operands[0] in known:

@@ -18,7 +18,14 @@ from weft.dialects import chlo, stablehlo
 from weft.dialects.element_types import element_name
 from weft.dialects.stablehlo import KeyedAttr, numbers
 from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
-from weft.dialects.stablehlo_library import FftOp, MapOp, ReducePrecisionOp, RngBitGeneratorOp, TorchIndexSelectOp
+from weft.dialects.stablehlo_library import (
+    FftOp,
+    MapOp,
+    ReducePrecisionOp,
+    RngBitGeneratorOp,
+    SetDimensionSizeOp,
+    TorchIndexSelectOp,
+)
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
 from weft.interp.registered_calls import filled
@@ -167,6 +174,14 @@ def bitcast_convert(op: Operation, x: Array) -> Array:
 # Tensors
 
 
+@evaluates(SetDimensionSizeOp)
+def set_dimension_size(op: SetDimensionSizeOp, x: Array, size: Array) -> Array:
+    (dim,) = op.keyword("dim")
+    if not 0 <= int(size) <= x.shape[dim]:
+        raise InterpreterError(op, f"the size of dimension {dim} is 0 to {x.shape[dim]}, got {int(size)}")
+    return x[(slice(None),) * dim + (slice(int(size)),)]
+
+
 @evaluates(*_ops(*TENSOR_FORMULAS))
 def evaluate_tensors(op: Operation, *operands: Array) -> Any:
     if operands[0].dtype.kind == "c":
@@ -214,8 +229,8 @@ def constant_like(op: chlo.ConstantLikeOp, x: Array) -> Array:
 # Shapes and moves
 
 
-@emits(stablehlo.ConstantOp)
-def emit_constant(emitter: Emitter, op: stablehlo.ConstantOp) -> None:
+@emits(stablehlo.ConstantOp, chlo.ChloConstantOp)
+def emit_constant(emitter: Emitter, op: stablehlo.DenseConstantOp) -> None:
     array = array_of_dense(op.value)
     if array is None:
         raise CompileError.at(op, f"the interpreter has no arrays of {_element(op.output)}")
@@ -549,7 +564,7 @@ def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Ar
         operands = [known[operand] for operand in inner.operands]
         if isinstance(inner, stablehlo.ReturnOp):
             return operands
-        if isinstance(inner, stablehlo.ConstantOp):
+        if isinstance(inner, stablehlo.DenseConstantOp):
             known[inner.output] = cast("Array", array_of_dense(inner.value))
             continue
         rule = call_rule(inner.name)

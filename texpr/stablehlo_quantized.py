@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.quant import Quantization, has_quantized, quantization
-from weft.dialects.stablehlo import ConstantOp, int_array
+from weft.dialects.stablehlo import ConstantOp, DenseConstantOp, int_array
 from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
 from weft.support.errors import CompileError
 
@@ -108,7 +108,7 @@ class _Expansion:
             self.types[integers] = type_
 
     def _op(self, op: Operation) -> None:
-        is_moved = op.name in _MOVES or bool(op.regions) or isinstance(op, CallOp | ConstantOp | ReturnOp)
+        is_moved = op.name in _MOVES or bool(op.regions) or isinstance(op, CallOp | DenseConstantOp | ReturnOp)
         kinds = [self.types.get(operand) for operand in op.operands]
         results = [type_ if quantization(type_) is not None else None for type_ in op.result_types]
         if not is_moved and any(type_ is not None for type_ in (*kinds, *results)):

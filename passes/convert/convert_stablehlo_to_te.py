@@ -23,7 +23,7 @@ from weft.dialects.chlo import BroadcastCompareOp, BroadcastingOp
 from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
-from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp
+from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp, SetDimensionSizeOp
 from weft.passes.convert.stablehlo_complex import (
     MOVES,
     complex_results,
@@ -150,7 +150,7 @@ def _is_stablehlo(op: Operation) -> bool:
 
 def constant_elements(op: Operation) -> DenseIntOrFPElementsAttr[Any] | None:
     """The elements of a constant tensor, of `stablehlo` or `arith`; None for other ops."""
-    value = op.value if isinstance(op, stablehlo.ConstantOp | arith.ConstantOp) else None
+    value = op.value if isinstance(op, stablehlo.DenseConstantOp | arith.ConstantOp) else None
     return value if isinstance(value, DenseIntOrFPElementsAttr) else None
 
 
@@ -213,8 +213,8 @@ _WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp,
 CUSTOM_CALLS: Final = ("Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window")
 """The supported targets of custom calls."""
 _REFUSED: Final[Mapping[str, str]] = {
+    **{name: "tuples are not supported" for name in ("stablehlo.get_tuple_element", "stablehlo.tuple")},
     "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
-    "stablehlo.set_dimension_size": "tensors whose types have bounds are not supported",
 }
 """Op -> the reason why it has no tensor expression."""
 
@@ -314,6 +314,10 @@ class StablehloConversion:
                 )
             name = new_name(value_name(_name_of(argument) or f"arg{position}"), taken)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
+            if isinstance(type_.encoding, stablehlo.BoundsAttr):
+                for extent, bound in zip(shape, type_.encoding.data, strict=True):
+                    if bound is not None:
+                        self._at_most(extent, bound, f"an extent of @{function.sym_name.data}")
             tensor = placeholder((*shape, 2) if kind is not None else tuple(shape), dtype, name)
             tensor.op.place = location_of(function)
             inputs.append(tensor)
@@ -402,6 +406,8 @@ class StablehloConversion:
             found = self._custom_call(op, values)
         elif isinstance(op, stablehlo.OptimizationBarrierOp):
             found = values
+        elif isinstance(op, SetDimensionSizeOp):
+            found = self._set_dimension_size(op, *values)
         elif isinstance(op, CommunicationOp):
             raise CompileError("ops of several devices and of hosts are not supported: weft compiles for one device")
         elif op.name in _REFUSED:
@@ -409,6 +415,24 @@ class StablehloConversion:
         else:
             raise CompileError("there is no tensor expression for it")
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
+
+    def _set_dimension_size(self, op: SetDimensionSizeOp, source: Value, size: Value) -> Value:
+        """The first elements along a dimension."""
+        (dim,), sizes = op.keyword("dim"), sizes_of(size)
+        if sizes is None:
+            raise CompileError("the size is computed from data, not from extents")
+        self._at_most(sizes.elements[0], source.shape[dim], f"the size of dimension {dim}")
+        shape = (*source.shape[:dim], sizes.elements[0], *source.shape[dim + 1 :])
+        return View(source, shape, tuple(range(len(shape))))
+
+    def _at_most(self, extent: Extent, limit: Extent, what: str) -> None:
+        """Require an extent to be at most `limit`; calls check it if it is not known."""
+        numbers = integer_of(extent), integer_of(limit)
+        if numbers[0] is not None and numbers[1] is not None:
+            if not 0 <= numbers[0] <= numbers[1]:
+                raise CompileError(f"{what} is 0 to {numbers[1]}, got {numbers[0]}")
+        elif not is_same(extent, limit):
+            self._facts.append(cast("Compare", compare(Predicate.LE, extent, limit)))
 
     def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
         """The results of an op with a region on complex numbers: those of the op on their parts."""
@@ -568,7 +592,9 @@ class StablehloConversion:
         kept, (at, dim) = (extents[1], left) if numbers[0] is None and numbers[1] is not None else (extents[0], right)
         value = values[at]
         shape = (*value.shape[:dim], kept, *value.shape[dim + 1 :])
-        values[at] = View(value, shape, tuple(range(len(shape))))
+        sides = value.both if isinstance(value, Parts) else (value,)
+        views = [View(side, shape, tuple(range(len(shape)))) for side in sides]
+        values[at] = Parts(*views, value.dtype) if isinstance(value, Parts) else views[0]
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
         """The results of a region over scalars for given arguments. If it stands for one on complex numbers, these are

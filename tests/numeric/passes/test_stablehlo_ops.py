@@ -123,7 +123,7 @@ ERRORS = {
         "stablehlo.rng: random numbers without a state are not reproducible"
     ),
     "%r0 = stablehlo.set_dimension_size %a, %n, dim = 0 : (tensor<3xf32>, tensor<i32>) -> tensor<3xf32>": (
-        "stablehlo.set_dimension_size: tensors whose types have bounds are not supported"
+        "stablehlo.set_dimension_size: the size is computed from data, not from extents"
     ),
     """%r0 = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<0> : tensor<1x1xi64>}>
       : (tensor<3xf32>) -> tensor<3xf32>""": "stablehlo.all_gather: ops of several devices and of hosts",

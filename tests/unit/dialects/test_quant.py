@@ -19,6 +19,7 @@ def text(element: str) -> str:
             "!quant.uniform<i8<-128:127>:f32:1, {0.1:2, 2.0, 0.25:-1}>",
             "!quant.uniform<i8:f32:1, {0.1:2, 2.0, 0.25:-1}>",
         ),
+        ("!quant.uniform<i8:f32, 1.0e-05>", "!quant.uniform<i8:f32, 1.0e-05>"),
         ("!quant.uniform<i32:f64, 34.0:0>", "!quant.uniform<i32:f64, 34.0>"),
     ],
 )
