@@ -359,6 +359,8 @@ class StablehloConversion:
         values = [self._values[operand] for operand in op.operands]
         for left, right in _agreeing(op, values):
             self._agree(values, left, right)
+        for size, extent, dim in _slices(op, values):
+            self._at_most(size, extent, f"the size of the slice along dimension {dim}")
         if isinstance(op, BroadcastingOp):
             dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
             values = broadcast_together(values, dims)
@@ -820,6 +822,19 @@ def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _D
             yield from (((0, dim), (at, dim)) for at in range(1, len(values)) for dim in kept)
         case _:
             pass
+
+
+def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Extent, int]]:
+    """The sizes of the slices of an op at clamped indices, with the extents that contain them and their dimensions."""
+    sizes: Sequence[Extent] = ()
+    if op.name == "stablehlo.dynamic_slice":
+        sizes = cast("stablehlo.TensorOp", op).keyword("sizes")
+    elif isinstance(op, stablehlo.GatherOp):
+        sizes = stablehlo.numbers(op.slice_sizes)
+    elif op.name == "stablehlo.dynamic_update_slice":
+        sizes = values[1].shape
+    extents = values[0].shape if sizes else ()
+    yield from ((size, extent, dim) for dim, (size, extent) in enumerate(zip(sizes, extents, strict=True)))
 
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:

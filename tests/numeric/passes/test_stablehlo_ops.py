@@ -24,7 +24,6 @@ FIRST = [f"{name} {one.elements[-1] if 'f32' not in one.elements else 'f32'}" fo
 REFUSED = {
     "stablehlo.cholesky": ("complex<f32>", "complex<f64>"),
     "stablehlo.triangular_solve": ("complex<f32>", "complex<f64>"),
-    "stablehlo.while": ("complex<f32>", "complex<f64>"),
 }
 """Op -> element types that are refused."""
 TOLERANCES = {"f16": 4e-3, "bf16": 3e-2, "f64": 1e-9, "complex<f64>": 1e-9}

@@ -209,3 +209,25 @@ def test_sizes_beyond_bounds() -> None:
         weft.build(BOUNDED.replace("%SIZE", "%c"))["f"](np.zeros((6, 3), np.float32), y)
     with pytest.raises(CompileError, match="the size of dimension 0 is 0 to 4, got 7"):
         weft.build(BOUNDED.replace("%SIZE", "%c").replace("dense<3>", "dense<7>"))
+
+
+@pytest.mark.parametrize("start", ["%zero", "%i"])
+@pytest.mark.parametrize("shape", ["3x?", "?x?"])
+def test_slices_of_a_result(shape: str, start: str) -> None:
+    """A result of dynamic extents that another one reads at clamped indices is written before: calls allocate it. The
+    slice needs an element."""
+    text = f"""
+    func.func @f(%x: tensor<{shape}xf32>, %i: tensor<i32>) -> (tensor<{shape}xf32>, tensor<1x1xf32>) {{
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %y = stablehlo.multiply %x, %x : tensor<{shape}xf32>
+      %z = stablehlo.dynamic_slice %y, %zero, {start}, sizes = [1, 1]
+        : (tensor<{shape}xf32>, tensor<i32>, tensor<i32>) -> tensor<1x1xf32>
+      return %y, %z : tensor<{shape}xf32>, tensor<1x1xf32>
+    }}"""
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    built = weft.build(text)["f"]
+    y, z = built(x, np.int32(1))
+    np.testing.assert_array_equal(y, x * x)
+    np.testing.assert_array_equal(z, (x * x)[:1, :1] if start == "%zero" else (x * x)[:1, 1:])
+    with pytest.raises(ValueError, match="must be at least 1, got 0"):
+        built(x[:, :0], np.int32(0))
