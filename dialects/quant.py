@@ -44,15 +44,15 @@ class Quantization:
     greatest: int
     expressed: Attribute
     axis: int | None
-    """The dimension whose indices have scales and zero points of their own; None for one of each."""
+    """The dimension with a scale and a zero point for each index; None if there is one of each."""
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
 
 
 @irdl_attr_definition
 class UniformQuantizedType(Data[Quantization], TypeAttribute):
-    """`!quant.uniform<storage<min:max>:expressed:axis, {scale:zero point, ...}>`; limits and zero points of 0 may be
-    left out, and there is no axis if there is one scale."""
+    """`!quant.uniform<storage<min:max>:expressed:axis, {scale:zero point, ...}>`; limits and zero points of 0 are
+    optional, and there is no axis if there is one scale."""
 
     name = "quant.uniform"
 

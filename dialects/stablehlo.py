@@ -687,7 +687,7 @@ class CompareOp(ElementwiseOp):
 
 
 class DenseConstantOp(IRDLOperation):
-    """A constant tensor. The integers of quantised elements have a type of their own:
+    """A constant tensor. The type of the integers of quantised elements differs from that of the result:
     `stablehlo.constant() {value = dense<3> : tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`."""
 
     value = prop_def(DenseIntOrFPElementsAttr)
