@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -138,7 +138,7 @@ def _parse_scale(parser: AttrParser) -> tuple[float, int]:
 def quantization(type_: Attribute) -> Quantization | None:
     """The quantisation of the elements of a tensor; None for other types."""
     element = type_.element_type if isinstance(type_, TensorType) else None
-    return cast("Quantization", element.data) if isinstance(element, UniformQuantizedType) else None
+    return element.data if isinstance(element, UniformQuantizedType) else None
 
 
 def has_quantized(function: FuncOp) -> bool:

@@ -433,7 +433,7 @@ class StablehloConversion:
         if numbers[0] is not None and numbers[1] is not None:
             if not 0 <= numbers[0] <= numbers[1]:
                 raise CompileError(f"{what} is 0 to {numbers[1]}, got {numbers[0]}")
-        elif not is_same(extent, limit):
+        elif not self._is_positive(simplified(binary(BinaryKind.SUB, limit, extent)), least=0):
             self._facts.append(cast("Compare", compare(Predicate.LE, extent, limit)))
 
     def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
@@ -594,9 +594,11 @@ class StablehloConversion:
         kept, (at, dim) = (extents[1], left) if numbers[0] is None and numbers[1] is not None else (extents[0], right)
         value = values[at]
         shape = (*value.shape[:dim], kept, *value.shape[dim + 1 :])
-        sides = value.both if isinstance(value, Parts) else (value,)
-        views = [View(side, shape, tuple(range(len(shape)))) for side in sides]
-        values[at] = Parts(*views, value.dtype) if isinstance(value, Parts) else views[0]
+        places = tuple(range(len(shape)))
+        if isinstance(value, Parts):
+            values[at] = Parts(View(value.real, shape, places), View(value.imaginary, shape, places), value.dtype)
+        else:
+            values[at] = View(value, shape, places)
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
         """The results of a region over scalars for given arguments. If it stands for one on complex numbers, these are
@@ -620,7 +622,8 @@ class StablehloConversion:
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
                 found = [value_of(operand) for operand in op.operands]
-                return [side for value in found for side in (value if isinstance(value, tuple) else (value,))]
+                pairs = [cast("tuple[Expr, ...]", value if isinstance(value, tuple) else (value,)) for value in found]
+                return [side for pair in pairs for side in pair]
             elements = constant_elements(op)
             if elements is not None:
                 known[op.results[0]] = _element_of_constant(dense_value(elements, "constant"))
