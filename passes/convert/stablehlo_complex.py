@@ -107,7 +107,8 @@ def element_in_region(op: Operation, operands: Sequence[Any]) -> Any:
             return tuple(on_elements("where", condition, a, b) for a, b in zip(yes, no, strict=True))
         case _ if op.name == "stablehlo.convert":
             (value,), target = operands, result_dtype(op)
-            pair: Any = value if isinstance(value, tuple) else (value, on_elements("multiply", value, 0))
+            is_pair = complex_type(op.operands[0].type) is not None
+            pair = value if is_pair else (value, on_elements("multiply", value, 0))
             real, imaginary = (on_elements("cast", side, dtype=target) for side in cast("tuple[Expr, Expr]", pair))
             return real if complex_type(op.results[0].type) is None else (real, imaginary)
         case _:
