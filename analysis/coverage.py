@@ -37,7 +37,7 @@ from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, 
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import Counterexample, Missed, Question, places, symbols_in
 from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import AssumeShapeOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 
 if TYPE_CHECKING:
@@ -430,7 +430,9 @@ def _extents(buffer: SSAValue) -> list[Index]:
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         return []
-    dynamic = iter(buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ())
+    stated = next((use.operation for use in buffer.uses if isinstance(use.operation, AssumeShapeOp)), None)
+    owner = buffer.owner
+    dynamic = iter(owner.dynamic_sizes if isinstance(owner, memref.AllocOp) else stated.values if stated else ())
     extents = [next(dynamic, None) if extent == DYNAMIC_INDEX else extent for extent in type_.get_shape()]
     return [Index.of(extent) for extent in extents if extent is not None] if None not in extents else []
 
@@ -494,19 +496,24 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
     running = [extent - 1 for extent in extents if all(is_symbol(value) for value in extent.values())]
     place = places(len(read.indices or ()))
     keep = [*_fixed_values([read, *writes]), *place]
-    # Reads beyond a symbolic extent are conditions of the call, not unwritten elements.
-    inside = [
-        bound
-        for index, extent in zip(read.indices or (), _extents(read.buffer), strict=False)
-        if not extent.is_constant
-        for bound in (index, extent - 1 - index)
-    ]
-    remaining = _without(_touched(read, keep, (), [*running, *inside]), (_touched(write, keep, ()) for write in writes))
+    assumed = [*running, *_inside_symbolic_extents(read)]
+    remaining = _without(_touched(read, keep, (), assumed), (_touched(write, keep, ()) for write in writes))
     if remaining is None:
         return None
     point = sample_point(remaining, keep)
     domains = tuple(Domain(write.loops, write.indices or (), (), write.conditions) for write in writes)
     return Missed(tuple(point[variable] for variable in place), symbols_in(point), domains)
+
+
+def _inside_symbolic_extents(read: Access, free: Collection[int] = ()) -> list[Index]:
+    """Indices that are not negative if a read is within symbolic extents, of dimensions that are not `free`. Reads
+    beyond them are conditions of the call, not unwritten elements."""
+    return [
+        bound
+        for dim, (index, extent) in enumerate(zip(read.indices or (), _extents(read.buffer), strict=False))
+        if not extent.is_constant and dim not in free
+        for bound in (index, extent - 1 - index)
+    ]
 
 
 def _uncovered_is_empty(
@@ -532,7 +539,8 @@ def _uncovered_is_empty(
             for level in _levels(read, write, loop):
                 yield _touched(write, keep, outer[:level], before=read.loops[level])
 
-    return _without(_touched(read, keep, common, settled=settled, free=free), written()) is None
+    inside = _inside_symbolic_extents(read, free)
+    return _without(_touched(read, keep, common, inside, settled=settled, free=free), written()) is None
 
 
 def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:

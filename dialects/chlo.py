@@ -38,6 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.printing import write
 from weft.dialects.stablehlo import (
     NUMBERS,
+    DenseConstantOp,
     ElementwiseOp,
     KeyedAttr,
     Properties,
@@ -122,6 +123,13 @@ class BroadcastSelectOp(BroadcastingOp):
     name = "chlo.broadcast_select"
     BASE: ClassVar[str] = "stablehlo.select"
     ARITY: ClassVar[int | None] = 3
+
+
+@irdl_op_definition
+class ChloConstantOp(DenseConstantOp):
+    """`chlo.constant dense<0.0> : tensor<4xf32>`."""
+
+    name = "chlo.constant"
 
 
 @irdl_op_definition
@@ -258,6 +266,7 @@ CHLO_OPS: Final[list[type[Operation]]] = [
     ),
     BroadcastCompareOp,
     BroadcastSelectOp,
+    ChloConstantOp,
     ConstantLikeOp,
     RaggedDotOp,
     ScanOp,

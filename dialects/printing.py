@@ -1,4 +1,4 @@
-"""Printing of several pieces of an operation in one call."""
+"""Printing of numbers, and of several pieces of an operation in one call."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ Piece: TypeAlias = "str | int | SSAValue | Attribute | tuple[Piece, ...] | Seque
 
 def grouped(types: Sequence[Attribute]) -> Piece:
     return types[0] if len(types) == 1 else ("(", [*types], ")")
+
+
+def float_text(number: float) -> str:
+    """A number as MLIR's parser reads it, with a decimal point."""
+    digits, has_exponent, exponent = repr(number).partition("e")
+    return f"{digits if '.' in digits else f'{digits}.0'}{has_exponent}{exponent}"
 
 
 def write(printer: Printer, *pieces: Piece) -> None:

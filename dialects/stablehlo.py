@@ -30,7 +30,9 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     TensorType,
+    TupleType,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
@@ -42,6 +44,7 @@ from xdsl.irdl import (
     base,
     irdl_attr_definition,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -56,7 +59,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.printing import Piece, write
+from weft.dialects.printing import Piece, float_text, write
 from weft.dialects.upstream.custom_syntax import parse_types
 
 Tensor: TypeAlias = TensorType[Attribute]
@@ -200,6 +203,70 @@ class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
         printer.print_string(self.data)
 
 
+@irdl_attr_definition
+class BoundsAttr(Data[tuple[int | None, ...]]):
+    """The encoding of a tensor type with the greatest extents of dynamic dimensions, `#stablehlo.bounds<?, 8>`."""
+
+    name = "stablehlo.bounds"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[int | None, ...]:
+        def parse_bound() -> int | None:
+            is_unknown = parser.parse_optional_punctuation("?") is not None
+            return None if is_unknown else parser.parse_integer(allow_boolean=False, allow_negative=False)
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_bound))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join("?" if bound is None else str(bound) for bound in self.data))
+
+
+@irdl_attr_definition
+class ResultAccuracyAttr(Data[tuple[tuple[str, str], ...]]):
+    """The accuracy of an elementary function, as keys and the text of their values. weft uses its most accurate form
+    for all: `#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>`."""
+
+    name = "stablehlo.result_accuracy"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, str], ...]:
+        def parse_entry() -> tuple[str, str]:
+            key = parser.parse_identifier()
+            parser.parse_punctuation("=")
+            if key != "mode":
+                number = parser.parse_number()
+                return key, str(number) if isinstance(number, int) else float_text(number)
+            mode = parser.parse_attribute()
+            if not isinstance(mode, ResultAccuracyModeAttr):
+                parser.raise_error(f"the mode of an accuracy is a #stablehlo.result_accuracy_mode, got {mode}")
+            return key, str(mode)
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_entry))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(f"{key} = {value}" for key, value in self.data))
+
+
+@irdl_attr_definition
+class ResultAccuracyModeAttr(Data[str]):
+    """DEFAULT, HIGHEST or TOLERANCE."""
+
+    name = "stablehlo.result_accuracy_mode"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        with parser.in_angle_brackets():
+            return parser.parse_identifier()
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.data)
+
+
+ChannelHandleAttr = attribute("channel_handle", KeyedAttr)
+"""The channel of an op of several devices."""
 OutputOperandAliasAttr = attribute("output_operand_alias", KeyedAttr)
 """An operand of a custom call whose memory is reused for a result."""
 PrecisionAttr = attribute("precision", WordAttr)
@@ -252,8 +319,12 @@ ATTRIBUTES: Final[list[type[Attribute]]] = [
     ScatterDimensionNumbersAttr,
     DotDimensionNumbersAttr,
     ConvDimensionNumbersAttr,
+    BoundsAttr,
+    ChannelHandleAttr,
     OutputOperandAliasAttr,
     PrecisionAttr,
+    ResultAccuracyAttr,
+    ResultAccuracyModeAttr,
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
     TransposeAttr,
@@ -490,12 +561,18 @@ class ElementwiseOp(TensorOp):
 ELEMENTWISE: Final[Mapping[int, str]] = {
     1: "abs bitcast_convert cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor "
     "imag is_finite log log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign "
-    "sine sqrt tan tanh",
+    "sine sqrt tan tanh uniform_dequantize uniform_quantize",
     2: "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic "
     "shift_right_logical subtract xor",
     3: "clamp",
 }
 """Number of operands -> the names of the elementwise ops of stablehlo."""
+_WITH_ACCURACY: Final = frozenset(
+    (
+        *("cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt"),
+        *("sine", "sqrt", "tan", "tanh"),
+    )
+)
 _LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
     "broadcast": (1, {"sizes": "broadcast_sizes"}),
     "broadcast_in_dim": (1, {"dims": "broadcast_dimensions"}),
@@ -516,6 +593,8 @@ _LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
 }
 """Name -> the number of operands, and the keywords with their properties."""
 _SHORT: Final = ("iota", "reverse")
+_KNOWN_DIMENSIONS: Final = ("known_expanding_dimensions", "known_nonexpanding_dimensions")
+"""Properties of dynamic_broadcast_in_dim, which follow from the extents."""
 _NUMBER: Final = ("dimension", "iota_dimension")
 """Properties that are a single integer."""
 
@@ -532,12 +611,20 @@ def declared(dialect: str, name: str, base: type[TensorOp], **members: Any) -> t
 
 def _with_keywords(name: str, arity: int | None, keywords: Mapping[str, str]) -> type[TensorOp]:
     kinds = {p: prop_def(IntegerAttr if p in _NUMBER else NUMBERS) for p in keywords.values()}
+    kinds |= {p: opt_prop_def(NUMBERS) for p in _KNOWN_DIMENSIONS if name == "dynamic_broadcast_in_dim"}
     return declared("stablehlo", name, TensorOp, ARITY=arity, KEYWORDS=dict(keywords), IS_SHORT=name in _SHORT, **kinds)
 
 
 _TABLE: Final[tuple[type[TensorOp], ...]] = (
     *(
-        declared("stablehlo", name, ElementwiseOp, ARITY=arity, IS_SHORT=name != "bitcast_convert")
+        declared(
+            "stablehlo",
+            name,
+            ElementwiseOp,
+            ARITY=arity,
+            IS_SHORT=name != "bitcast_convert",
+            **({"result_accuracy": opt_prop_def(ResultAccuracyAttr)} if name in _WITH_ACCURACY else {}),
+        )
         for arity, names in ELEMENTWISE.items()
         for name in names.split()
     ),
@@ -599,17 +686,21 @@ class CompareOp(ElementwiseOp):
         print_end(printer, self, "comparison_direction", "compare_type")
 
 
-@irdl_op_definition
-class ConstantOp(IRDLOperation):
-    """`stablehlo.constant dense<0.0> : tensor<4xf32>`."""
+class DenseConstantOp(IRDLOperation):
+    """A constant tensor. The type of the integers of quantised elements differs from that of the result:
+    `stablehlo.constant() {value = dense<3> : tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`."""
 
-    name = "stablehlo.constant"
     value = prop_def(DenseIntOrFPElementsAttr)
     output = result_def(TensorType)
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConstantOp:
+    def parse(cls, parser: Parser) -> DenseConstantOp:
+        at = parser.pos
+        if parser.parse_optional_punctuation("(") is not None:
+            parser.parse_punctuation(")")
+            properties = parser.parse_optional_properties_dict()
+            return parse_end(cls, parser, [], properties, at)
         attributes = parser.parse_optional_attr_dict()
         at = parser.pos
         value = parser.parse_attribute()
@@ -619,8 +710,19 @@ class ConstantOp(IRDLOperation):
         return cls.create(result_types=[type_], properties={"value": value}, attributes=attributes)
 
     def print(self, printer: Printer) -> None:
+        if self.output.type != self.value.type:
+            write(printer, "()")
+            print_end(printer, self)
+            return
         print_end(printer, self, "value", types=False)
         write(printer, " ", self.value)
+
+
+@irdl_op_definition
+class ConstantOp(DenseConstantOp):
+    """`stablehlo.constant dense<0.0> : tensor<4xf32>`."""
+
+    name = "stablehlo.constant"
 
 
 @irdl_op_definition
@@ -857,7 +959,7 @@ def _is_number(value: SSAValue, number: int) -> bool:
     owner = value.owner
     while isinstance(owner, Operation) and owner.name == "stablehlo.broadcast_in_dim":
         owner = owner.operands[0].owner
-    return isinstance(owner, ConstantOp) and all(element == number for element in owner.value.get_values())
+    return isinstance(owner, DenseConstantOp) and all(element == number for element in owner.value.get_values())
 
 
 def lone_op(block: Block) -> ElementwiseOp | None:
@@ -1149,6 +1251,11 @@ class CustomCallOp(TensorsOp):
     call_target_name = prop_def(StringAttr)
     has_side_effect = opt_prop_def(BoolAttr)
     called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
+    backend_config = opt_prop_def(Attribute)
+    api_version = opt_prop_def(IntegerAttr)
+    operand_layouts = opt_prop_def(ArrayAttr)
+    result_layouts = opt_prop_def(ArrayAttr)
+    output_operand_aliases = opt_prop_def(ArrayAttr)
 
     @classmethod
     def parse(cls, parser: Parser) -> CustomCallOp:
@@ -1172,7 +1279,7 @@ class CompositeOp(TensorsOp):
     """
 
     name = "stablehlo.composite"
-    composite_name = prop_def(StringAttr)
+    composite_name = prop_def(StringAttr, prop_name="name")
     composite_attributes = opt_prop_def(DictionaryAttr)
     decomposition = prop_def(SymbolRefAttr)
     version = opt_prop_def(IntegerAttr)
@@ -1185,11 +1292,64 @@ class CompositeOp(TensorsOp):
         operands = parser.parse_optional_undelimited_comma_separated_list(
             parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
         )
-        return parse_end(cls, parser, operands or [], {"composite_name": StringAttr(label)}, at)
+        return parse_end(cls, parser, operands or [], {"name": StringAttr(label)}, at)
 
     def print(self, printer: Printer) -> None:
         write(printer, " ", self.composite_name, *([" ", [*self.operands]] if self.operands else []))
-        print_end(printer, self, "composite_name")
+        print_end(printer, self, "name")
+
+
+@irdl_op_definition
+class TupleOp(IRDLOperation):
+    """`stablehlo.tuple %x, %y : tuple<tensor<4xf32>, tensor<i32>>`. weft has no tuples and rejects it."""
+
+    name = "stablehlo.tuple"
+    elements = var_operand_def(Attribute)
+    output = result_def(TupleType)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TupleOp:
+        at = parser.pos
+        operands = parser.parse_optional_undelimited_comma_separated_list(
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+        )
+
+        def types(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+            parser.parse_punctuation(":")
+            type_ = parser.parse_type()
+            if not isinstance(type_, TupleType):
+                parser.raise_error(f"a tuple type is expected, got {type_}")
+            return [*type_.types], [type_]
+
+        return parse_end(cls, parser, operands or [], {}, at, types)
+
+    def print(self, printer: Printer) -> None:
+        write(printer, *([" ", [*self.elements]] if self.elements else []))
+        print_end(printer, self, types=False)
+        write(printer, " : ", self.output.type)
+
+
+@irdl_op_definition
+class GetTupleElementOp(IRDLOperation):
+    """`stablehlo.get_tuple_element %t[1] : (tuple<tensor<4xf32>, tensor<i32>>) -> tensor<i32>`."""
+
+    name = "stablehlo.get_tuple_element"
+    operand = operand_def(TupleType)
+    index = prop_def(IntegerAttr)
+    output = result_def(Attribute)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GetTupleElementOp:
+        at = parser.pos
+        operand = parser.parse_unresolved_operand()
+        (index,) = parse_list(parser)
+        return parse_end(cls, parser, [operand], {"index": IntegerAttr(index, i32)}, at)
+
+    def print(self, printer: Printer) -> None:
+        write(printer, " ", self.operand, f"[{self.index.value.data}]")
+        print_end(printer, self, "index")
 
 
 @irdl_op_definition
@@ -1220,6 +1380,7 @@ OPS: Final[list[type[Operation]]] = [
     DynamicConvOp,
     DynamicGatherOp,
     GatherOp,
+    GetTupleElementOp,
     IfOp,
     OptimizationBarrierOp,
     ReduceOp,
@@ -1230,6 +1391,7 @@ OPS: Final[list[type[Operation]]] = [
     SelectOp,
     SliceOp,
     SortOp,
+    TupleOp,
     WhileOp,
 ]
 

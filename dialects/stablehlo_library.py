@@ -315,7 +315,8 @@ class RngOp(TensorOp):
 
 @irdl_op_definition
 class SetDimensionSizeOp(TensorOp):
-    """A tensor with a dimension of fewer elements: its type has a bound, which weft rejects."""
+    """The first elements of a tensor along a dimension; the type of the result may have a bound:
+    `stablehlo.set_dimension_size %x, %n, dim = 0 : (T, tensor<i32>) -> tensor<?xf32, #stablehlo.bounds<8>>`."""
 
     name = "stablehlo.set_dimension_size"
     ARITY: ClassVar[int | None] = 2

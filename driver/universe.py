@@ -19,6 +19,7 @@ DIALECTS: Mapping[str, str] = {
     "chlo": "weft.dialects.stablehlo_dialects:CHLO_DIALECT",
     "graph": "weft.texpr.graph_operators:GRAPH",
     "low": "weft.dialects.low:LOW",
+    "quant": "weft.dialects.quant:QUANT",
     "sched": "weft.dialects.sched:SCHED",
     "stablehlo": "weft.dialects.stablehlo_dialects:STABLEHLO",
     "te": "weft.dialects.te:TE",

@@ -17,9 +17,12 @@ from weft.dialects.stablehlo import WhileOp
 from weft.frontends.graph_builder import BlockBuilder, Value, var
 from weft.frontends.stablehlo_graph import import_stablehlo, is_registered_call
 from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_functions
+from weft.passes.convert.stablehlo_complex import complex_type
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 from weft.texpr.shapes import value_name
+from weft.texpr.stablehlo_complex import PARTS
+from weft.texpr.stablehlo_quantized import on_integers
 
 
 def convert_loops(module: ModuleOp) -> bool:
@@ -29,12 +32,18 @@ def convert_loops(module: ModuleOp) -> bool:
     Private functions without calls are erased. Raises `CompileError` for unsupported ops.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    if not any(_holds_loop(function, functions, ()) for function in stablehlo_functions(functions)):
+        return False
+    plain = on_integers(functions)
+    for name, function in functions.items():
+        if plain[name] is not function:
+            Rewriter.replace_op(function, plain[name])
+    functions = plain
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
     for function in looping:
         _convert(module, function)
-    if looping:
-        _erase_uncalled(module, set(functions))
-    return bool(looping)
+    _erase_uncalled(module, set(functions))
+    return True
 
 
 def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple[str, ...]) -> bool:
@@ -83,12 +92,14 @@ def _parameters(function: FuncOp) -> list[Value]:
         if not isinstance(argument.type, TensorType):
             raise CompileError.at(function, f"@{function.sym_name.data}: parameters are tensors, got {argument.type}")
         type_ = argument.type
-        dtype = element_name(type_.element_type)
+        kind = complex_type(type_)
+        dtype = element_name(type_.element_type) if kind is None else PARTS[kind]
         if dtype is None:
             raise CompileError.at(
                 function, f"@{function.sym_name.data}: elements of type {type_.element_type} are not supported"
             )
         shape = [new_name("n", extents) if size == DYNAMIC_INDEX else size for size in type_.get_shape()]
+        shape += [] if kind is None else [2]
         name = new_name(value_name(argument.name_hint or f"arg{position}"), taken)
         found.append(var(name, shape, dtype))
     return found

@@ -33,9 +33,10 @@ from weft.passes.convert.convert_stablehlo_to_te import (
     constant_elements,
     is_constant,
 )
+from weft.passes.convert.stablehlo_complex import complex_type
 from weft.passes.convert.stablehlo_inlining import drop_invariants, inline_calls
 from weft.passes.convert.stablehlo_loops import expand_scans
-from weft.passes.convert.stablehlo_values import MOST_SIZES, Sizes, tensor_of
+from weft.passes.convert.stablehlo_values import MOST_SIZES, Sizes, parts_of, tensor_of
 from weft.passes.convert.stablehlo_values import Value as ConvertedValue
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import new_name
@@ -260,7 +261,10 @@ class _Importer:
         def segment(*given: Tensor | Extent) -> list[Tensor]:
             tensors, extents = cast("Sequence[Tensor]", given[: len(inputs)]), iter(given[len(inputs) :])
             conversion = StablehloConversion(self._functions, composes=True)
-            values: dict[SSAValue, ConvertedValue] = dict(zip(inputs, tensors, strict=True))
+            values: dict[SSAValue, ConvertedValue] = {
+                value: tensor if (kind := complex_type(value.type)) is None else parts_of(tensor, kind)
+                for value, tensor in zip(inputs, tensors, strict=True)
+            }
             for value in sizes:
                 shape = _shape(value)
                 known_elements = tuple(cast("Extent", next(extents)) for _ in range(prod(shape)))
@@ -330,7 +334,7 @@ class _Importer:
         """The extent equal to a cheap value; None for other values, and for unsupported sums."""
         op = value.owner
         match op:
-            case stablehlo.ConstantOp() | arith.ConstantOp():
+            case stablehlo.DenseConstantOp() | arith.ConstantOp():
                 elements = constant_elements(op)
                 return None if elements is None else int(next(iter(elements.get_values())))
             case stablehlo.TensorOp() if op.name == "stablehlo.get_dimension_size" and op.operands[0] in known:

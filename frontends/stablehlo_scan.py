@@ -13,7 +13,7 @@ from typing import cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from weft.dialects.stablehlo import CompareOp, ConstantOp, TensorOp, WhileOp
+from weft.dialects.stablehlo import CompareOp, DenseConstantOp, TensorOp, WhileOp
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,12 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 def _number(value: SSAValue) -> int | None:
     """The integer value of a constant; None for other values, including constants of floats."""
-    if isinstance(value, OpResult) and isinstance(value.op, ConstantOp) and not _shape(value) and _is_integer(value):
+    if (
+        isinstance(value, OpResult)
+        and isinstance(value.op, DenseConstantOp)
+        and not _shape(value)
+        and _is_integer(value)
+    ):
         return int(cast("int", next(iter(value.op.value.get_values()))))
     return None
 

@@ -239,7 +239,13 @@ class Interpreter:
 
     @cached_property
     def _by_name(self) -> dict[str, FuncOp]:
-        return {op.sym_name.data: op for op in self.module.body.block.ops if isinstance(op, FuncOp)}
+        functions = {op.sym_name.data: op for op in self.module.body.block.ops if isinstance(op, FuncOp)}
+        blocks = (block for function in functions.values() for block in function.body.blocks)
+        if not any(op.name.startswith("stablehlo.") for block in blocks for op in block.ops):
+            return functions
+        from weft.texpr.stablehlo_quantized import on_integers  # start-up: 70 ms
+
+        return dict(on_integers(functions))
 
     @cached_property
     def _written(self) -> Set[Place]:

@@ -18,7 +18,14 @@ from weft.dialects import chlo, stablehlo
 from weft.dialects.element_types import element_name
 from weft.dialects.stablehlo import KeyedAttr, numbers
 from weft.dialects.stablehlo_dialects import CHLO_DIALECT, STABLEHLO
-from weft.dialects.stablehlo_library import FftOp, MapOp, ReducePrecisionOp, RngBitGeneratorOp, TorchIndexSelectOp
+from weft.dialects.stablehlo_library import (
+    FftOp,
+    MapOp,
+    ReducePrecisionOp,
+    RngBitGeneratorOp,
+    SetDimensionSizeOp,
+    TorchIndexSelectOp,
+)
 from weft.dialects.traversal import captured_values
 from weft.interp.errors import InterpreterError
 from weft.interp.registered_calls import filled
@@ -156,14 +163,23 @@ def bitcast_convert(op: Operation, x: Array) -> Array:
     name = element_name(_element(op.results[0]))
     if name is None:
         raise InterpreterError(op, f"{op.name}: the interpreter has no arrays of {_element(op.results[0])}")
-    shape = _declared(op)
-    if x.shape == shape:
+    rank = cast("TensorType[Attribute]", op.results[0].type).get_num_dims()
+    if rank == x.ndim:
         return _apply("bitcast", x, dtype=name)
     dtype = np.dtype(array_dtype_of(name))
+    shape = (*x.shape, x.dtype.itemsize // dtype.itemsize) if rank > x.ndim else x.shape[:-1]
     return np.ascontiguousarray(x.reshape(-1)).view(dtype).reshape(shape)
 
 
 # Tensors
+
+
+@evaluates(SetDimensionSizeOp)
+def set_dimension_size(op: SetDimensionSizeOp, x: Array, size: Array) -> Array:
+    (dim,) = op.keyword("dim")
+    if not 0 <= int(size) <= x.shape[dim]:
+        raise InterpreterError(op, f"the size of dimension {dim} is 0 to {x.shape[dim]}, got {int(size)}")
+    return x[(slice(None),) * dim + (slice(int(size)),)]
 
 
 @evaluates(*_ops(*TENSOR_FORMULAS))
@@ -213,8 +229,8 @@ def constant_like(op: chlo.ConstantLikeOp, x: Array) -> Array:
 # Shapes and moves
 
 
-@emits(stablehlo.ConstantOp)
-def emit_constant(emitter: Emitter, op: stablehlo.ConstantOp) -> None:
+@emits(stablehlo.ConstantOp, chlo.ChloConstantOp)
+def emit_constant(emitter: Emitter, op: stablehlo.DenseConstantOp) -> None:
     array = array_of_dense(op.value)
     if array is None:
         raise CompileError.at(op, f"the interpreter has no arrays of {_element(op.output)}")
@@ -548,7 +564,7 @@ def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Ar
         operands = [known[operand] for operand in inner.operands]
         if isinstance(inner, stablehlo.ReturnOp):
             return operands
-        if isinstance(inner, stablehlo.ConstantOp):
+        if isinstance(inner, stablehlo.DenseConstantOp):
             known[inner.output] = cast("Array", array_of_dense(inner.value))
             continue
         rule = call_rule(inner.name)

@@ -20,7 +20,7 @@ from xdsl.dialects.arith import ConstantOp, IndexCastOp, SelectOp
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
-    Float16Type,
+    Float32Type,
     Float64Type,
     FloatAttr,
     IndexType,
@@ -600,14 +600,17 @@ def _unary(body: ElementEmitter, function: str, operand: SSAValue) -> SSAValue:
             return _apply(body, FUNCTIONS[function], operand)
 
 
-_EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float16Type: 11.0, Float64Type: 709.0}
-"""Type -> a number whose exponential is finite and absorbs the addition of 1; 88 for other types."""
+_EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float32Type: 88.0, Float64Type: 709.0}
+"""Type -> a number whose exponential is finite and absorbs the addition of 1."""
 
 
 def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
-    """t / (1 + t) with t = exp(x). In 1 / (1 + exp(-x)) the exponential overflows if the result is subnormal; here x is
-    clamped where t would overflow, and the quotient is 1."""
-    one, end = (body.constant(number, x.type) for number in (1.0, _EXP_IS_FINITE.get(type(x.type), 88.0)))
+    """t / (1 + t) with t = exp(x), of 16-bit floats in f32. In 1 / (1 + exp(-x)) the exponential overflows if the
+    result is subnormal; here x is clamped where t would overflow, and the quotient is 1."""
+    if type(x.type) not in _EXP_IS_FINITE:
+        wide = _convert(body, arith.ExtFOp, x, f32)
+        return _convert(body, arith.TruncFOp, _sigmoid(body, wide), x.type)
+    one, end = (body.constant(number, x.type) for number in (1.0, _EXP_IS_FINITE[type(x.type)]))
     is_beyond = body.append(arith.CmpfOp(x, end, "ogt"))
     t = _apply(body, math_ops.ExpOp, body.append(arith.SelectOp(is_beyond, end, x)))
     return _apply(body, arith.DivfOp, t, _apply(body, arith.AddfOp, one, t))

@@ -162,6 +162,72 @@ def _tan(apply: Apply, x: Pair) -> Pair:
     return real, apply("negative", imaginary)
 
 
+def _one_with(apply: Apply, operator: str, x: Pair) -> Pair:
+    """1 + x, or 1 - x."""
+    real, imaginary = x
+    if operator == "subtract":
+        real, imaginary = apply("negative", real), apply("negative", imaginary)
+    return apply("add", real, 1.0), imaginary
+
+
+def _conjugate_product(apply: Apply, x: Pair, y: Pair) -> Pair:
+    return _multiply(apply, _conjugate(apply, x), y)
+
+
+def _asin(apply: Apply, x: Pair) -> Pair:
+    """Kahan: atan2(a, Re(u v)) + i asinh(Im(conj(u) v)), with u = sqrt(1 - x) and v = sqrt(1 + x)."""
+    u, v = (_sqrt(apply, _one_with(apply, operator, x)) for operator in ("subtract", "add"))
+    real = apply("atan2", x[0], _multiply(apply, u, v)[0])
+    return real, apply("asinh", _conjugate_product(apply, u, v)[1])
+
+
+def _acos(apply: Apply, x: Pair) -> Pair:
+    """Kahan: 2 atan2(Re u, Re v) + i asinh(Im(conj(v) u))."""
+    u, v = (_sqrt(apply, _one_with(apply, operator, x)) for operator in ("subtract", "add"))
+    real = apply("multiply", apply("atan2", u[0], v[0]), 2.0)
+    return real, apply("asinh", _conjugate_product(apply, v, u)[1])
+
+
+def _acosh(apply: Apply, x: Pair) -> Pair:
+    """Kahan: asinh(Re(conj(u) v)) + 2 i atan2(Im u, Re v), with u = sqrt(x - 1) and v = sqrt(x + 1)."""
+    u = _sqrt(apply, (apply("subtract", x[0], 1.0), x[1]))
+    v = _sqrt(apply, _one_with(apply, "add", x))
+    imaginary = apply("multiply", apply("atan2", u[1], v[0]), 2.0)
+    return apply("asinh", _conjugate_product(apply, u, v)[0]), imaginary
+
+
+def _atanh(apply: Apply, x: Pair) -> Pair:
+    """log1p(4 a / ((1 - a)^2 + b^2)) / 4 of |a|, and atan2(2 b, (1 - a) (1 + a) - b^2) / 2."""
+    size, b = apply("abs", x[0]), x[1]
+    rest, square = apply("subtract", size, 1.0), apply("multiply", b, b)
+    below = apply("add", apply("multiply", rest, rest), square)
+    real = apply("multiply", apply("log1p", apply("divide", apply("multiply", size, 4.0), below)), 0.25)
+    product = apply("negative", apply("multiply", rest, apply("add", size, 1.0)))
+    angle = apply("atan2", apply("multiply", b, 2.0), apply("subtract", product, square))
+    return apply("copysign", real, x[0]), apply("multiply", angle, 0.5)
+
+
+def _turned(function: Callable[[Apply, Pair], Pair], apply: Apply, x: Pair) -> Pair:
+    """-i f(i x), for an odd function: atan of atanh, asinh of asin."""
+    real, imaginary = function(apply, (apply("negative", x[1]), x[0]))
+    return imaginary, apply("negative", real)
+
+
+def _atan2(apply: Apply, x: Pair, y: Pair) -> Pair:
+    """-i log((y + i x) / sqrt(x^2 + y^2)), the angle of real numbers."""
+    above = (apply("subtract", y[0], x[1]), apply("add", y[1], x[0]))
+    squares = _each("add", apply, _square(apply, x), _square(apply, y))
+    real, imaginary = _log(apply, _divide(apply, above, _sqrt(apply, squares)))
+    return imaginary, apply("negative", real)
+
+
+def _cbrt(apply: Apply, x: Pair) -> Pair:
+    """The principal root, of a third of the angle; 0 for 0."""
+    root = apply("cbrt", _modulus(apply, x))
+    angle = apply("divide", _angle(apply, x), 3.0)
+    return apply("multiply", root, apply("cos", angle)), apply("multiply", root, apply("sin", angle))
+
+
 def _logistic(apply: Apply, x: Pair) -> Pair:
     real, imaginary = _exp(apply, _each("negative", apply, x))
     zero = apply("multiply", real, 0.0)
@@ -200,6 +266,12 @@ def _part(side: int, _: Apply, x: Pair) -> Value:
 
 
 _FORMULAS: Final[Mapping[str, Callable[..., Any]]] = {
+    "chlo.acos": _acos,
+    "chlo.acosh": _acosh,
+    "chlo.asin": _asin,
+    "chlo.asinh": partial(_turned, _asin),
+    "chlo.atan": partial(_turned, _atanh),
+    "chlo.atanh": _atanh,
     "chlo.conj": _conjugate,
     "chlo.cosh": _cosh,
     "chlo.sinh": _sinh,
@@ -207,6 +279,8 @@ _FORMULAS: Final[Mapping[str, Callable[..., Any]]] = {
     "chlo.tan": _tan,
     "stablehlo.abs": _modulus,
     "stablehlo.add": partial(_each, "add"),
+    "stablehlo.atan2": _atan2,
+    "stablehlo.cbrt": _cbrt,
     "stablehlo.complex": _of_parts,
     "stablehlo.cosine": _cosine,
     "stablehlo.divide": _divide,

@@ -23,8 +23,16 @@ from weft.dialects.chlo import BroadcastCompareOp, BroadcastingOp
 from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.graph_shapes import is_signed
 from weft.dialects.stablehlo import DIALECTS, DOT_KEYS, CombiningOp, CompareOp, ElementwiseOp
-from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp
-from weft.passes.convert.stablehlo_complex import complex_results, complex_type, is_complex
+from weft.dialects.stablehlo_library import CommunicationOp, MapOp, ReducePrecisionOp, SetDimensionSizeOp
+from weft.passes.convert.stablehlo_complex import (
+    MOVES,
+    complex_results,
+    complex_type,
+    element_in_region,
+    is_complex,
+    is_linear,
+    on_parts,
+)
 from weft.passes.convert.stablehlo_library import (
     LIBRARY_RULES,
     broadcast_together,
@@ -80,6 +88,7 @@ from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
 from weft.texpr.stablehlo import ELEMENTWISE, WIDE, compared, converted, elementwise, on_elements, reduced_precision
 from weft.texpr.stablehlo_complex import PARTS
+from weft.texpr.stablehlo_quantized import on_integers
 from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
@@ -109,14 +118,16 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
         remark(module, "convert-stablehlo-to-te: no function holds ops of stablehlo", strict=strict)
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
+    plain = on_integers(functions)
     for function in roots:
-        conversion = StablehloConversion(functions)
+        conversion = StablehloConversion(plain)
         try:
-            new = conversion.convert(function)
+            source = plain[function.sym_name.data]
+            new = conversion.convert(source)
             # Terminates, because each round has one variable less.
             while new is None:
-                conversion = StablehloConversion(functions, conversion.same)
-                new = conversion.convert(function)
+                conversion = StablehloConversion(plain, conversion.same)
+                new = conversion.convert(source)
         except CompileError as error:
             if strict or conversion.at is None:
                 raise
@@ -139,7 +150,7 @@ def _is_stablehlo(op: Operation) -> bool:
 
 def constant_elements(op: Operation) -> DenseIntOrFPElementsAttr[Any] | None:
     """The elements of a constant tensor, of `stablehlo` or `arith`; None for other ops."""
-    value = op.value if isinstance(op, stablehlo.ConstantOp | arith.ConstantOp) else None
+    value = op.value if isinstance(op, stablehlo.DenseConstantOp | arith.ConstantOp) else None
     return value if isinstance(value, DenseIntOrFPElementsAttr) else None
 
 
@@ -202,8 +213,8 @@ _WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp,
 CUSTOM_CALLS: Final = ("Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window")
 """The supported targets of custom calls."""
 _REFUSED: Final[Mapping[str, str]] = {
+    **{name: "tuples are not supported" for name in ("stablehlo.get_tuple_element", "stablehlo.tuple")},
     "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
-    "stablehlo.set_dimension_size": "tensors whose types have bounds are not supported",
 }
 """Op -> the reason why it has no tensor expression."""
 
@@ -224,6 +235,8 @@ class StablehloConversion:
         self._values: dict[SSAValue, Value] = {}
         self._facts: list[Compare] = []
         self._placed: set[object] = set()
+        self._originals: dict[Block, Block] = {}
+        """The region on complex numbers for one on their parts."""
         self._calls: list[str] = []
         """The functions whose ops are being converted, outermost first."""
         self.at: Operation | None = None
@@ -301,6 +314,10 @@ class StablehloConversion:
                 )
             name = new_name(value_name(_name_of(argument) or f"arg{position}"), taken)
             shape = [sizes[position, d] if e == DYNAMIC_INDEX else e for d, e in enumerate(type_.get_shape())]
+            if isinstance(type_.encoding, stablehlo.BoundsAttr):
+                for extent, bound in zip(shape, type_.encoding.data, strict=True):
+                    if bound is not None:
+                        self._at_most(extent, bound, f"an extent of @{function.sym_name.data}")
             tensor = placeholder((*shape, 2) if kind is not None else tuple(shape), dtype, name)
             tensor.op.place = location_of(function)
             inputs.append(tensor)
@@ -342,11 +359,15 @@ class StablehloConversion:
         values = [self._values[operand] for operand in op.operands]
         for left, right in _agreeing(op, values):
             self._agree(values, left, right)
+        for size, extent, dim in _slices(op, values):
+            self._at_most(size, extent, f"the size of the slice along dimension {dim}")
         if isinstance(op, BroadcastingOp):
             dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
             values = broadcast_together(values, dims)
         if is_constant(op) or isinstance(op, stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
             results = self._real_results(op, values)
+        elif isinstance(op, CombiningOp) and not (op.name in MOVES and is_linear(op)):
+            results = self._combined_parts(op, values)
         else:
             results = complex_results(op, _elementwise_name(op), values, partial(self._real_results, op))
         for position, value in enumerate(results):
@@ -387,6 +408,8 @@ class StablehloConversion:
             found = self._custom_call(op, values)
         elif isinstance(op, stablehlo.OptimizationBarrierOp):
             found = values
+        elif isinstance(op, SetDimensionSizeOp):
+            found = self._set_dimension_size(op, *values)
         elif isinstance(op, CommunicationOp):
             raise CompileError("ops of several devices and of hosts are not supported: weft compiles for one device")
         elif op.name in _REFUSED:
@@ -394,6 +417,33 @@ class StablehloConversion:
         else:
             raise CompileError("there is no tensor expression for it")
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
+
+    def _set_dimension_size(self, op: SetDimensionSizeOp, source: Value, size: Value) -> Value:
+        """The first elements along a dimension."""
+        (dim,), sizes = op.keyword("dim"), sizes_of(size)
+        if sizes is None:
+            raise CompileError("the size is computed from data, not from extents")
+        self._at_most(sizes.elements[0], source.shape[dim], f"the size of dimension {dim}")
+        shape = (*source.shape[:dim], sizes.elements[0], *source.shape[dim + 1 :])
+        return View(source, shape, tuple(range(len(shape))))
+
+    def _at_most(self, extent: Extent, limit: Extent, what: str) -> None:
+        """Require an extent to be at most `limit`; calls check it if it is not known."""
+        numbers = integer_of(extent), integer_of(limit)
+        if numbers[0] is not None and numbers[1] is not None:
+            if not 0 <= numbers[0] <= numbers[1]:
+                raise CompileError(f"{what} is 0 to {numbers[1]}, got {numbers[0]}")
+        elif not self._is_positive(simplified(binary(BinaryKind.SUB, limit, extent)), least=0):
+            self._facts.append(cast("Compare", compare(Predicate.LE, extent, limit)))
+
+    def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
+        """The results of an op with a region on complex numbers: those of the op on their parts."""
+        split = on_parts(op)
+        self._originals[split.body.block] = op.body.block
+        sides = [side for value in values for side in (value.both if isinstance(value, Parts) else (value,))]
+        found = iter(self._real_results(split, sides))
+        kinds = [complex_type(type_) for type_ in op.result_types]
+        return [next(found) if kind is None else Parts(next(found), next(found), kind) for kind in kinds]
 
     def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
         """The results of an op on integers narrower than a byte, computed on bytes."""
@@ -544,28 +594,43 @@ class StablehloConversion:
         kept, (at, dim) = (extents[1], left) if numbers[0] is None and numbers[1] is not None else (extents[0], right)
         value = values[at]
         shape = (*value.shape[:dim], kept, *value.shape[dim + 1 :])
-        values[at] = View(value, shape, tuple(range(len(shape))))
+        places = tuple(range(len(shape)))
+        if isinstance(value, Parts):
+            values[at] = Parts(View(value.real, shape, places), View(value.imaginary, shape, places), value.dtype)
+        else:
+            values[at] = View(value, shape, places)
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
-        """The results of a region over scalars for given arguments."""
-        known: dict[SSAValue, Expr] = dict(zip(block.args, arguments, strict=True))
+        """The results of a region over scalars for given arguments. If it stands for one on complex numbers, these are
+        pairs of elements; else it is evaluated on one part."""
+        original = self._originals.get(block)
+        has_pairs, block = original is not None, original or block
+        # Comparisons of sorts take both sides of each operand, other regions the arguments in order.
+        is_sort = isinstance(block.parent_op(), stablehlo.SortOp)
+        given = [iter(arguments[::2]), iter(arguments[1::2])] if is_sort else [iter(arguments)]
+        known: dict[SSAValue, Any] = {}
+        for position, argument in enumerate(block.args):
+            side = given[position % len(given)]
+            is_pair = has_pairs and complex_type(argument.type) is not None
+            known[argument] = (next(side), next(side)) if is_pair else next(side)
 
-        def value_of(operand: SSAValue) -> Expr:
+        def value_of(operand: SSAValue) -> Any:
             if operand in known:
                 return known[operand]
-            outer = self._values[operand]
-            if not isinstance(outer, Splat):
-                raise CompileError("the region uses a value from outside that is not constant")
-            return element_of(outer, ())
+            return _element_of_constant(self._values[operand])
 
         for op in block.ops:
             if isinstance(op, ReturnOp | stablehlo.ReturnOp):
-                return [value_of(operand) for operand in op.operands]
+                found = [value_of(operand) for operand in op.operands]
+                pairs = [cast("tuple[Expr, ...]", value if isinstance(value, tuple) else (value,)) for value in found]
+                return [side for pair in pairs for side in pair]
             elements = constant_elements(op)
             if elements is not None:
-                known[op.results[0]] = element_of(dense_value(elements, "constant"), ())
+                known[op.results[0]] = _element_of_constant(dense_value(elements, "constant"))
             elif isinstance(op, ElementwiseOp):
-                known[op.results[0]] = _element(op, [value_of(operand) for operand in op.operands])
+                operands = [value_of(operand) for operand in op.operands]
+                is_pair = has_pairs and is_complex(op)
+                known[op.results[0]] = element_in_region(op, operands) if is_pair else _element(op, operands)
             elif op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
                 known[op.results[0]] = value_of(op.operands[0])
             else:
@@ -622,6 +687,15 @@ class StablehloConversion:
         if target == "Sharding":
             return list(values)
         raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
+
+
+def _element_of_constant(value: Value) -> Any:
+    """The element of a constant scalar, a pair for a complex number."""
+    sides = value.both if isinstance(value, Parts) else (value,)
+    if not all(isinstance(side, Splat) for side in sides):
+        raise CompileError("the region uses a value from outside that is not constant")
+    found = tuple(element_of(side, ()) for side in sides)
+    return found if isinstance(value, Parts) else found[0]
 
 
 def is_operator(op: Operation) -> bool:
@@ -751,6 +825,19 @@ def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _D
             yield from (((0, dim), (at, dim)) for at in range(1, len(values)) for dim in kept)
         case _:
             pass
+
+
+def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Extent, int]]:
+    """The sizes of the slices of an op at clamped indices, with the extents that contain them and their dimensions."""
+    sizes: Sequence[Extent] = ()
+    if op.name == "stablehlo.dynamic_slice":
+        sizes = cast("stablehlo.TensorOp", op).keyword("sizes")
+    elif isinstance(op, stablehlo.GatherOp):
+        sizes = stablehlo.numbers(op.slice_sizes)
+    elif op.name == "stablehlo.dynamic_update_slice":
+        sizes = values[1].shape
+    extents = values[0].shape if sizes else ()
+    yield from ((size, extent, dim) for dim, (size, extent) in enumerate(zip(sizes, extents, strict=True)))
 
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation, Region
 
 from weft.dialects.chlo import BroadcastCompareOp
 from weft.dialects.stablehlo import CombiningOp, CompareOp, numbers
@@ -33,7 +33,7 @@ from weft.texpr.ops.arguments import compute
 from weft.texpr.stablehlo import on_elements
 from weft.texpr.stablehlo_complex import complex_compared, complex_elementwise
 
-_MOVES: Final = frozenset(
+MOVES: Final = frozenset(
     f"stablehlo.{name}"
     for name in (
         *("broadcast", "broadcast_in_dim", "concatenate", "dynamic_broadcast_in_dim", "dynamic_gather", "dynamic_pad"),
@@ -72,12 +72,50 @@ def complex_results(
         return values
     if name in _PRODUCTS:
         return [_product(op, values[0], values[1], apply)]
-    if name in _MOVES and (not isinstance(op, CombiningOp) or _is_linear(op)):
+    if name in MOVES:
         return _of_parts(op, values, apply)
     return [_elementwise(op, name, values)]
 
 
-def _is_linear(op: CombiningOp) -> bool:
+def on_parts(op: CombiningOp) -> CombiningOp:
+    """An op on the real and imaginary parts of the operands of `op`, in turn, with an empty region on such parts."""
+
+    def parts(types: Sequence[Attribute]) -> list[Attribute]:
+        return [part for type_ in types for part in _parts_of_type(type_)]
+
+    operands = Block(arg_types=parts(op.operand_types)).args
+    region = Region(Block(arg_types=parts(op.body.block.arg_types)))
+    return type(op).create(
+        operands=operands, result_types=parts(op.result_types), properties=op.properties, regions=[region]
+    )
+
+
+def _parts_of_type(type_: Attribute) -> list[Attribute]:
+    if complex_type(type_) is None:
+        return [type_]
+    tensor = cast("TensorType[Any]", type_)
+    return [TensorType(tensor.element_type.element_type, tensor.get_shape())] * 2
+
+
+def element_in_region(op: Operation, operands: Sequence[Any]) -> Any:
+    """The result of an elementwise op in a region, for complex operands or results as pairs of elements."""
+    match op:
+        case CompareOp():
+            return complex_compared(on_elements, op.comparison_direction.data, *operands)
+        case _ if op.name == "stablehlo.select":
+            condition, yes, no = operands
+            return tuple(on_elements("where", condition, a, b) for a, b in zip(yes, no, strict=True))
+        case _ if op.name == "stablehlo.convert":
+            (value,), target = operands, result_dtype(op)
+            is_pair = complex_type(op.operands[0].type) is not None
+            pair = value if is_pair else (value, on_elements("multiply", value, 0))
+            real, imaginary = (on_elements("cast", side, dtype=target) for side in cast("tuple[Expr, Expr]", pair))
+            return real if complex_type(op.results[0].type) is None else (real, imaginary)
+        case _:
+            return complex_elementwise(on_elements, op.name, *operands)
+
+
+def is_linear(op: CombiningOp) -> bool:
     """Whether the region of an op adds its arguments, or returns the second one."""
     block = op.body.block
     is_second = len(list(block.ops)) == 1 and tuple(cast("Operation", block.last_op).operands) == (block.args[-1],)

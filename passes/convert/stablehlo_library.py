@@ -16,6 +16,7 @@ from weft.dialects.stablehlo_library import MapOp, RngBitGeneratorOp, TorchIndex
 from weft.passes.convert.stablehlo_tensors import (
     Region,
     Rule,
+    computed_together,
     gathered,
     label,
     result_dtype,
@@ -105,13 +106,13 @@ def _torch_index_select(op: TorchIndexSelectOp, source: Value, indices: Value) -
     return gathered(layout, source, indices, sizes, label(op))
 
 
-def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Value:
+def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
     """`map`: apply the region to elements."""
 
-    def element(*indices: Expr) -> Expr:
-        return region([element_of(value, indices) for value in values])[0]
+    def element(*indices: Expr) -> list[Expr]:
+        return region([element_of(value, indices) for value in values])
 
-    return compute(values[0].shape, element, label(op))
+    return computed_together(values[0].shape, element, label(op))
 
 
 def recast(op: TensorOp, source: Value) -> Value:

@@ -526,7 +526,7 @@ def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
         inner = [element_of(source, at) for source in sources]
         return _combined(kind, label(op), inner, initial, list(over.values()), region)
 
-    return _several([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
+    return computed_together([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
 
 
 def _reduced_in_order(op: ReduceOp, sources: Sequence[Value], initial: Sequence[Value], region: Region) -> Result:
@@ -553,7 +553,7 @@ def _reduced_in_order(op: ReduceOp, sources: Sequence[Value], initial: Sequence[
     return list(extern(kept, made, [*tensors, *starts], write, name))
 
 
-def _several(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
+def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
     """Tensors that are computed together."""
 
     def one_or_more(*indices: Expr) -> Any:
@@ -577,7 +577,7 @@ def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
     def element(*at: Expr) -> list[Expr]:
         return [tensor(*at[:along], order(*at), *at[along + 1 :]) for tensor in tensors]
 
-    return _several(shape, element, label(op))
+    return computed_together(shape, element, label(op))
 
 
 @dataclass(frozen=True)
@@ -664,7 +664,7 @@ def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, re
         inner = [element_of(source, at) for source in around]
         return _combined(kind, name, inner, initial, list(over.values()), region)
 
-    return _several(shape, element, name)
+    return computed_together(shape, element, name)
 
 
 def _is_neutral(kind: str, start: Value) -> bool:

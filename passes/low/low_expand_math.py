@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, vector
@@ -79,11 +79,11 @@ class LowExpandMathPass(ModulePass):
     bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
     branches, except that `sin` and `cos` leave large arguments to the C library under a condition
     (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7. Hyperbolic functions and their inverses of types narrower than `f64` are computed in
-    `f64` (`elementary/hyperbolic.py`). For other functions, `f16` and `bf16` are computed in `f32` and rounded; their
-    fused multiply-adds are rounded once (`elementary/formulas.py`). Scalars and vectors share formulas, so that results
-    do not depend on the schedule, and LLVM can vectorize loops of them. Other types, and functions without a formula,
-    remain calls of the C library.
+    an absolute error of 4.1e-7, and `exp(x) / (1 + exp(x))` the formula of the logistic function. Hyperbolic functions
+    and their inverses of types narrower than `f64` are computed in `f64` (`elementary/hyperbolic.py`). For other
+    functions, `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are rounded once
+    (`elementary/formulas.py`). Scalars and vectors share formulas, so that results do not depend on the schedule, and
+    LLVM can vectorize loops of them. Other types, and functions without a formula, remain calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
     AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs kernels, only kernels
@@ -161,8 +161,28 @@ def _expand(op: Operation, constants: Constants, scales: int) -> None:
             _replace(total, formulas.one_plus_erf, constants, shape, operands=[op.operand])
             Rewriter.erase_op(op)
             return
+    if isinstance(op, math.ExpOp):
+        quotient = logistic_of(op)
+        if quotient is not None:
+            total = quotient.rhs.owner
+            _replace(quotient, formulas.logistic, constants, shape, operands=[op.operand])
+            Rewriter.erase_op(cast("Operation", total))
+            Rewriter.erase_op(op)
+            return
     has_ldexp = scales > 0 and shape.bytes > 0 and shape.bytes % scales == 0
     _replace(op, FORMULAS[type(op)], constants, shape, has_ldexp=has_ldexp)
+
+
+def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
+    """The quotient t / (1 + t) of an exponential t without other uses."""
+    users = {use.operation for use in op.result.uses}
+    total = next((user for user in users if isinstance(user, arith.AddfOp)), None)
+    quotient = next((user for user in users if isinstance(user, arith.DivfOp)), None)
+    if total is None or quotient is None or len(users) != 2 or total.result.has_more_than_one_use():
+        return None
+    is_quotient = quotient.lhs is op.result and quotient.rhs is total.result
+    other = total.rhs if total.lhs is op.result else total.lhs
+    return quotient if is_quotient and known_number(other) == 1.0 else None
 
 
 def _one_plus(op: math.ErfOp) -> Operation | None:

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects.integer_arith import DIVISIONS, known_number
 from weft.dialects.levels import allowed_at
@@ -40,7 +41,7 @@ from weft.passes.low import decompositions
 from weft.passes.low.elementary import formulas
 from weft.passes.low.elementary.lanes import F32, F64, FORMATS, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.float_ranges import float_range
-from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
+from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add, logistic_of
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
 from weft.support.cpu_instructions import conversion_to_integer
 from weft.support.errors import CompileError, did_you_mean
@@ -58,6 +59,7 @@ UPSTREAM: Final = "upstream"
 """Argument of `legalize` for functions converted to upstream dialects, whose divisions are defined for fewer
 operands."""
 _LLVM: Final = ("llvm",)
+_CPUS: Final = ("llvm", "c")
 _C_FAMILY: Final = ("c", "cuda", "opencl", "metal")
 
 
@@ -455,9 +457,42 @@ def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None
     allowed = isinstance(flags, arith.FastMathFlagsAttr) and any(flag.value in ("afn", "fast") for flag in flags.data)
     if allowed and context.kind in GPU_KINDS and element_of(type_) == f32:
         return None
-    writer = context.writer(op, type_)
-    root = writer.op(math.SqrtOp, op.operands, type_, op.properties)
-    writer.replace(writer.op(arith.DivfOp, (writer.number(1.0).value, root), type_, op.properties))
+    # Two roundings in f32 add up to 1.5 ulp; CPUs compute it in f64.
+    is_wide = not allowed and context.kind in _CPUS and element_of(type_) == f32
+    wide = like(type_, f64) if is_wide else type_
+    writer = context.writer(op, wide)
+    x = writer.op(arith.ExtFOp, op.operands, wide) if is_wide else op.operands[0]
+    root = writer.op(math.SqrtOp, (x,), wide, op.properties)
+    quotient = writer.op(arith.DivfOp, (writer.number(1.0).value, root), wide, op.properties)
+    writer.replace(_truncated(writer, quotient, type_))
+    return writer
+
+
+def _in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """The function of `f64` for `f32`, whose function of the C library may be 2 ulp off."""
+    del context
+    type_ = op.results[0].type
+    if element_of(type_) != f32:
+        return None
+    wide, rewriter = like(type_, f64), OpRewriter(op)
+    value = rewriter.op(type(op), (rewriter.op(arith.ExtFOp, op.operands, wide),), wide, op.properties)
+    rewriter.replace(_truncated(rewriter, value, type_))
+    return rewriter
+
+
+def _logistic_in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """t / (1 + t) with t = exp(x) of `f32`, whose three roundings add up to 2.5 ulp, in `f64`."""
+    power, total = (operand.owner for operand in op.operands)
+    type_ = op.results[0].type
+    if not isinstance(power, math.ExpOp) or element_of(type_) != f32 or logistic_of(power) is not op:
+        return None
+    wide = like(type_, f64)
+    writer = context.writer(op, wide)
+    t = writer.op(math.ExpOp, (writer.op(arith.ExtFOp, (power.operand,), wide),), wide, power.properties)
+    below = writer.op(arith.AddfOp, (writer.number(1.0).value, t), wide, op.properties)
+    writer.replace(_truncated(writer, writer.op(arith.DivfOp, (t, below), wide, op.properties), type_))
+    for unused in (total, power):
+        Rewriter.erase_op(cast("Operation", unused))
     return writer
 
 
@@ -535,6 +570,8 @@ _EXTREMA: Final = {"maximumf": arith.MaximumfOp, "minimumf": arith.MinimumfOp}
 """Kind of reduction -> the op that combines two lanes."""
 _LIBRARY: Final = (math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp)
 """Functions that LLVM has no intrinsics for."""
+_INEXACT: Final = (math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CoshOp, math.Log10Op, math.SinhOp, math.TanhOp)
+"""Functions whose form for `f32` is up to 2 ulp off in glibc."""
 RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ...]] = (
     (TARGETS, MULTIPLY_ADDS, _multiply_add),
     (TARGETS, (arith.NegfOp,), _negation),
@@ -554,6 +591,8 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_C_FAMILY, (ShuffleOp,), _shuffle),
     (TARGETS, (math.RsqrtOp,), _reciprocal_root),
     (TARGETS, (math.FPowIOp,), _float_to_integer_power),
+    (("c",), _INEXACT, _in_double),
+    (("c",), (arith.DivfOp,), _logistic_in_double),
     (_LLVM, _LIBRARY, _lane_by_lane),
     (_LLVM, (arith.MaximumfOp, arith.MinimumfOp), _extremum),
     (_LLVM, (vector.ReductionOp,), _extremum_of_lanes),

@@ -389,7 +389,184 @@ class LongStablehloProgram(StablehloProgram):
             return Value(f"{name}#1", "i32", static, order)
         return Value(f"{name}#0", value.element, static, np.take_along_axis(value.array, order, -1))
 
+    def quantised(self) -> Value | None:
+        """Numbers rounded to 8 bits, combined, and converted back."""
+        value = self.pick("f32")
+        if value is None:
+            return None
+        zero = self.random.choice([-4, 0, 3])
+        dims = value.type.removeprefix("tensor<").removesuffix("f32>")
+        type_ = f"tensor<{dims}!quant.uniform<i8:f32, 0.5:{zero}>>"
+
+        def rounded(x: Any) -> Any:
+            codes = np.rint(np.clip(x.astype(np.float32) * 2 + zero, -128, 127))
+            return ((codes - zero) * 0.5).astype(np.float32)
+
+        code = self.write(f"stablehlo.uniform_quantize {value.name} : ({value.type}) -> {type_}")
+        op = self.random.choice(list(_OPS))
+        if value.shape and self.random.random() < 0.5:
+            code = self.write(f"stablehlo.reverse {code}, dims = [0] : {type_}")
+        result = self.write(f"stablehlo.{op} {code}, {code} : {type_}")
+        number = np.asarray(rounded(np.asarray(value.array)))
+        number = np.flip(number, 0) if "reverse" in self.lines[-2] else number
+        found = np.asarray(rounded(np.asarray(_OPS[op](number, number))))
+        return self.new(
+            f"stablehlo.uniform_dequantize {result} : ({type_}) -> TYPE", "f32", value.static, found.astype(np.float32)
+        )
+
+    def complex_numbers(self) -> Value | None:
+        """A part of a product or a difference of complex numbers, reduced or not."""
+        left = self.pick("f32")
+        if left is None or np.abs(left.array).max(initial=0) > 500:
+            return None
+        right = self.like(left)
+        if np.abs(right.array).max(initial=0) > 500:
+            return None
+        type_ = left.type.replace("f32", "complex<f32>")
+        x = self.write(f'"stablehlo.complex"({left.name}, {right.name}) : ({left.type}, {right.type}) -> {type_}')
+        y = self.write(f'"stablehlo.complex"({right.name}, {left.name}) : ({right.type}, {left.type}) -> {type_}')
+        a, b = np.asarray(left.array, np.float32), np.asarray(right.array, np.float32)
+        op, found = self.random.choice([("multiply", 1j * (a * a + b * b)), ("subtract", (a - b) + 1j * (b - a))])
+        z = self.write(f"stablehlo.{op} {x}, {y} : {type_}")
+        side = self.random.choice(["real", "imag"])
+        result = np.asarray(getattr(np.asarray(found), side)).astype(np.float32)
+        return self.new(f"stablehlo.{side} {z} : ({type_}) -> TYPE", "f32", left.static, result)
+
+    def sizes(self, value: Value) -> list[str]:
+        """The extents of a value, as tensors of one number."""
+        found: list[str] = []
+        for dim in range(len(value.shape)):
+            size = self.write(f"stablehlo.get_dimension_size {value.name}, dim = {dim} : ({value.type}) -> tensor<i32>")
+            found.append(self.write(f"stablehlo.reshape {size} : (tensor<i32>) -> tensor<1xi32>"))
+        return found
+
+    def dynamic_broadcast(self) -> Value | None:
+        value = self.pick(rank=1)
+        if value is None:
+            return None
+        count = self.random.choice([1, 2])
+        first = self.write(f"stablehlo.constant dense<{count}> : tensor<1xi32>")
+        parts = [first, *self.sizes(value)]
+        shape = self.write(
+            f"stablehlo.concatenate {', '.join(parts)}, dim = 0 : ({', '.join(['tensor<1xi32>'] * len(parts))}) -> "
+            f"tensor<{len(parts)}xi32>"
+        )
+        dims = list(range(1, len(parts)))
+        text = f"stablehlo.dynamic_broadcast_in_dim {value.name}, {shape}, dims = {dims}"
+        found = np.broadcast_to(value.array, (count, *value.shape))
+        types = f"({value.type}, tensor<{len(parts)}xi32>) -> TYPE"
+        return self.new(f"{text} : {types}", value.element, (self.is_static, *value.static), found)
+
+    def flattened(self) -> Value | None:
+        """All elements along one dimension, whose extent is computed."""
+        value = self.pick(rank=1)
+        if value is None:
+            return None
+        total, *others = self.sizes(value)
+        for other in others:
+            total = self.write(f"stablehlo.multiply {total}, {other} : tensor<1xi32>")
+        text = f"stablehlo.dynamic_reshape {value.name}, {total} : ({value.type}, tensor<1xi32>) -> TYPE"
+        return self.new(text, value.element, (self.is_static,), np.asarray(value.array).reshape(-1))
+
+    def branches(self) -> Value | None:
+        """One of two results, by a parameter."""
+        value = self.pick("f32", "i32", "i8")
+        if value is None:
+            return None
+        flag = self.random.random() < 0.5
+        name = self.name()
+        self.parameters.append(f"{name}: tensor<i1>")
+        self.arguments.append(np.asarray(flag))
+        inner = self.name()
+        bodies = [f"{inner} = stablehlo.{op} {value.name}, {value.name} : {value.type}" for op in ("add", "subtract")]
+        regions = ", ".join(f"{{\n{body}\nstablehlo.return {inner} : {value.type}\n}}" for body in bodies)
+        found = np.asarray(value.array + value.array if flag else value.array - value.array)
+        found = found.astype(np.float32) if value.element == "f32" else wrapped(found, value.element)
+        text = f'"stablehlo.if"({name}) ({regions}) : (tensor<i1>) -> TYPE'
+        return self.new(text, value.element, value.static, found)
+
+    def loop(self) -> Value | None:
+        """A value that a loop combines with itself."""
+        value = self.pick("f32", "i32")
+        if value is None or self.random.random() < 0.6:
+            return None
+        count, zero = self.random.choice([0, 1, 3]), self.write("stablehlo.constant dense<0> : tensor<i32>")
+        i, v, n, p, one, j, w = (self.name() for _ in range(7))
+        name = self.name()
+        types = f"tensor<i32>, {value.type}"
+        self.lines.append(
+            f"{name}:2 = stablehlo.while({i} = {zero}, {v} = {value.name}) : {types}\ncond {{\n"
+            f"{n} = stablehlo.constant dense<{count}> : tensor<i32>\n"
+            f"{p} = stablehlo.compare LT, {i}, {n} : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+            f"stablehlo.return {p} : tensor<i1>\n}} do {{\n{one} = stablehlo.constant dense<1> : tensor<i32>\n"
+            f"{j} = stablehlo.add {i}, {one} : tensor<i32>\n{w} = stablehlo.subtract {value.name}, {v} : {value.type}\n"
+            f"stablehlo.return {j}, {w} : {types}\n}}"
+        )
+        found = np.asarray(value.array)
+        for _ in range(count):
+            found = np.asarray(value.array - found)
+        found = found.astype(np.float32) if value.element == "f32" else wrapped(found, value.element)
+        return Value(f"{name}#1", value.element, value.static, found)
+
+    def running_sum(self) -> Value | None:
+        value = self.pick("i32", rank=1)
+        if value is None or not all(value.static) or 0 in value.shape:
+            return None
+        axis = self.random.randrange(len(value.shape))
+        rank, size = len(value.shape), value.shape[axis]
+        window = ", ".join(str(size if d == axis else 1) for d in range(rank))
+        pads = [[size - 1 if d == axis else 0, 0] for d in range(rank)]
+        zero = self.write("stablehlo.constant dense<0> : tensor<i32>")
+        text = (
+            f'"stablehlo.reduce_window"({value.name}, {zero}) <{{window_dimensions = array<i64: {window}>, '
+            f"padding = dense<{pads}> : tensor<{rank}x2xi64>}}> ({{\n^bb0(%x: tensor<i32>, %y: tensor<i32>):\n"
+            "%z = stablehlo.add %x, %y : tensor<i32>\nstablehlo.return %z : tensor<i32>\n}) "
+            f": ({value.type}, tensor<i32>) -> TYPE"
+        )
+        return self.new(text, "i32", value.static, wrapped(np.cumsum(value.array, axis), "i32"))
+
+    def shifted(self) -> Value | None:
+        value = self.pick("i32", "i8")
+        if value is None:
+            return None
+        width = {"i32": 32, "i8": 8}[value.element]
+        amount = self.random.choice([0, 1, 3, width - 1])
+        number, _ = self.write_number(value.element, amount)
+        op = self.random.choice(["shift_left", "shift_right_arithmetic", "shift_right_logical"])
+        wide = np.asarray(value.array).astype(np.int64)
+        found = wide << amount if op == "shift_left" else wide >> amount
+        if op == "shift_right_logical":
+            found = (wide & ((1 << width) - 1)) >> amount
+        types = f"({value.type}, tensor<{value.element}>) -> TYPE"
+        text = f"chlo.broadcast_{op} {value.name}, {number} : {types}"
+        return self.new(text, value.element, value.static, wrapped(np.asarray(found), value.element))
+
+    def bytes(self) -> Value | None:
+        """Integers as their bytes."""
+        value = self.pick("i32")
+        if value is None:
+            return None
+        found = np.asarray(value.array).astype("<i4")[..., None].copy().view(np.int8).astype(np.int64)
+        text = f"stablehlo.bitcast_convert {value.name} : ({value.type}) -> TYPE"
+        return self.new(text, "i8", (*value.static, True), found)
+
+    def batches(self) -> Value | None:
+        """Products of the matrices of a batch with their transposes."""
+        value = self.pick("i32", rank=2)
+        if value is None or len(value.shape) < 3:
+            return None
+        other = self.like(value)
+        operands = f"{value.name}, {other.name}, batching_dims = [0] x [0], contracting_dims = [2] x [2]"
+        if len(value.shape) > 3:
+            return None
+        found = np.einsum("bij,bkj->bik", value.array, other.array)
+        static = (value.static[0], value.static[1], other.static[1])
+        text = f"stablehlo.dot_general {operands} : ({value.type}, {other.type}) -> TYPE"
+        return self.new(text, "i32", static, wrapped(found, "i32"))
+
     STATEMENTS: ClassVar[tuple[Callable[[Any], Value | None], ...]] = (
         *StablehloProgram.STATEMENTS,
         *(divide, clamp, bits, sort, map_square, rows, scattered, dynamic_slice, window, iota, reshape, top),
+        *(quantised, complex_numbers, dynamic_broadcast, flattened, branches, loop, running_sum, shifted, bytes),
+        *(batches,),
     )

@@ -110,6 +110,9 @@ _REGION = """({{
   stablehlo.return %z : tensor<T>
 }})"""
 
+_OF_COMPLEX = ("asin", "acos", "atan", "asinh", "atanh", "sinh", "cosh", "tan")
+_QUANTISED = "!quant.uniform<i8:T, 0.25:3>"
+
 EXAMPLES: dict[str, Example] = {
     "stablehlo.abs": _unary("stablehlo.abs", ("i8", "i16", "i32", "i64", *FLOATS)),
     **{f"stablehlo.{name}": _binary(f"stablehlo.{name}", _SUMMABLE) for name in ("add", "multiply")},
@@ -117,7 +120,7 @@ EXAMPLES: dict[str, Example] = {
     "stablehlo.divide": _binary("stablehlo.divide", (*NUMBERS, *COMPLEX, *NARROW_INTEGERS), positive=("b",)),
     "stablehlo.remainder": _binary("stablehlo.remainder", (*NUMBERS, *NARROW_INTEGERS), positive=("b",)),
     "stablehlo.power": _binary("stablehlo.power", (*NUMBERS, *COMPLEX), positive=("a",)),
-    "stablehlo.atan2": _binary("stablehlo.atan2", FLOATS),
+    "stablehlo.atan2": _binary("stablehlo.atan2", (*FLOATS, *COMPLEX)),
     **{
         f"stablehlo.{name}": _binary(f"stablehlo.{name}", ("i1", *NUMBERS, *NARROW_INTEGERS))
         for name in ("maximum", "minimum")
@@ -129,7 +132,7 @@ EXAMPLES: dict[str, Example] = {
     },
     "stablehlo.not": _unary("stablehlo.not", _LOGIC),
     "stablehlo.negate": _unary("stablehlo.negate", (*NUMBERS, *COMPLEX, *NARROW_INTEGERS)),
-    "stablehlo.sign": _unary("stablehlo.sign", ("i8", "i16", "i32", "i64", *FLOATS)),
+    "stablehlo.sign": _unary("stablehlo.sign", ("i8", "i16", "i32", "i64", *FLOATS, *COMPLEX)),
     **{
         f"stablehlo.{name}": _unary(f"stablehlo.{name}", (*INTEGERS, *NARROW_INTEGERS))
         for name in ("count_leading_zeros", "popcnt")
@@ -146,7 +149,7 @@ EXAMPLES: dict[str, Example] = {
         f"stablehlo.{name}": _unary(f"stablehlo.{name}", (*FLOATS, *COMPLEX), positive=("a",))
         for name in ("log", "log_plus_one", "rsqrt", "sqrt")
     },
-    "stablehlo.cbrt": _unary("stablehlo.cbrt", FLOATS),
+    "stablehlo.cbrt": _unary("stablehlo.cbrt", (*FLOATS, *COMPLEX)),
     "stablehlo.is_finite": _unary("stablehlo.is_finite", FLOATS, "3xi1"),
     "stablehlo.reduce_precision": Example(
         ["8xT"], ["8xT"], "%r0 = stablehlo.reduce_precision %a, format = e5m2 : tensor<8xT>"
@@ -165,6 +168,12 @@ EXAMPLES: dict[str, Example] = {
         ["3xi1"],
         "%r0 = stablehlo.compare LT, %a, %b : (tensor<3xT>, tensor<3xT>) -> tensor<3xi1>",
         ("i1", *NUMBERS, *NARROW_INTEGERS),
+    ),
+    "stablehlo.compare EQ": Example(
+        ["3xT", "3xT"],
+        ["3xi1"],
+        "%r0 = stablehlo.compare EQ, %a, %b : (tensor<3xT>, tensor<3xT>) -> tensor<3xi1>",
+        _SUMMABLE,
     ),
     "stablehlo.compare TOTALORDER": Example(
         ["3xT", "3xT"],
@@ -289,7 +298,7 @@ EXAMPLES: dict[str, Example] = {
           %w = stablehlo.add %z, %y : tensor<T>
           stablehlo.return %w : tensor<T>
         }) : (tensor<5xT>, tensor<4x1xi32>, tensor<4xT>) -> tensor<5xT>""",
-        NUMBERS,
+        (*NUMBERS, *COMPLEX),
     ),
     "stablehlo.scatter, two operands": Example(
         ["5xT", "5xi32", "4x1xi32", "4xT", "4xi32"],
@@ -517,6 +526,13 @@ EXAMPLES: dict[str, Example] = {
           : (tensor<2x3xT>, tensor<T>) -> tensor<2xT>""",
         _SUMMABLE,
     ),
+    "stablehlo.reduce, products": Example(
+        ["2x3xT", "T"],
+        ["2xT"],
+        """%r0 = stablehlo.reduce(%a init: %b) applies stablehlo.multiply across dimensions = [1]
+          : (tensor<2x3xT>, tensor<T>) -> tensor<2xT>""",
+        (*NUMBERS, *COMPLEX),
+    ),
     "stablehlo.reduce_window": Example(
         ["6xT", "T"],
         ["2xT"],
@@ -569,6 +585,20 @@ EXAMPLES: dict[str, Example] = {
         }) : (tensor<2x5xT>, tensor<2x5xi32>) -> (tensor<2x5xT>, tensor<2x5xi32>)""",
         NUMBERS,
     ),
+    "stablehlo.sort, by real parts": Example(
+        ["2x5xi32", "2x5xT"],
+        ["2x5xi32", "2x5xT"],
+        """%r0, %r1 = "stablehlo.sort"(%a, %b) <{dimension = 1 : i64, is_stable = true}>({
+        ^bb0(%i: tensor<i32>, %j: tensor<i32>, %x: tensor<T>, %y: tensor<T>):
+          %u = stablehlo.multiply %x, %x : tensor<T>
+          %p = stablehlo.convert %u : (tensor<T>) -> tensor<f32>
+          %v = stablehlo.multiply %y, %y : tensor<T>
+          %q = stablehlo.convert %v : (tensor<T>) -> tensor<f32>
+          %z = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %z : tensor<i1>
+        }) : (tensor<2x5xi32>, tensor<2x5xT>) -> (tensor<2x5xi32>, tensor<2x5xT>)""",
+        COMPLEX,
+    ),
     "stablehlo.case": Example(
         ["3xT", "i32"],
         ["3xT"],
@@ -608,6 +638,13 @@ EXAMPLES: dict[str, Example] = {
         }""",
         _SUMMABLE,
     ),
+    "stablehlo.uniform_quantize, uniform_dequantize": Example(
+        ["3xT"],
+        ["3xT"],
+        f"""%q = stablehlo.uniform_quantize %a : (tensor<3xT>) -> tensor<3x{_QUANTISED}>
+        %p = stablehlo.multiply %q, %q : tensor<3x{_QUANTISED}>
+        %r0 = stablehlo.uniform_dequantize %p : (tensor<3x{_QUANTISED}>) -> tensor<3xT>""",
+    ),
     "stablehlo.optimization_barrier": Example(
         ["3xT"], ["3xT"], "%r0 = stablehlo.optimization_barrier %a : tensor<3xT>", ALL
     ),
@@ -639,13 +676,13 @@ EXAMPLES: dict[str, Example] = {
     ),
     # chlo
     **{
-        f"chlo.{name}": _unary(f"chlo.{name}", (*FLOATS, *COMPLEX) if name in ("sinh", "cosh", "tan") else FLOATS)
+        f"chlo.{name}": _unary(f"chlo.{name}", (*FLOATS, *COMPLEX) if name in _OF_COMPLEX else FLOATS)
         for name in (
             *("asin", "acos", "atan", "asinh", "atanh", "sinh", "cosh", "tan", "erf", "erfc", "erf_inv", "lgamma"),
             *("digamma", "bessel_i1e"),
         )
     },
-    "chlo.acosh": _unary("chlo.acosh", FLOATS, positive=("a",)),
+    "chlo.acosh": _unary("chlo.acosh", (*FLOATS, *COMPLEX), positive=("a",)),
     "chlo.square": _unary("chlo.square", (*NUMBERS, *COMPLEX)),
     "chlo.conj": _unary("chlo.conj", COMPLEX),
     **{

@@ -148,6 +148,13 @@ def exp(x: Lanes) -> Lanes:
     return _scaled(r * (r * r.polynomial(constants.exp) + 1.0) + 1.0, n, shifted)
 
 
+def two_sum(large: Lanes, small: Lanes | float) -> tuple[Lanes, Lanes]:
+    """The sum and its rounding error (Dekker's Fast2Sum, 1971), for |large| >= |small|, or if one of them is 0 or a
+    power of two. `small` may be an exact product."""
+    total = large + small
+    return total, (large - total) + small
+
+
 def exp_of_moderate(x: Lanes) -> Lanes:
     """exp(x) if it is a normal number: 2^n is one factor. Within 1.5 ulp."""
     format_ = x.writer.format
@@ -176,14 +183,39 @@ def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
 
 
 def expm1(x: Lanes) -> Lanes:
-    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), which is normal if the result is finite."""
+    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), which is normal if the result is finite. t r is added first,
+    and the rounding errors of r and of that sum are added to the polynomial."""
     format_ = x.writer.format
+    constants = _EXP[format_]
     # For n <= -mantissa the result is -1.
-    clamped = x.at_least(-1.0 * format_.mantissa_bits).at_most(_EXP[format_].high)
-    t, q = expm1_reduced(clamped, -1)
-    result = (t * q + (t - 0.5)) * 2.0
+    clamped = x.at_least(-1.0 * format_.mantissa_bits).at_most(constants.high)
+    shifted, n, r = reduced(clamped, format_.rounder + (format_.bias - 1))
+    t = (shifted.bits << format_.mantissa_bits).numbers
+    first, missing = two_sum(t, -0.5)
+    whole, lost = two_sum(first, t * r)
+    lost_of_r = ((clamped - n * constants.ln2_high) - r) - n * constants.ln2_low
+    tail = r * r * r.polynomial(constants.expm1) + lost_of_r
+    result = (whole + (t * tail + (lost + missing))) * 2.0
     # Half of a subnormal number may be inexact; -0 is kept.
-    return (abs(x) < 0.5**format_.mantissa_bits).choose(x, result)
+    return (abs(x) < 0.5 ** (format_.mantissa_bits + 1)).choose(x, result)
+
+
+def logistic(x: Lanes) -> Lanes:
+    """1 / (1 + exp(-x)) = 1 / (1 + t + t q), improved by a step of Newton's method. Divisors are scaled, so that they
+    are finite if the result is subnormal."""
+    format_ = x.writer.format
+    constants = _EXP[format_]
+    exponent = (format_.bias + 1) // 4
+    scale = 0.5**exponent
+    x = x.at_least(constants.low).at_most(2.0 + format_.mantissa_bits)
+    shifted, _, r = reduced(-x, format_.rounder + (format_.bias - exponent))
+    t = (shifted.bits << format_.mantissa_bits).numbers
+    product = t * (r * r * r.polynomial(constants.expm1) + r)
+    first, missing = two_sum(t, scale)
+    divisor, lost = two_sum(first, product)
+    inverse = 1.0 / divisor
+    residue = (1.0 - inverse * divisor) - inverse * (lost + missing)
+    return (inverse + inverse * residue) * scale
 
 
 # log, log2, log10 and log1p.
@@ -292,10 +324,15 @@ def log(x: Lanes) -> Lanes:
 
 
 def _natural(e: Lanes, f: Lanes) -> Lanes:
-    """e ln 2 + log(1 + f). -1/2 is a coefficient of the polynomial, because f^2 times its rounding error is small."""
-    constants = _LOG[f.writer.format]
-    rest = f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + e.rounded_product(constants.ln2_low)
-    return (f + rest) + e * constants.ln2_high
+    """e ln 2 + log(1 + f)."""
+    return (f + _natural_rest(e, f)) + e * _LOG[f.writer.format].ln2_high
+
+
+def _natural_rest(e: Lanes, f: Lanes) -> Lanes:
+    """e ln 2 + log(1 + f) without f and the high part of e ln 2. -1/2 is a coefficient of the polynomial, because f^2
+    times its rounding error is small."""
+    low = e.rounded_product(_LOG[f.writer.format].ln2_low)
+    return f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + low
 
 
 def log2(x: Lanes) -> Lanes:
@@ -330,7 +367,9 @@ def log1p(x: Lanes) -> Lanes:
     e, m = _split(u, 0.5**format_.mantissa_bits)
     # 2^-e; for large e the rounding error is negligible.
     scale = ((format_.rounder + format_.bias) - e.at_most(format_.bias - 1.0)).bits << format_.mantissa_bits
-    result = _natural(e, (m - 1.0) + lost * scale.numbers)
+    f, rest = two_sum(m - 1.0, lost * scale.numbers)
+    whole, error = two_sum(e * _LOG[format_].ln2_high, f)
+    result = whole + (_natural_rest(e, f) + (error + rest))
     tiny = abs(x) < 0.5 ** (format_.mantissa_bits + 1)
     return tiny.choose(x, _finished(result, x, -1.0))
 
@@ -437,39 +476,46 @@ class _Tanh:
     saturation: float
     """From here on tanh rounds to 1."""
     small: tuple[float, ...]
-    """tanh(x) = x + x^3 p(x^2) for |x| <= 0.55."""
+    """tanh(x) = x + x^3 p(x^2) for |x| <= 0.97."""
 
 
 _TANH: Final[Mapping[Format, _Tanh]] = {
-    # Errors: 2^-29.4, 2^-57.6.
+    # Errors: 2^-28.3, 2^-56.2.
     F32: _Tanh(
         saturation=10.0,
         small=(
-            *(-0.33333313465118408, 0.13332436978816986, -0.053835757076740265),
-            *(0.02100037969648838, -0.0061696222983300686),
+            *(-0.3333330750465393, 0.13332608342170715, -0.053898971527814865, 0.021550437435507774),
+            *(-0.008052892051637173, 0.002388916676864028, -0.00038640317507088184),
         ),
     ),
     F64: _Tanh(
         saturation=20.0,
         small=(
-            *(-0.33333333333333282, 0.13333333333323943, -0.053968253962189884, 0.021869488340445515),
-            *(-0.0088632318503277536, 0.0035920843753383556, -0.0014554931413362461, 0.00058823839754194222),
-            *(-0.0002328534374896955, 8.2554524838730699e-5, -1.9021524010869052e-5),
+            *(-0.33333333333333154, 0.13333333333313413, -0.053968253960487406, 0.021869488382293863),
+            *(-0.008863233708997552, 0.00359211394688189, -0.0014557590109922835, 0.000589738387869388),
+            *(-0.00023831574845544878, 9.521174507020361e-05, -3.660214678640338e-05, 1.2757713842217992e-05),
+            *(-3.6417256445426877e-06, 7.247672492537341e-07, -7.26858845160753e-08),
         ),
     ),
 }
 
 
+_TANH_BORDER: Final = 0.97
+"""From here on the rounded quotient is less than 1/4 of the result."""
+
+
 def tanh(x: Lanes) -> Lanes:
-    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| > 0.55; a polynomial between."""
+    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| >= 0.97; a polynomial between. exp(2 |x|) is t (q + 1) with
+    an exact product t q, so that the divisor is rounded once."""
     constants = _TANH[x.writer.format]
     size = abs(x)
     square = x * x
     small = x * square * square.polynomial(constants.small) + x
     limited = size.at_most(constants.saturation)
-    large = 1.0 - 2.0 / (exp_of_moderate(limited + limited) + 1.0)
+    t, q = expm1_reduced(limited + limited, 0)
+    large = 1.0 - 2.0 / (t * q + (t + 1.0))
     # The sum of -0 and a zero product loses the sign.
-    return (size < 0.55).choose(small, large).with_sign_of(x)
+    return (size < _TANH_BORDER).choose(small, large).with_sign_of(x)
 
 
 # erf.
@@ -526,14 +572,17 @@ def erf(x: Lanes) -> Lanes:
     size = abs(x)
     square = x * x
     small = x * square.polynomial(constants.small) + x
-    large = 1.0 - _erfc(size.at_most(constants.saturation), constants.large)
+    limited = size.at_most(constants.saturation)
+    if x.writer.format is F32:  # erfc is exp(-t + t p(t)), as Juffa proposes, and exp(r) 2^n is an exact product
+        t, q = expm1_reduced(limited * limited.polynomial(constants.large) - limited, 0)
+        large = (1.0 - t) - t * q
+    else:
+        large = 1.0 - _erfc(limited, constants.large)
     return (size < constants.border).choose(small, large).with_sign_of(x)
 
 
 def _erfc(t: Lanes, coefficients: tuple[float, ...]) -> Lanes:
-    """f32: exp(-t + t p(t)), as Juffa proposes. f64: exp(-t^2) p(u) with u = (t - 2) / (t + 2)."""
-    if t.writer.format is F32:
-        return exp_of_moderate(t * t.polynomial(coefficients) - t)
+    """exp(-t^2) p(u) with u = (t - 2) / (t + 2)."""
     u = (t - 2.0) / (t + 2.0)
     return exp_of_moderate(-(t * t)) * u.polynomial(coefficients)
 

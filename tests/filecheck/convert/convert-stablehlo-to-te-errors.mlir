@@ -332,3 +332,13 @@ func.func @main(%x: tensor<3x3x3xf32>, %y: tensor<3xf32>) -> tensor<3x3xf32> {
   %0 = stablehlo.dot %x, %y : (tensor<3x3x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
   return %0 : tensor<3x3xf32>
 }
+
+// -----
+
+!a = tensor<4x!quant.uniform<i8:f32, 0.1:-3>>
+!b = tensor<4x!quant.uniform<i8:f32, 0.2>>
+func.func @main(%x: !a) -> !b {
+  // expected-error@+1 {{stablehlo.reverse: it moves elements, whose types are !quant.uniform<i8:f32, 0.1:-3> and !quant.uniform<i8:f32, 0.2>}}
+  %0 = "stablehlo.reverse"(%x) <{dimensions = array<i64: 0>}> : (!a) -> !b
+  return %0 : !b
+}

@@ -354,3 +354,17 @@ func.func @library(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %1 = stablehlo.cholesky %0, lower = true : tensor<3x3xf32>
   return %1 : tensor<3x3xf32>
 }
+
+// -----
+
+// Quantised tensors are those of their integers; computing ops convert them to numbers and back.
+// CHECK-LABEL: func.func @quantised(%x: tensor<4xi8>) -> tensor<4xi8>
+// CHECK:         te.compute "broadcast_subtract"
+// CHECK:         te.compute "broadcast_multiply"
+// CHECK:         math.tanh
+// CHECK:         te.compute "broadcast_divide"
+// CHECK:         te.compute "round_nearest_even"
+func.func @quantised(%x: tensor<4x!quant.uniform<i8:f32, 0.1:-3>>) -> tensor<4x!quant.uniform<i8<-127:127>:f32, 0.01>> {
+  %0 = "stablehlo.tanh"(%x) : (tensor<4x!quant.uniform<i8:f32, 0.1:-3>>) -> tensor<4x!quant.uniform<i8<-127:127>:f32, 0.01>>
+  return %0 : tensor<4x!quant.uniform<i8<-127:127>:f32, 0.01>>
+}

@@ -103,7 +103,8 @@ func.func @extended(%A: memref<4xi32>) attributes {
 
 // -----
 
-// An integer power is a loop over the bits of the power; one of floats is that of f64; 1 / sqrt(x) are two operations.
+// An integer power is a loop over the bits of the power; one of floats is that of f64; 1 / sqrt(x) are two operations of
+// f64.
 // CHECK-LABEL: @powers
 // CHECK:         %[[N:.*]] = math.ctlz
 // CHECK:         scf.for
@@ -111,9 +112,11 @@ func.func @extended(%A: memref<4xi32>) attributes {
 // CHECK-NEXT:      scf.yield
 // CHECK:         arith.sitofp %{{.*}} : i32 to f64
 // CHECK-NEXT:    math.powf %{{.*}}, %{{.*}} : f64
-// CHECK-NEXT:    arith.truncf %{{.*}} : f64 to f32
-// CHECK-NEXT:    %[[ROOT:.*]] = math.sqrt
-// CHECK-NEXT:    arith.divf %{{.*}}, %[[ROOT]] : f32
+// CHECK-NEXT:    %[[P:.*]] = arith.truncf %{{.*}} : f64 to f32
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[P]] : f32 to f64
+// CHECK-NEXT:    %[[ROOT:.*]] = math.sqrt %[[WIDE]] : f64
+// CHECK-NEXT:    %[[QUOTIENT:.*]] = arith.divf %{{.*}}, %[[ROOT]] : f64
+// CHECK-NEXT:    arith.truncf %[[QUOTIENT]] : f64 to f32
 func.func @powers(%A: memref<4xf32>, %B: memref<4xi32>) attributes {
     low.params = [#low.param<"A", memref<4xf32>, readwrite, []>, #low.param<"B", memref<4xi32>, read, []>],
     low.symbols = []} {
