@@ -491,7 +491,7 @@ class ExploreApp(App[None]):
         self.query_one("#title", Static).update(f"{session.file}   {session.target}")
         time = session.times.get(state)
         parts = [f"[{session.at}] {state.title}", f"{state.seconds * 1e3:.1f} ms"]
-        parts += [] if time is None else [f"runs in {time.mean * 1e3:.4g} ms"]
+        parts += [] if time is None else [f"runs in {time.median * 1e3:.4g} ms"]
         parts += ["no change"] if session.at and view.before == view.after else []
         self.query_one("#what", Static).update("   ".join(parts))
         self._show_pipeline()
@@ -512,7 +512,7 @@ class ExploreApp(App[None]):
             title = (state.title, Style(bold=at == session.at))
             label = in_one_line(Text.assemble((f"{at:>3}{mark} ", palette.gutter), title))
             if time is not None:
-                label.append(f"\n     {time.mean * 1e3:.4g} ms", palette.styles["number"])
+                label.append(f"\n     {time.median * 1e3:.4g} ms", palette.styles["number"])
             options.append(Option(label, id=str(at)))
         upcoming = [
             Option(in_one_line(Text(f"     {title}", palette.quiet)), disabled=True) for title in session.upcoming()

@@ -122,7 +122,7 @@ def status(workbench: Workbench) -> Reply:
     for at, state in enumerate(session.states):
         time = session.times.get(state)
         mark = ">" if at == session.at else " "
-        lines.append(f"{mark} [{at}] {state.title}" + ("" if time is None else f"  runs in {time.mean * 1e3:.4g} ms"))
+        lines.append(f"{mark} [{at}] {state.title}" + ("" if time is None else f"  runs in {time.median * 1e3:.4g} ms"))
     lines += [f"      {title}" for title in session.upcoming()[:_SHOWN]]
     more = len(session.upcoming()) - _SHOWN
     return Reply("\n".join([*lines, *([f"      and {more} more"] if more > 0 else [])]), status_data(session))
@@ -217,7 +217,7 @@ def run(workbench: Workbench, func: str | None = None) -> Reply:
 def time(workbench: Workbench, func: str | None = None) -> Reply:
     """Compile the program as it is, and measure calls on random arrays."""
     result = workbench.session.time(func)
-    data = {"function": result.function, "mean_s": result.mean, "min_s": result.fastest, "gflops": result.gflops}
+    data = {"function": result.function, "median_s": result.median, "min_s": result.fastest, "gflops": result.gflops}
     return Reply(result.line, data)
 
 
