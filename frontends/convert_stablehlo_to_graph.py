@@ -17,12 +17,13 @@ from weft.dialects.stablehlo import WhileOp
 from weft.frontends.graph_builder import BlockBuilder, Value, var
 from weft.frontends.stablehlo_graph import import_stablehlo, is_registered_call
 from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_functions
+from weft.passes.convert.upstream_functions import convertible
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 from weft.texpr.shapes import value_name
 
 
-def convert_loops(module: ModuleOp) -> bool:
+def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
     """Convert the functions of StableHLO with loops or calls of registered functions, and their callers, to graph
     functions, in place. Returns whether there were any.
 
@@ -30,6 +31,7 @@ def convert_loops(module: ModuleOp) -> bool:
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
+    looping = convertible(module, ConvertStablehloToGraphPass.name, looping, strict=strict)
     for function in looping:
         _convert(module, function)
     if looping:
@@ -71,6 +73,7 @@ def _convert(module: ModuleOp, function: FuncOp) -> None:
     new.location = function.location
     if function.sym_visibility is not None:
         new.sym_visibility = function.sym_visibility
+    new.attributes.update(function.attributes)
     new.arg_attrs = joined_attributes(function.arg_attrs, new.arg_attrs)
     Rewriter.erase_op(function)
 
@@ -131,5 +134,5 @@ class ConvertStablehloToGraphPass(ModulePass):
     """Whether it is an error, not a remark, that no function is converted."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not convert_loops(op):
+        if not convert_loops(op, strict=self.strict):
             remark(op, f"{self.name}: no function of StableHLO holds a loop", strict=self.strict)

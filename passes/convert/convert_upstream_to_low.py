@@ -58,7 +58,7 @@ from weft.passes.convert.kernels_from_upstream import (
 )
 from weft.passes.convert.region_branches import is_single_region, replace_region_branches
 from weft.passes.convert.returned_parameters import drop_returned_parameters
-from weft.passes.convert.upstream_functions import called_together
+from weft.passes.convert.upstream_functions import called_together, convertible
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
@@ -138,6 +138,7 @@ def convert_upstream_to_low(
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:
         candidates = called_together(functions, candidates)
+    candidates = convertible(module, ConvertUpstreamToLowPass.name, candidates, strict=strict)
     drop_returned_parameters(module, candidates)
     found = _Candidates(module, {f.sym_name.data: f for f in candidates}, kernel_modules(module))
     if not found.functions and not found.kernels:
