@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from inspect import isfunction
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.structure import ROOT, find_block, function_of, functions
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import copy_of
+from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.schedule.decompose_padding import DecomposePadding
 from weft.passes.schedule.replay import Replay, StepOutcome, check_decisions, check_handles, set_decision
 from weft.passes.schedule.sampling import ComputeLocation, Decision, Drawn
@@ -81,6 +82,32 @@ class IntHandle(_Named):
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
+
+
+@contextmanager
+def undone_on_error(schedule: Recorder) -> Generator[None]:
+    """Undo the steps inside, as if they had not been recorded, if one of them raises."""
+    steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
+    replay = schedule._replay
+    last, handles = steps.last_op, dict(replay.handles)
+    copies = dict(zip(operations_in(schedule.mod), operations_in(copy), strict=True))
+    try:
+        yield
+    except BaseException:
+        while (step := steps.last_op) is not None and step is not last:
+            steps.erase_op(step, safe_erase=False)
+        schedule.mod = replay.module = copy
+        replay.handles = {
+            handle: copies.get(found, found) if isinstance(found, Operation) else found
+            for handle, found in handles.items()
+        }
+        raise
+
+
+def is_live(schedule: Recorder, handle: BlockHandle | LoopHandle) -> bool:
+    """Whether the object of a handle still exists."""
+    found = schedule._replay.handles.get(handle.value)
+    return isinstance(found, Operation) and found.get_toplevel_object() is schedule.mod
 
 
 @step_methods

@@ -35,7 +35,7 @@ from weft.dialects.promises import Promise, parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, REDUCE, SPATIAL
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
 from weft.dialects.upstream.views import uncast
 from weft.passes.convert.bufferize_tensors import bufferize_functions
@@ -140,7 +140,11 @@ class ConvertLinalgToTirPass(ModulePass):
 
 def linalg_functions(module: ModuleOp) -> list[FuncOp]:
     """The functions of a module with operations of linalg that are converted."""
-    return [f for f in module.ops if isinstance(f, FuncOp) and any(map(_is_taken, operations_in(f)))]
+    return [
+        f
+        for f in module.ops
+        if isinstance(f, FuncOp) and len(f.body.blocks) == 1 and any(map(_is_taken, operations_in(f)))
+    ]
 
 
 _PARTS: Final = ("linalg.yield", "linalg.index")
@@ -162,6 +166,9 @@ def _is_to_raise(op: Operation) -> bool:
 
 def _why_not_taken(op: Operation) -> str:
     """The reason why a structured op is not converted; empty if it is."""
+    function = next((one for one in ancestors(op) if isinstance(one, FuncOp)), None)
+    if function is not None and len(function.body.blocks) != 1:
+        return "stays as it is: its function has several blocks (MLIR's --lift-cf-to-scf makes one)"
     if op.results:
         return "stays as it is: it is on tensors, in a function of another level"
     for operand in op.operands:

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 from weft.dialects.attribute_values import value_of
 from weft.dialects.effects import op_name
 from weft.dialects.upstream.transform import MODES
+from weft.schedule.recording import IntHandle
 from weft.schedule.transform.interpreter import (
     Associated,
     Interpreter,
@@ -269,20 +270,26 @@ def knob(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         if interpreter.choices[name] not in texts:
             raise CompileError.at(op, f"knob '{name}' is one of {', '.join(texts)}, got {interpreter.choices[name]}")
         selected = options[texts.index(interpreter.choices[name])]
-    numbers = [option.value.data for option in options if isinstance(option, IntegerAttr)]
-    if len(numbers) != len(options):
-        if selected is None:
-            raise CompileError.at(op, f"knob '{name}' has options that are no integers, and none is selected")
-        return [[Param(selected)]]
     decision = None if selected is None else options.index(selected)
-    schedule = interpreter.payload.schedule
-    drawn = schedule.sample_categorical(numbers, [1 / len(numbers)] * len(numbers), decision)
-    return [[Param(options[numbers.index(schedule.get(drawn))], drawn)]]
+    numbers = [option.value.data for option in options if isinstance(option, IntegerAttr)]
+    if len(numbers) == len(options):
+        drawn = _drawn(interpreter, numbers, decision)
+        return [[Param(options[numbers.index(interpreter.number(drawn))], drawn)]]
+    if interpreter.draws:
+        decision = interpreter.number(_drawn(interpreter, range(len(options)), decision))
+    if decision is None:
+        raise CompileError.at(op, f"knob '{name}' has options that are no integers, and none is selected")
+    return [[Param(options[decision])]]
+
+
+def _drawn(interpreter: Interpreter, options: Sequence[int], decision: int | None) -> IntHandle:
+    """A sampling step: one of several integers, by default the one at position `decision`."""
+    return interpreter.payload.schedule.sample_categorical(list(options), [1 / len(options)] * len(options), decision)
 
 
 @handles("tune.alternatives")
 def tune_alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
-    name = text_of(op, "name") or ""
+    name, number = text_of(op, "name") or "", None
     if name in interpreter.choices:
         text = interpreter.choices[name]
         number = int(text) if text.isdecimal() else -1
@@ -290,10 +297,12 @@ def tune_alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[
         number = interpreter.number(interpreter.size(op, op.operands[0]))
     elif "selected_region_attr" in op.properties:
         number = integer_of(op, "selected_region_attr")
-    else:
+    elif not interpreter.draws:
         raise CompileError.at(
             op, f"no region of '{name}' is selected: give selected_region, or the option choices={name}=N"
         )
-    if not 0 <= number < len(op.regions):
+    if number is not None and not 0 <= number < len(op.regions):
         raise CompileError.at(op, f"'{name}' has {len(op.regions)} regions, there is no region {number}")
-    return interpreter.run_block(op.regions[number].block, [], _PROPAGATE)
+    if interpreter.draws and not op.operands:
+        number = interpreter.number(_drawn(interpreter, range(len(op.regions)), number))
+    return interpreter.run_block(op.regions[cast("int", number)].block, [], _PROPAGATE)

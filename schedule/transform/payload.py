@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -27,7 +28,7 @@ from weft.dialects.upstream.linalg_forms import is_structured
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.passes.convert.reduction_inits import merge_inits
-from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.recording import BlockHandle, LoopHandle, is_live, undone_on_error
 from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
@@ -96,32 +97,6 @@ class FunctionOp(PayloadOp):
     symbol: str | None
 
 
-class _UndoableSchedule(Schedule):
-    """A schedule with steps that can be undone."""
-
-    @contextmanager
-    def undone_on_error(self) -> Generator[None]:
-        steps, copy = self.trace.body.block, copy_of(self.mod)
-        last, handles = steps.last_op, dict(self._replay.handles)
-        copies = dict(zip(operations_in(self.mod), operations_in(copy), strict=True))
-        try:
-            yield
-        except BaseException:
-            while (step := steps.last_op) is not None and step is not last:
-                steps.erase_op(step, safe_erase=False)
-            self.mod = self._replay.module = copy
-            self._replay.handles = {
-                handle: copies.get(found, found) if isinstance(found, Operation) else found
-                for handle, found in handles.items()
-            }
-            raise
-
-    def is_live(self, handle: BlockHandle | LoopHandle) -> bool:
-        """Whether the object of a handle still exists."""
-        found = self._replay.handles.get(handle.value)
-        return isinstance(found, Operation) and found.get_toplevel_object() is self.mod
-
-
 class Payload:
     """The program of a script: block loops, and the schedule that changes them."""
 
@@ -131,7 +106,28 @@ class Payload:
         """The program without its scripts, before any step."""
         self.source.attributes.pop("transform.with_named_sequence", None)
         self._promises, self._seed = tuple(promises), seed
+        self.is_prepared = False
+        """Whether the passes at the start of the script ran on the program already."""
         self.convert()
+
+    def of_schedule(self, schedule: Schedule) -> Payload:
+        """This payload before any step, with the blocks of a schedule of it, or of one of its functions."""
+        made = copy(self)
+        made.is_prepared, made.schedule = True, schedule
+        origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
+        for block in _blocks(schedule.mod):
+            known = origins.get(_place_of(block), {})
+            block.attributes.update({key: known[key] for key in (ORIGIN, INIT_ORIGIN) if key in known})
+        names = [function.sym_name.data for function in functions(schedule.mod)]
+        made._functions = {name: self._functions[name] for name in names}
+        made.known = made._others()
+        for block in _blocks(schedule.mod):
+            made._discover(block)
+        return made
+
+    def _others(self) -> list[PayloadOp]:
+        """The ops of the program that are no blocks."""
+        return [PayloadOp(o.name, o.location, origin=o) for o in self.origins.values() if not o.is_structured]
 
     def convert(self) -> None:
         """Convert the functions of `source` to block loops. Drops all steps, and all ops of handles."""
@@ -143,15 +139,14 @@ class Payload:
         self._module = FunctionOp("builtin.module", location_of(module), None)
         for function in functions(module):
             self._number(function)
-        others = [PayloadOp(o.name, o.location, origin=o) for o in self.origins.values() if not o.is_structured]
         if any(map(is_structured, operations_in(module))):
             ConvertLinalgToTirPass(promises=self._promises).apply(Context(), module)
             for function in functions(module):
                 merge_inits(function, starts=True)
         elif any(isinstance(op, scf.ForOp | scf.ParallelOp | affine.ForOp) for op in operations_in(module)):
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
-        self.schedule = _UndoableSchedule(module, self._seed)
-        self.known: list[PayloadOp] = others
+        self.schedule = Schedule(module, self._seed)
+        self.known: list[PayloadOp] = self._others()
         """The ops of handles, except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
@@ -244,7 +239,7 @@ class Payload:
     def undone_on_error(self) -> Generator[None]:
         known = list(self.known)
         try:
-            with self.schedule.undone_on_error():
+            with undone_on_error(self.schedule):
                 yield
         except BaseException:
             self.known = known
@@ -325,7 +320,7 @@ class Payload:
         self.known = [op for op in self.known if self._is_live(op)]
 
     def _is_live(self, op: PayloadOp) -> bool:
-        return all(map(self.schedule.is_live, self._handles_of(op)))
+        return all(is_live(self.schedule, handle) for handle in self._handles_of(op))
 
     def _handles_of(self, op: PayloadOp) -> list[BlockHandle | LoopHandle]:
         if isinstance(op, StructuredOp):
@@ -380,6 +375,12 @@ class Payload:
 
     def _of_origin(self, number: int) -> PayloadOp | None:
         return next((op for op in self.known if op.origin is not None and op.origin.number == number), None)
+
+
+def _place_of(block: BlockOp) -> tuple[str, str]:
+    """The function and the name of a block."""
+    function = next(op for op in ancestors(block) if isinstance(op, FuncOp))
+    return function.sym_name.data, block.label
 
 
 def _blocks(module: ModuleOp) -> list[BlockOp]:

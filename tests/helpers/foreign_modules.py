@@ -22,7 +22,8 @@ class Payload:
 
 
 _BUFFER, _TENSOR = "memref<4x2xf32>", "tensor<4x2xf32>"
-_GENERIC = """  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
+_GENERIC = """  %r = linalg.generic {
+    indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
     iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x2xf32>) outs(%y : tensor<4x2xf32>) {
   ^bb0(%v: f32, %old: f32):
 BODY

@@ -91,7 +91,7 @@ def test_buffers(op: str) -> None:
             "'foreign.open' gives other ops a value of type !foreign.handle, which no buffer holds",
         ),
         (
-            '"foreign.scope"() ({\n    affine.for %j = 0 to 8 {\n    }\n    "foreign.end"() : () -> ()\n  }) : () -> ()',
+            '"foreign.scope"() ({\n    affine.for %j = 0 to 8 { }\n    "foreign.end"() : () -> ()\n  }) : () -> ()',
             "'foreign.scope' contains affine.for, to which it may give another meaning",
         ),
         (
