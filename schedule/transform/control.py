@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i64
 from xdsl.dialects.transform import NamedSequenceOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from weft.dialects.attribute_values import value_of
 from weft.dialects.effects import op_name
-from weft.dialects.upstream.transform import MODES
+from weft.dialects.upstream.transform import MODES, PREDICATES
 from weft.schedule.recording import IntHandle
 from weft.schedule.transform.interpreter import (
     Associated,
@@ -210,12 +211,7 @@ def sequence(interpreter: Interpreter, op: Operation) -> list[Sequence[Associate
 @handles("include")
 def include(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
     name = text_of(op, "target") or ""
-    known = {one.sym_name.data: one for one in interpreter.module.ops if isinstance(one, NamedSequenceOp)}
-    if name not in known:
-        raise CompileError.at(op, f"{op_name(op)}: unknown sequence '@{name}'{did_you_mean(name, known)}")
-    block = known[name].body.block
-    if len(block.args) != len(op.operands):
-        raise CompileError.at(op, f"@{name} takes {len(block.args)} arguments, got {len(op.operands)}")
+    block = _block(op, _sequence(interpreter, op, SymbolRefAttr(name)), op.operands)
     given = [interpreter.associated(operand, op) for operand in op.operands]
     if name in interpreter.including:
         raise CompileError.at(op, f"{op_name(op)}: '@{name}' includes itself")
@@ -256,6 +252,116 @@ def alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[Assoc
             failures.append(error.message)
     listed = "; ".join(f"{number}: {message}" for number, message in enumerate(failures))
     raise interpreter.failure(op, f"all alternatives failed: {listed}")
+
+
+# Matching by sequences
+
+
+@handles("foreach_match")
+def foreach_match(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
+    matchers = [_sequence(interpreter, op, one) for one in cast("ArrayAttr[SymbolRefAttr]", op.properties["matchers"])]
+    actions = [_sequence(interpreter, op, one) for one in cast("ArrayAttr[SymbolRefAttr]", op.properties["actions"])]
+    roots = interpreter.ops(op)
+    forwarded = [interpreter.associated(operand, op) for operand in op.operands[1:]]
+    interpreter.consume(op)
+    outputs: list[list[Associated]] = [[] for _ in op.results[1:]]
+    failure: Silenceable | None = None
+    for root in roots:
+        for one in interpreter.payload.inside(root):
+            if one is root and not has_flag(op, "restrict_root"):
+                continue
+            for matcher, action in zip(matchers, actions, strict=True):
+                matched = _matched(interpreter, op, matcher, [[one], *forwarded])
+                if matched is None:
+                    continue
+                try:
+                    with interpreter.undone_on_error():
+                        found = interpreter.run_block(_block(op, action, matched), matched, _PROPAGATE)
+                except Silenceable as error:
+                    failure = failure or error
+                    break
+                for output, part in zip(outputs, found, strict=True):
+                    if len(part) != 1 and not has_flag(op, "flatten_results"):
+                        raise CompileError.at(
+                            op,
+                            f"{op_name(op)}: the action @{action.sym_name.data} must yield one payload op for each "
+                            f"result, got {len(part)}",
+                        )
+                    output.extend(part)
+                break
+    if failure is not None:
+        raise failure
+    return [list(roots), *outputs]
+
+
+@handles("collect_matching")
+def collect_matching(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    matcher = _sequence(interpreter, op, cast("SymbolRefAttr", op.properties["matcher"]))
+    results: list[list[Associated]] = [[] for _ in op.results]
+    for root in interpreter.ops(op):
+        for one in interpreter.payload.inside(root):
+            for result, part in zip(results, _matched(interpreter, op, matcher, [[one]]) or (), strict=False):
+                result.extend(part)
+    return results
+
+
+def _matched(
+    interpreter: Interpreter, op: Operation, matcher: NamedSequenceOp, given: Sequence[Sequence[Associated]]
+) -> list[Sequence[Associated]] | None:
+    """The values that a matcher yields; None if it does not match."""
+    try:
+        return interpreter.run_block(_block(op, matcher, given), given, _PROPAGATE)
+    except Silenceable:
+        return None
+
+
+def _sequence(interpreter: Interpreter, op: Operation, symbol: SymbolRefAttr) -> NamedSequenceOp:
+    """A named sequence of the module."""
+    name = symbol.root_reference.data
+    known = {one.sym_name.data: one for one in interpreter.module.ops if isinstance(one, NamedSequenceOp)}
+    if name not in known:
+        raise CompileError.at(op, f"{op_name(op)}: unknown sequence '@{name}'{did_you_mean(name, known)}")
+    return known[name]
+
+
+def _block(op: Operation, sequence: NamedSequenceOp, given: Sequence[object]) -> Block:
+    """The body of a sequence that takes as many arguments as are given."""
+    block = sequence.body.block
+    if len(block.args) != len(given):
+        name = sequence.sym_name.data
+        raise CompileError.at(op, f"@{name} takes {len(block.args)} arguments, got {len(given)}")
+    return block
+
+
+@handles("match.operation_name")
+def match_name(interpreter: Interpreter, op: Operation) -> None:
+    names = [cast("StringAttr", name).data for name in cast("ArrayAttr[Attribute]", op.properties["op_names"])]
+    target = interpreter.single(op)
+    if target.name not in names:
+        raise interpreter.failure(op, f"wrong operation name, expected one of {', '.join(names)}", target)
+
+
+@handles("match.operation_empty")
+def match_empty(interpreter: Interpreter, op: Operation) -> None:
+    found = interpreter.ops(op)
+    if found:
+        raise interpreter.failure(op, "the handle is not empty", found[0])
+
+
+@handles("match.param.cmpi")
+def compare_params(interpreter: Interpreter, op: Operation) -> None:
+    predicate = PREDICATES[integer_of(op, "predicate")]
+    compare = getattr(operator, predicate)
+    left, right = (interpreter.associated(operand, op) for operand in op.operands)
+    if len(left) != len(right):
+        raise interpreter.failure(op, f"the parameters have {len(left)} and {len(right)} values")
+    for one, other in zip(left, right, strict=True):
+        numbers = [value.value for value in (one, other) if isinstance(value, Param)]
+        integers = [number.value.data for number in numbers if isinstance(number, IntegerAttr)]
+        if len(integers) != len((one, other)):
+            raise CompileError.at(op, f"{op_name(op)} compares integers, got {one} and {other}")
+        if not compare(*integers):
+            raise interpreter.failure(op, f"{integers[0]} {predicate} {integers[1]} does not hold")
 
 
 # Searches

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from xdsl.context import Context
@@ -33,6 +33,8 @@ from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
 _CHANGING: Final = tuple(STEPS[name] for name in PRIMITIVE_STEPS)
+_LOOPS: Final = ("affine.for", "affine.parallel", "scf.for", "scf.forall", "scf.parallel")
+"""Loops of programs, which become loops of blocks."""
 SCRIPT: Final = "transform."
 """Prefix of the ops of scripts."""
 
@@ -113,7 +115,7 @@ class Payload:
     def of_schedule(self, schedule: Schedule) -> Payload:
         """This payload before any step, with the blocks of a schedule of it, or of one of its functions."""
         made = copy(self)
-        made.is_prepared, made.schedule = True, schedule
+        made.is_prepared, made.schedule, made.origins = True, schedule, dict(self._first_origins)
         origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
         for block in _blocks(schedule.mod):
             known = origins.get(_place_of(block), {})
@@ -127,7 +129,11 @@ class Payload:
 
     def _others(self) -> list[PayloadOp]:
         """The ops of the program that are no blocks."""
-        return [PayloadOp(o.name, o.location, origin=o) for o in self.origins.values() if not o.is_structured]
+        return [
+            PayloadOp(o.name, o.location, origin=o)
+            for o in self.origins.values()
+            if not o.is_structured and o.name not in _LOOPS
+        ]
 
     def convert(self) -> None:
         """Convert the functions of `source` to block loops. Drops all steps, and all ops of handles."""
@@ -139,6 +145,7 @@ class Payload:
         self._module = FunctionOp("builtin.module", location_of(module), None)
         for function in functions(module):
             self._number(function)
+        self._first_origins = dict(self.origins)
         if any(map(is_structured, operations_in(module))):
             ConvertLinalgToTirPass(promises=self._promises).apply(Context(), module)
             for function in functions(module):
@@ -224,6 +231,12 @@ class Payload:
         self.known.append(found)
         return found
 
+    def add_origin(self, origin: Origin) -> Origin:
+        """Add an op that a step made, with a number of its own."""
+        number = max(self.origins, default=-1) + 1
+        found = self.origins[number] = replace(origin, number=number)
+        return found
+
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
         """Add an attribute to an op, by which scripts find it."""
         op.attributes[name] = UnitAttr() if value is None else value
@@ -280,6 +293,13 @@ class Payload:
         """The block of an op; for a fill, the reduction that it starts."""
         return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
+    def block_of(self, handle: BlockHandle) -> BlockOp:
+        return cast("BlockOp", self.schedule.get(handle))
+
+    def function_of(self, op: StructuredOp | InitialOp) -> str:
+        """The name of the function that contains an op."""
+        return _place_of(self.block(op))[0]
+
     def place(self, op: PayloadOp) -> Operation:
         """The op of the scheduled program that represents `op`, or contains it."""
         if isinstance(op, LoopOp):
@@ -309,12 +329,18 @@ class Payload:
             elif isinstance(op, ForOp) and op not in covered:
                 handle = self._handle_of_loop(op)
                 if handle is not None:
-                    found.append(self.add_loop("scf.for", [handle]))
+                    found.append(self.add_loop(self._loop_name(op), [handle]))
             elif isinstance(op, FuncOp) and op.sym_name.data in self._functions:
                 found.append(self._functions[op.sym_name.data])
         if scope is self._module:
             found.append(scope)
         return found
+
+    def _loop_name(self, loop: ForOp) -> str:
+        """The name of a loop of the program."""
+        function = next(op for op in ancestors(loop) if isinstance(op, FuncOp)).sym_name.data
+        names = {origin.name for origin in self.origins.values() if origin.function == function}
+        return "affine.for" if "affine.for" in names and "scf.for" not in names else "scf.for"
 
     def _drop_dead(self) -> None:
         self.known = [op for op in self.known if self._is_live(op)]
