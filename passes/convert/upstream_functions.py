@@ -14,6 +14,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.levels import LEVELS, allowed_at
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
 from weft.passes.module_functions import symbol_uses
@@ -23,6 +24,8 @@ OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))
 """The dialects of weft's levels."""
 STABLEHLO: Final = frozenset(("stablehlo", "chlo"))
 _UPSTREAM: Final = STABLEHLO | {"affine", "bufferization", "gpu", "linalg", "memref", "scf", "tensor", "vector"}
+_LANES: Final = frozenset(LANE_FORMS.values())
+"""Ops of `arith` on vectors, which are parsed as these."""
 _SCALARS: Final = frozenset(("arith", "math"))
 _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func"}
 
@@ -38,6 +41,8 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
     found: set[str] = set()
     for op in operations_in(function):
         dialect = op.name.partition(".")[0]
+        if type(op) in _LANES:
+            dialect = "vector"
         if dialect in OURS:
             return frozenset()
         if dialect in _UPSTREAM:

@@ -8,7 +8,8 @@ from pathlib import Path
 PROGRAM = '''import weft
 
 MODULE = """func.func @mm(%A: tensor<16x32xf32>, %B: tensor<32x24xf32>, %C: tensor<16x24xf32>) -> tensor<16x24xf32> {
-  %D = linalg.matmul ins(%A, %B : tensor<16x32xf32>, tensor<32x24xf32>) outs(%C : tensor<16x24xf32>) -> tensor<16x24xf32>
+  %D = linalg.matmul ins(%A, %B : tensor<16x32xf32>, tensor<32x24xf32>) outs(%C : tensor<16x24xf32>)
+    -> tensor<16x24xf32>
   return %D : tensor<16x24xf32>
 }"""
 
