@@ -86,7 +86,7 @@ class Schedule(Recorded):
         return loop_trees(self.mod)
 
     def __str__(self) -> str:
-        """The loops of the scheduled module: `display print(sch)` of a debugger shows them at each line of a schedule."""
+        """The loops of the scheduled module: `display print(sch)` of a debugger shows them at each line."""
         return "\n".join([repr(self), *map(str, self.loop_trees())])
 
     def _repr_html_(self) -> str:

@@ -25,7 +25,6 @@ from weft.schedule.transform.payload import LoopOp, PayloadOp
 from weft.schedule.transform.structured import extent_of
 from weft.support.errors import CompileError
 
-
 _SERIAL: Final = ("affine.for", "scf.for")
 
 

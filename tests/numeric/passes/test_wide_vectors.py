@@ -87,7 +87,8 @@ PROGRAMS = {  # statements of the function, which make %r
   %u = vector.transpose %t, [2, 1, 0] : vector<2x4x4xf32> to vector<4x4x2xf32>
   %r = vector.shape_cast %u : vector<4x4x2xf32> to vector<4x8xf32>""",
     "arithmetic": """%k = arith.constant dense<[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
-    [2.0, 1.0, 0.0, 1.0, 2.0, 1.0, 0.0, 1.0], [3.0, 2.0, 1.0, 0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]> : vector<4x8xf32>
+    [2.0, 1.0, 0.0, 1.0, 2.0, 1.0, 0.0, 1.0], [3.0, 2.0, 1.0, 0.0, 1.0, 2.0, 3.0, 4.0],
+    [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]> : vector<4x8xf32>
   %e = math.exp %w : vector<4x8xf32>
   %g = arith.cmpf ogt, %k, %w : vector<4x8xf32>
   %s = arith.select %g, %e, %k : vector<4x8xi1>, vector<4x8xf32>
