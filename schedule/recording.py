@@ -88,7 +88,7 @@ Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
 def undone_on_error(schedule: Recorder) -> Generator[None]:
     """Undo the steps inside, as if they had not been recorded, if one of them raises."""
     steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
-    replay = schedule._replay
+    replay = schedule._replay  # pyright: ignore[reportPrivateUsage]
     last, handles = steps.last_op, dict(replay.handles)
     copies = dict(zip(operations_in(schedule.mod), operations_in(copy), strict=True))
     try:
@@ -106,7 +106,7 @@ def undone_on_error(schedule: Recorder) -> Generator[None]:
 
 def is_live(schedule: Recorder, handle: BlockHandle | LoopHandle) -> bool:
     """Whether the object of a handle still exists."""
-    found = schedule._replay.handles.get(handle.value)
+    found = schedule._replay.handles.get(handle.value)  # pyright: ignore[reportPrivateUsage]
     return isinstance(found, Operation) and found.get_toplevel_object() is schedule.mod
 
 

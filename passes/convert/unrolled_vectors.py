@@ -566,7 +566,7 @@ class _Unroller:
         if extent >= 0:
             limit = self._rewriter.index(extent)
         else:
-            limit = self._rewriter.insert(DimOp.from_source_and_index(source, self._rewriter.index(dimension)))
+            limit = self._rewriter.insert(DimOp(source, self._rewriter.index(dimension)))
         return self._rewriter.insert(arith.CmpiOp(indices[dimension], limit, "slt"))
 
     def _both(self, left: SSAValue | None, right: SSAValue) -> SSAValue:

@@ -16,7 +16,7 @@ from weft.analysis.structure import buffers_read
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import ORIGIN
 from weft.dialects.traversal import operations_in
-from weft.schedule.recording import BlockHandle
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.transform.interpreter import Associated, Interpreter, each, handles, integers_of
 from weft.schedule.transform.payload import Origin, PayloadOp, StructuredOp
 from weft.schedule.transform.structured import as_structured, extent_of, loop_of
@@ -67,7 +67,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
         # Consumers of the op in the program are now those of its unpacked result.
         payload.block_of(made).attributes.pop(ORIGIN, None)
         unpack = payload.add_structured(made, origin, "linalg.unpack", target)
-    outer, inner = list(target.loops), []
+    outer, inner = list(target.loops), list[LoopHandle]()
     for dimension in packed:
         outer[dimension], tile = schedule.split(loop_of(interpreter, target, dimension), [None, sizes[dimension]])
         inner.append(tile)
@@ -106,7 +106,7 @@ def _subscripts(
     block = interpreter.payload.block(target)
     body = [one for one in operations_in(block) if isinstance(one, LoadOp | StoreOp)]
     (*_, store) = [one for one in body if isinstance(one, StoreOp)]
-    numbers = {variable: at for at, variable in enumerate(block.iter_vars)}
+    numbers: dict[SSAValue, int] = {variable: at for at, variable in enumerate(block.iter_vars)}
     inputs = dict.fromkeys(one.memref for one in body if isinstance(one, LoadOp) and one.memref is not store.memref)
     loads = [one for one in body if isinstance(one, LoadOp) and one.memref in inputs and not _in_init(one)]
     if len(loads) != len({load.memref for load in loads}):
@@ -161,7 +161,7 @@ def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associa
     interpreter.consume(op, 1)
     with payload.undone_on_error():
         schedule.transform_layout(target.block, ("write" if is_pack else "read", 0), map_)
-    unpacks = [
+    unpacks: list[Associated] = [
         one
         for one in payload.known
         if one.name == "linalg.unpack" and isinstance(one, StructuredOp) and _reads(interpreter, one, computing)
