@@ -1,4 +1,4 @@
-"""Vectors of several dimensions as vectors of one: a row for each position in all dimensions but the last.
+"""Vectors of several dimensions as vectors of one: a row for each position in the leading dimensions.
 
     %s = arith.addf %a, %b : vector<2x4xf32>      ->      %s0 = arith.addf %a0, %b0 : vector<4xf32>
                                                           %s1 = arith.addf %a1, %b1 : vector<4xf32>

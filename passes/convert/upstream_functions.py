@@ -118,7 +118,7 @@ def tensor_functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def _why_no_block(op: Operation) -> str | None:
-    """The reason why a foreign op cannot be behind an opaque block; None if it can be."""
+    """The reason why a foreign op cannot be in an opaque block; None if it can be."""
     if op.successors:
         return "branches to other blocks"
     for result in op.results:

@@ -90,7 +90,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
 
 
 def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, name: str) -> StructuredOp:
-    """The op of a copying block, with an origin of its own, by which it is the producer of an operand."""
+    """The op of a copying block, with a separate origin, by which it is the producer of an operand."""
     payload = interpreter.payload
     function = payload.function_of(target)
     origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, True, 0))

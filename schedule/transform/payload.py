@@ -232,7 +232,7 @@ class Payload:
         return found
 
     def add_origin(self, origin: Origin) -> Origin:
-        """Add an op that a step made, with a number of its own."""
+        """Add an op that a step made, with a new number."""
         number = max(self.origins, default=-1) + 1
         found = self.origins[number] = replace(origin, number=number)
         return found
