@@ -23,7 +23,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects import sched
-from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
 from weft.dialects.traversal import copy_of, operations_in
 from weft.dialects.upstream.bufferization import ToBufferOp, ToTensorOp
@@ -123,11 +122,10 @@ def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
 
 
 def forget_origins(module: ModuleOp) -> None:
-    """Drop the attributes by which the payload finds its blocks."""
+    """Drop the attributes by which the payload finds its blocks, also from ops that were not converted to blocks."""
     for op in operations_in(module):
-        if isinstance(op, BlockOp):
-            op.attributes.pop(ORIGIN, None)
-            op.attributes.pop(INIT_ORIGIN, None)
+        op.attributes.pop(ORIGIN, None)
+        op.attributes.pop(INIT_ORIGIN, None)
 
 
 def replace_body(module: ModuleOp, new: ModuleOp) -> None:

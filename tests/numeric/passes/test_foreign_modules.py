@@ -141,6 +141,37 @@ def test_module(name: str, pass_name: str) -> None:
     assert "main" not in validator.skipped
 
 
+_SCRIPT = """
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %op = transform.structured.match ops{["linalg.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %op tile_sizes [2] : (!transform.any_op)
+    -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+func.func @scheduled(%x: memref<4x2xf32>, %y: memref<4x2xf32>) {
+  linalg.exp ins(%x : memref<4x2xf32>) outs(%y : memref<4x2xf32>)
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("pass_name", ["weft-transform-interpreter", "convert-transform-to-sched"])
+@pytest.mark.parametrize("name", ["tensors-op_on_a_value", "tensors-other_function", "stablehlo-op_before"])
+def test_scripts_beside_foreign_functions(name: str, pass_name: str) -> None:
+    """Functions with foreign operations stay; the script runs on another one."""
+    ctx = context()
+    ctx.allow_unregistered = True
+    module = Parser(ctx, MODULES[name] + _SCRIPT).parse_module()
+    before = [str(op) for op in module.ops if isinstance(op, FuncOp) and "acme" in str(op)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        load(PASSES[pass_name])().apply(Context(), module)
+    module.verify()
+    after = {op.sym_name.data: str(op) for op in module.ops if isinstance(op, FuncOp)}
+    assert before and all(text in after.values() for text in before)
+    assert "linalg.exp" not in after["scheduled"]
+
+
 def _in_parallel(op: Operation) -> bool:
     return any(isinstance(around, scf.ParallelOp) for around in ancestors(op))
 
