@@ -20,7 +20,7 @@ def take_script(module: ModuleOp, *, scheduled: bool = True) -> ScriptProgram | 
     if `scheduled`; returns the script, None if there is none. Raises `CompileError`."""
     if not any(op_name(op).startswith("transform.") for op in module.ops):
         return None
-    from weft.schedule.transform.scripts import ScriptProgram, has_script, replace_body  # start-up: 120 ms
+    from weft.schedule.transform.scripts import ScriptProgram, has_script, replace_body  # start-up: 196 ms
 
     if not has_script(module):
         return None
