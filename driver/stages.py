@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from weft.driver.constants import pack_constants
 from weft.driver.pipeline import Pipeline
 from weft.driver.programs import context
 from weft.driver.stablehlo_loops import import_stablehlo_loops
+from weft.driver.transform_scripts import OF_SCRIPT, take_script
 from weft.driver.tuned_schedules import apply_tuned_schedules, tuned_records
 from weft.driver.verify import verify_module
 from weft.passes.lower_tir_to_low import lower_tir_to_low
@@ -46,6 +47,7 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
 
     with stopwatch.measure("graph and te to tir"):
         import_stablehlo_loops(module)
+        take_script(module)
         versions = add_graph_versions(module, sizes) if sizes else []
         lower_to_tir(module, str(pipeline.target), pipeline.options, run_timed)
         if sizes:
@@ -62,7 +64,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
             tuned = tuned_records(module, target, options.database, options.require_tuned)
     with stopwatch.measure("schedule"):
         state_parameter_accesses(module)
-        by_users = _run_schedules(module, options.scheduled)
+        by_users = _run_schedules(module, options.scheduled, tuned)
     if options.verify:
         # Before default schedules, whose steps preserve validity.
         with stopwatch.measure("check of tir"):
@@ -123,14 +125,15 @@ def load(pipeline: Pipeline) -> Library:
     return library
 
 
-def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
-    """Erase the schedules of a module, after running them if `scheduled`; returns the functions that they
-    transformed.
+def _run_schedules(module: ModuleOp, scheduled: bool, tuned: Container[str]) -> set[str]:
+    """Erase the schedules of a module, after running them if `scheduled`, except that of a script if its functions are
+    `tuned`; returns the functions that they transformed.
     """
     by_users: set[str] = set()
     for trace in schedules_of(module):
-        if scheduled:
-            by_users |= scheduled_by(trace, module)
+        names = scheduled_by(trace, module)
+        if scheduled and not (OF_SCRIPT in trace.attributes and all(name in tuned for name in names)):
+            by_users |= names
             apply_schedule(module, trace)
         trace.detach()
         trace.erase()

@@ -17,6 +17,7 @@ from weft.dialects import sched
 from weft.dialects.traversal import copy_of
 from weft.driver.programs import parse, parse_file
 from weft.driver.stablehlo_loops import import_stablehlo_loops
+from weft.driver.transform_scripts import take_script
 from weft.driver.tuned import Tuned
 from weft.driver.tuning_loop import Searches, opened_workers
 from weft.passes.lower_to_tir import lower_to_tir
@@ -68,8 +69,9 @@ def tune(
 
     `program` is a module at any level, its text, or a file; `func` names the function to tune if there are several.
     `space` is a function that schedules and samples (`sch.sample_perfect_tile`, `sample_categorical`,
-    `sample_compute_location`), or sched IR with sampling steps; without it, the sampling steps of the default schedule
-    are searched. The default schedule is measured first, so the result is never slower.
+    `sample_compute_location`), or sched IR with sampling steps; without it, the knobs and alternatives of the program's
+    transform script are searched, if it has one, or else the sampling steps of the default schedule. The default
+    schedule is measured first, so the result is never slower.
 
     `sizes` are representative sizes of the program's symbols with weights, `"b=1 s=1:0.5,128:0.5"`, in all
     combinations. For a function with symbols, the weighted sum of its times at the shapes of its calls is minimised.
@@ -97,6 +99,8 @@ def tune(
         raise CompileError(f"tune: window must be at least 1, got {window}")
     check_precision(parse_precision(precision, "tune: precision"), machine)
     import_stablehlo_loops(module)
+    script = take_script(module, scheduled=False)
+    space = script if space is None else space
     lower_to_tir(module, str(machine), BuildOptions(precision=precision))
     path = None if database is None else Path(database)
     end = float("inf") if timeout is None else monotonic() + timeout

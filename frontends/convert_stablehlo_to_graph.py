@@ -18,6 +18,7 @@ from weft.frontends.graph_builder import BlockBuilder, Value, var
 from weft.frontends.stablehlo_graph import import_stablehlo, is_registered_call
 from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_functions
 from weft.passes.convert.stablehlo_complex import complex_type
+from weft.passes.convert.upstream_functions import called_together, convertible
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 from weft.texpr.shapes import value_name
@@ -25,23 +26,25 @@ from weft.texpr.stablehlo_complex import PARTS
 from weft.texpr.stablehlo_quantized import on_integers
 
 
-def convert_loops(module: ModuleOp) -> bool:
+def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
     """Convert the functions of StableHLO with loops or calls of registered functions, and their callers, to graph
     functions, in place. Returns whether there were any.
 
     Private functions without calls are erased. Raises `CompileError` for unsupported ops.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
-    if not any(_holds_loop(function, functions, ()) for function in stablehlo_functions(functions)):
+    looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
+    looping = convertible(module, ConvertStablehloToGraphPass.name, looping, strict=strict)
+    if not looping:
         return False
-    plain = on_integers(functions)
-    for name, function in functions.items():
+    names = {function.sym_name.data for function in looping}
+    connected = {function.sym_name.data: function for function in called_together(looping, list(functions.values()))}
+    plain = {**connected, **on_integers(connected)}
+    for name, function in connected.items():
         if plain[name] is not function:
             Rewriter.replace_op(function, plain[name])
-    functions = plain
-    looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
-    for function in looping:
-        _convert(module, function)
+    for name in names:
+        _convert(module, plain[name])
     _erase_uncalled(module, set(functions))
     return True
 
@@ -80,6 +83,7 @@ def _convert(module: ModuleOp, function: FuncOp) -> None:
     new.location = function.location
     if function.sym_visibility is not None:
         new.sym_visibility = function.sym_visibility
+    new.attributes.update(function.attributes)
     new.arg_attrs = joined_attributes(function.arg_attrs, new.arg_attrs)
     Rewriter.erase_op(function)
 
@@ -142,5 +146,5 @@ class ConvertStablehloToGraphPass(ModulePass):
     """Whether it is an error, not a remark, that no function is converted."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not convert_loops(op):
+        if not convert_loops(op, strict=self.strict):
             remark(op, f"{self.name}: no function of StableHLO holds a loop", strict=self.strict)

@@ -16,7 +16,7 @@ from weft.interp.values import Array, BufferStorage, array_of, carrier_dtype, fl
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import MemRefType, TensorType
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
     from weft.interp.emitter import Emitter
 
@@ -40,11 +40,22 @@ def _places(buffer: BufferStorage) -> list[int]:
 
 @evaluates(ToTensorOp)
 def to_tensor(op: ToTensorOp, buffer: BufferStorage) -> Array:
+    return elements_of(op, buffer, cast("MemRefType[Attribute]", op.memref.type).element_type)
+
+
+def elements_of(op: Operation, buffer: BufferStorage, type_: Attribute) -> Array:
+    """The elements of a buffer as a tensor. Raises `InterpreterError` if one was never written."""
     elements = [buffer.data[place] for place in _places(buffer)]
     if None in elements:
         raise InterpreterError(op, f"reads {buffer.name}, of which an element was never written")
     written = [element for element in elements if element is not None]
-    return array_of(written, buffer.shape, cast("MemRefType[Attribute]", op.memref.type).element_type)
+    return array_of(written, buffer.shape, type_)
+
+
+def write_elements(target: BufferStorage, source: Array) -> None:
+    """Write a tensor to a buffer of its shape."""
+    for place, element in zip(_places(target), flat_list(source), strict=True):
+        target.data[place] = element
 
 
 @evaluates(MaterializeInDestinationOp)
@@ -53,8 +64,7 @@ def materialize(op: MaterializeInDestinationOp, source: Array, target: Array | B
         return source
     if source.shape != tuple(target.shape):
         raise InterpreterError(op, f"'{op.name}' of shape {source.shape} in {target.name} of shape {target.shape}")
-    for place, element in zip(_places(target), flat_list(source), strict=True):
-        target.data[place] = element
+    write_elements(target, source)
     return None
 
 

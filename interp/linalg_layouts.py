@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import MemRefType, TensorType
 
 from weft.dialects.upstream.linalg_layouts import LayoutOp, PackOp, SoftmaxOp, UnpackOp
+from weft.interp.bufferization import elements_of, write_elements
 from weft.interp.errors import InterpreterError
 from weft.interp.linalg import emit_structured
 from weft.interp.memory import place_in_view
 from weft.interp.registry import emits, evaluates
 from weft.interp.te import tensor_source
-from weft.interp.values import Array, array_of, flat_list, round_array
+from weft.interp.values import Array, BufferStorage, array_of, flat_list, round_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,8 +99,22 @@ def _split(op: LayoutOp, shape: Sequence[int], tiles: Sequence[int]) -> list[int
     return found
 
 
-@evaluates(PackOp)
-def pack(op: PackOp, source: Array, dest: Array, *others: Any) -> Array:
+@evaluates(PackOp, UnpackOp)
+def move(
+    op: PackOp | UnpackOp, source: Array | BufferStorage, dest: Array | BufferStorage, *others: Any
+) -> Array | None:
+    """A tensor in tiles, or back; buffers are written."""
+    if isinstance(source, BufferStorage):
+        source = elements_of(op, source, cast("MemRefType[Attribute]", op.source.type).element_type)
+    shape = tuple(dest.shape)
+    found = _packed(op, source, shape, *others) if isinstance(op, PackOp) else _unpacked(op, source, shape, *others)
+    if not isinstance(dest, BufferStorage):
+        return found
+    write_elements(dest, found)
+    return None
+
+
+def _packed(op: PackOp, source: Array, shape: tuple[int, ...], *others: Any) -> Array:
     has_padding = op.padding_value is not None
     tiles = _tiles(op, others[has_padding:])
     sizes = dict(zip(op.tiled, tiles, strict=True))
@@ -108,18 +123,17 @@ def pack(op: PackOp, source: Array, dest: Array, *others: Any) -> Array:
         raise InterpreterError(op, f"'{op.name}' of {source.shape} in tiles of {tiles} needs a padding value")
     padded = np.pad(source, padding, constant_values=others[0] if has_padding else 0)
     packed = padded.reshape(_split(op, source.shape, tiles)).transpose(_order(op))
-    if packed.shape != dest.shape:
-        raise InterpreterError(op, f"'{op.name}' of {source.shape} gives {packed.shape}, not {dest.shape}")
+    if packed.shape != shape:
+        raise InterpreterError(op, f"'{op.name}' of {source.shape} gives {packed.shape}, not {shape}")
     return np.ascontiguousarray(packed)
 
 
-@evaluates(UnpackOp)
-def unpack(op: UnpackOp, source: Array, dest: Array, *sizes: int) -> Array:
+def _unpacked(op: UnpackOp, source: Array, shape: tuple[int, ...], *sizes: int) -> Array:
     tiles, order = _tiles(op, sizes), _order(op)
-    split = _split(op, dest.shape, tiles)
+    split = _split(op, shape, tiles)
     if source.shape != tuple(split[d] for d in order):
-        raise InterpreterError(op, f"'{op.name}' of {source.shape} in tiles of {tiles} does not give {dest.shape}")
+        raise InterpreterError(op, f"'{op.name}' of {source.shape} in tiles of {tiles} does not give {shape}")
     whole = source.transpose(np.argsort(order))
     extents = dict(zip(op.tiled, tiles, strict=True))
-    padded = [-(-extent // extents.get(d, 1)) * extents.get(d, 1) for d, extent in enumerate(dest.shape)]
-    return np.ascontiguousarray(whole.reshape(padded)[tuple(slice(extent) for extent in dest.shape)])
+    padded = [-(-extent // extents.get(d, 1)) * extents.get(d, 1) for d, extent in enumerate(shape)]
+    return np.ascontiguousarray(whole.reshape(padded)[tuple(slice(extent) for extent in shape)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import wraps
@@ -83,6 +84,32 @@ class IntHandle(_Named):
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
 NO_DECISIONS: Final[Mapping[sched.StepOp, Decision | None]] = {}
+
+
+@contextmanager
+def undone_on_error(schedule: Recorder) -> Generator[None]:
+    """Undo the steps inside, as if they had not been recorded, if one of them raises."""
+    steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
+    replay = schedule._replay  # pyright: ignore[reportPrivateUsage]
+    last, handles = steps.last_op, dict(replay.handles)
+    copies = dict(zip(operations_in(schedule.mod), operations_in(copy), strict=True))
+    try:
+        yield
+    except BaseException:
+        while (step := steps.last_op) is not None and step is not last:
+            steps.erase_op(step, safe_erase=False)
+        schedule.mod = replay.module = copy
+        replay.handles = {
+            handle: copies.get(found, found) if isinstance(found, Operation) else found
+            for handle, found in handles.items()
+        }
+        raise
+
+
+def is_live(schedule: Recorder, handle: BlockHandle | LoopHandle) -> bool:
+    """Whether the object of a handle still exists."""
+    found = schedule._replay.handles.get(handle.value)  # pyright: ignore[reportPrivateUsage]
+    return isinstance(found, Operation) and found.get_toplevel_object() is schedule.mod
 
 
 @step_methods

@@ -5,8 +5,9 @@
   weft tune model.onnx --database tune.db --executor dask:tcp://127.0.0.1:8786 --runner dask:tcp://127.0.0.1:8787
   weft run matmul.mlir --database tune.db --time
 
-A space is a Python function of a schedule that samples, or sched IR with sampling steps; by default, the sampling steps
-of the default schedules are searched. The same command resumes an interrupted search (docs/tuning.md).
+A space is a Python function of a schedule that samples, or sched IR with sampling steps; by default, the knobs and
+alternatives of the program's transform script, or else the sampling steps of the default schedules. The same command
+resumes an interrupted search (docs/tuning.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -14,12 +14,10 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.utils import DynamicIndexList
+from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    VarConstraint,
-    base,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -116,15 +114,13 @@ class SoftmaxOp(IRDLOperation):
 
 
 class LayoutOp(IRDLOperation):
-    """A tensor in tiles, or back."""
+    """A tensor or buffer in tiles, or back."""
 
-    T: ClassVar = VarConstraint("T", base(TensorType))
     outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
     inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
     static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
 
-    traits = traits_def(Pure())
-    custom_directives = (DynamicIndexList,)
+    traits = traits_def(linalg.DestinationEffects())
     PACKED: ClassVar[int]
     """The operand that is in tiles: the source, 0, or the destination, 1."""
 
@@ -157,6 +153,11 @@ class LayoutOp(IRDLOperation):
 
     def verify_(self) -> None:
         rank, tiled = self.rank, self.tiled
+        source, dest = self.operands[0].type, self.operands[1].type
+        if type(source) is not type(dest):
+            raise VerifyException(f"{self.name} is of two tensors or two buffers, not of {source} and {dest}")
+        if [*self.result_types] != [t for t in (dest,) if isinstance(t, TensorType)]:
+            raise VerifyException(f"{self.name} gives a result of the type of its destination, if that is a tensor")
         if len(set(tiled)) != len(tiled) or not all(0 <= d < rank for d in tiled) or len(tiled) != len(self.tiles):
             raise VerifyException(f"{self.name} has tiles {list(self.tiles)} of dimensions {list(tiled)} of {rank}")
         if sorted(self.outer) != list(range(rank)):
@@ -179,12 +180,58 @@ class LayoutOp(IRDLOperation):
                     f"{self.name}: {count} tiles of {tile} do not hold dimension {d} of {extent} in {self.plain.type}"
                 )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> LayoutOp:
+        def positions() -> DenseArrayBase[Any]:
+            parser.parse_punctuation("=")
+            numbers = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+            return DenseArrayBase.from_list(i64, numbers)
 
-_LAYOUT = (
-    "(`outer_dims_perm` `=` $outer_dims_perm^)? `inner_dims_pos` `=` $inner_dims_pos `inner_tiles` `=` "
-    "custom<DynamicIndexList>($inner_tiles, $static_inner_tiles) `into` $dest attr-dict "
-    "`:` type($source) `->` type($dest)"
-)
+        properties: dict[str, Attribute | None] = {}
+        source = parser.parse_unresolved_operand()
+        padding: list[SSAValue] = []
+        if cls is PackOp and parser.parse_optional_keyword("padding_value") is not None:
+            with parser.in_parens():
+                name = parser.parse_unresolved_operand()
+                parser.parse_punctuation(":")
+                padding.append(parser.resolve_operand(name, parser.parse_type()))
+        if parser.parse_optional_keyword("outer_dims_perm") is not None:
+            properties["outer_dims_perm"] = positions()
+        parser.parse_keyword("inner_dims_pos")
+        properties["inner_dims_pos"] = positions()
+        parser.parse_keyword("inner_tiles")
+        parser.parse_punctuation("=")
+        at = parser.pos
+        names, sizes = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
+        properties["static_inner_tiles"] = DenseArrayBase.from_list(i64, sizes)
+        tiles = parser.resolve_operands(list(names), [IndexType()] * len(names), at)
+        parser.parse_keyword("into")
+        dest = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        source_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        dest_type = parser.parse_type()
+        operands = [parser.resolve_operand(source, source_type), parser.resolve_operand(dest, dest_type)]
+        groups = [padding, tiles] if cls is PackOp else [tiles]
+        results = [dest_type] if isinstance(dest_type, TensorType) else []
+        return cls.build(
+            operands=[*operands, *groups], result_types=[results], properties=properties, attributes=attributes
+        )
+
+    def print(self, printer: Printer) -> None:
+        source, dest, *tiles = self.operands
+        write(printer, " ", source)
+        if isinstance(self, PackOp) and self.padding_value is not None:
+            write(printer, " padding_value(", self.padding_value, " : ", self.padding_value.type, ")")
+            tiles = tiles[1:]
+        if self.outer_dims_perm is not None:
+            write(printer, f" outer_dims_perm = {list(self.outer_dims_perm.get_values())}")
+        write(printer, f" inner_dims_pos = {list(self.tiled)} inner_tiles = ")
+        print_dynamic_index_list(printer, DYNAMIC_INDEX, tiles, self.tiles)
+        write(printer, " into ", dest)
+        printer.print_op_attributes(self.attributes)
+        write(printer, " : ", source.type, " -> ", dest.type)
 
 
 @irdl_op_definition
@@ -200,11 +247,11 @@ class PackOp(LayoutOp):
     name = "linalg.pack"
     PACKED: ClassVar[int] = 1
 
-    source = operand_def(TensorType)
-    dest = operand_def(LayoutOp.T)
+    source = operand_def(ShapedType)
+    dest = operand_def(ShapedType)
     padding_value = opt_operand_def()
     inner_tiles = var_operand_def(IndexType)
-    res = result_def(LayoutOp.T)
+    res = var_result_def(TensorType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -223,8 +270,6 @@ class PackOp(LayoutOp):
                     "padding_value"
                 )
 
-    assembly_format = "$source (`padding_value` `(` $padding_value^ `:` type($padding_value) `)`)? " + _LAYOUT
-
 
 @irdl_op_definition
 class UnpackOp(LayoutOp):
@@ -238,12 +283,10 @@ class UnpackOp(LayoutOp):
     name = "linalg.unpack"
     PACKED: ClassVar[int] = 0
 
-    source = operand_def(TensorType)
-    dest = operand_def(LayoutOp.T)
+    source = operand_def(ShapedType)
+    dest = operand_def(ShapedType)
     inner_tiles = var_operand_def(IndexType)
-    res = result_def(LayoutOp.T)
-
-    assembly_format = "$source " + _LAYOUT
+    res = var_result_def(TensorType)
 
 
 WINOGRAD: Final = ("F_2_3", "F_4_3", "F_2_5")

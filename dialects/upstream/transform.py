@@ -97,6 +97,7 @@ class _Sizes(CustomDirective):
     dynamic: VariadicOperandVariable
     static: AttributeVariable
     WORD = ""
+    EQUALS = ""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         if parser.parse_optional_keyword(self.WORD) is None:
@@ -110,7 +111,7 @@ class _Sizes(CustomDirective):
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         static = self.static.get(op)
         if isinstance(static, DenseArrayBase):
-            write(printer, f" {self.WORD} ")
+            write(printer, f" {self.WORD}{self.EQUALS} ")
             values: Sequence[int] = cast("Any", static).get_values()
             print_dynamic_index_list(printer, DYNAMIC_INDEX, list(self.dynamic.get(op)), values)
             state.last_was_punctuation, state.should_emit_space = False, True
@@ -143,9 +144,9 @@ def _parse_sizes(parser: Parser) -> tuple[list[Any], DenseArrayBase[Any]]:
     return list(dynamic), DenseArrayBase.from_list(i64, static)
 
 
-def _sizes_directive(word: str) -> type[CustomDirective]:
+def _sizes_directive(word: str, equals: str = "") -> type[CustomDirective]:
     name = "".join(part.capitalize() for part in word.split("_")) + "List"
-    return type(name, (_Sizes,), {"WORD": word})
+    return type(name, (_Sizes,), {"WORD": word, "EQUALS": equals})
 
 
 _SIZES: Final = {
@@ -153,6 +154,7 @@ _SIZES: Final = {
     for directive in (
         *(_Layout, TileSizes, _sizes_directive("tile_sizes")),
         _sizes_directive("pad_to_multiple_of"),
+        _sizes_directive("packed_sizes", " ="),
     )
 }
 
@@ -475,6 +477,91 @@ class ForeachOp(_ScopesOp):
     with_zip_shortest = opt_prop_def(UnitAttr)
     results_ = var_result_def(TransformHandleType)
     body = var_region_def()
+
+
+@irdl_op_definition
+class ForeachMatchOp(IRDLOperation):
+    """Sequences applied to the payload ops that other sequences match:
+    `%r = transform.foreach_match restrict_root in %a @m -> @act, @n -> @other : (T) -> T`."""
+
+    name = "transform.foreach_match"
+
+    root = operand_def(TransformHandleType)
+    forwarded_inputs = var_operand_def(TransformHandleType)
+    matchers = prop_def(ArrayAttr[SymbolRefAttr])
+    actions = prop_def(ArrayAttr[SymbolRefAttr])
+    restrict_root = opt_prop_def(UnitAttr)
+    flatten_results = opt_prop_def(UnitAttr)
+    updated = result_def(TransformHandleType)
+    forwarded_outputs = var_result_def(TransformHandleType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForeachMatchOp:
+        flags = ("restrict_root", "flatten_results")
+        properties: dict[str, Attribute] = {
+            flag: UnitAttr() for flag in flags if parser.parse_optional_keyword(flag) is not None
+        }
+        parser.parse_keyword("in")
+        at = parser.pos
+        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        pairs: list[tuple[StringAttr, StringAttr]] = []
+        while not pairs or parser.parse_optional_punctuation(",") is not None:
+            matcher = parser.parse_symbol_name()
+            parser.parse_punctuation("->")
+            pairs.append((matcher, parser.parse_symbol_name()))
+        properties["matchers"] = ArrayAttr([SymbolRefAttr(matcher) for matcher, _ in pairs])
+        properties["actions"] = ArrayAttr([SymbolRefAttr(action) for _, action in pairs])
+        attributes = parser.parse_optional_attr_dict()
+        inputs, results = _parse_function_type(parser)
+        return cls.create(
+            operands=_resolve(parser, names, inputs, at),
+            result_types=results,
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        flags = [f" {flag}" for flag in ("restrict_root", "flatten_results") if flag in self.properties]
+        write(printer, *flags, " in ", [*self.operands])
+        for at, (matcher, action) in enumerate(zip(self.matchers, self.actions, strict=True)):
+            write(printer, ", " if at else " ", matcher, " -> ", action)
+        printer.print_op_attributes(self.attributes)
+        _print_function_type(printer, self)
+
+
+PREDICATES: Final = ("eq", "ne", "le", "lt", "ge", "gt")
+
+
+@irdl_op_definition
+class CompareParamsOp(IRDLOperation):
+    """A comparison of parameters, which fails unless it holds: `transform.match.param.cmpi eq %a, %b : T`."""
+
+    name = "transform.match.param.cmpi"
+
+    param = operand_def(TransformHandleType)
+    reference = operand_def(TransformHandleType)
+    predicate = prop_def(IntegerAttr[I32])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CompareParamsOp:
+        at = parser.pos
+        word = parser.parse_identifier()
+        if word not in PREDICATES:
+            parser.raise_error(f"unknown predicate '{word}', known are {', '.join(PREDICATES)}", at, parser.pos)
+        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        return cls.create(
+            operands=_resolve(parser, names, [type_] * len(names), at),
+            properties={"predicate": IntegerAttr(PREDICATES.index(word), i32)},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        write(printer, f" {PREDICATES[self.predicate.value.data]} ", [*self.operands])
+        printer.print_op_attributes(self.attributes)
+        write(printer, " : ", self.param.type)
 
 
 @irdl_op_definition
@@ -954,6 +1041,9 @@ _DECLARED: Final = (
     _op("cast", "$input attr-dict `:` type($input) `to` type($output)", "input", results="output"),
     _op("select", f"$op_name `in` $target {_FUNCTION}", "target", "op_name:str", "result"),
     _functional("num_associations"),
+    _op("collect_matching", f"$matcher `in` $root {_FUNCTION}", "root", "matcher:symbol", "results_*"),
+    _op("match.operation_name", f"$target $op_names {_TYPED}", "target", "op_names:list"),
+    _op("match.operation_empty", f"$target {_TYPED}", "target"),
     _op("param.constant", "$value attr-dict `->` type($result)", properties="value:any", results="result"),
     # Messages and annotations.
     _op("debug.emit_remark_at", "$target `,` $message attr-dict `:` type($target)", "target", "message:str"),
@@ -1014,6 +1104,21 @@ _DECLARED: Final = (
         _PAD,
         "padded pad copy",
     ),
+    _op(
+        "structured.pack",
+        "$target custom<PackedSizesList>($packed_sizes, $static_packed_sizes) " + _FUNCTION,
+        "target packed_sizes*",
+        "static_packed_sizes?:ints",
+        "packed_op",
+    ),
+    _op(
+        "structured.pack_transpose",
+        "$target `with_compute_op` `(` $compute_op `)` (`outer_perm` `=` $outer_perm^)? "
+        f"(`inner_perm` `=` $inner_perm^)? {_FUNCTION}",
+        "target compute_op",
+        "outer_perm?:ints inner_perm?:ints",
+        "packed_op pack_op un_pack_op",
+    ),
     _functional("structured.split_reduction", _SPLIT_RESULTS, _SPLIT_REDUCTION),
     _op(
         "structured.tile_reduction_using_for",
@@ -1048,6 +1153,8 @@ OPERATIONS: Final = (
         SequenceOp,
         IncludeOp,
         ForeachOp,
+        ForeachMatchOp,
+        CompareParamsOp,
         AlternativesOp,
         KnobOp,
         TuneAlternativesOp,

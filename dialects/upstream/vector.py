@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     I64,
+    AffineMapAttr,
     ArrayAttr,
     DenseArrayBase,
     IndexType,
@@ -15,8 +16,11 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
     i1,
+    i64,
 )
+from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
 from xdsl.ir import Attribute, Operation
+from xdsl.ir.affine import AffineDimExpr
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -24,6 +28,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -301,7 +306,204 @@ class ShapeCastOp(IRDLOperation):
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
 
+@irdl_op_definition
+class TransposeOp(IRDLOperation):
+    """A vector with its dimensions permuted: `vector.transpose %v, [1, 0] : vector<2x4xf32> to vector<4x2xf32>`."""
+
+    name = "vector.transpose"
+
+    source = operand_def(VectorType)
+    permutation = prop_def(DenseArrayBase[I64])
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source `,` $permutation attr-dict `:` type($source) `to` type($result)"
+
+    def verify_(self) -> None:
+        source, result = vector_type(self.source.type), vector_type(self.result.type)
+        order = self.permutation.get_values()
+        if sorted(order) != list(range(len(source.get_shape()))):
+            raise VerifyException(f"{self.name}: {list(order)} is no permutation of the dimensions of {source}")
+        if tuple(source.get_shape()[at] for at in order) != result.get_shape():
+            raise VerifyException(f"{self.name} by {list(order)} of {source} cannot be {result}")
+
+
+@irdl_op_definition
+class OuterProductOp(IRDLOperation):
+    """The products of the elements of two vectors, combined with an accumulator; the second may be a number.
+
+    ```mlir
+    %r = vector.outerproduct %a, %b, %acc {kind = #vector.kind<add>} : vector<4xf32>, vector<8xf32>
+    ```
+    """
+
+    name = "vector.outerproduct"
+
+    lhs = operand_def(VectorType)
+    rhs = operand_def()
+    acc = opt_operand_def(VectorType)
+    kind = prop_def(CombiningKindAttr, default_value=CombiningKindAttr(CombiningKindFlag.ADD))
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> OuterProductOp:
+        at = parser.pos
+        names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        properties = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        left = parser.parse_type()
+        parser.parse_punctuation(",")
+        right = parser.parse_type()
+        if not isinstance(left, VectorType):
+            parser.raise_error(f"{cls.name} takes a vector, got {left}", at, parser.pos)
+        result = VectorType(left.element_type, [*left.get_shape(), *_shape_of(right)])
+        operands = parser.resolve_operands(names, [left, right, result][: len(names)], at)
+        return cls.create(operands=operands, result_types=[result], properties=properties)
+
+    def print(self, printer: Printer) -> None:
+        write(printer, " ", [*self.operands])
+        printer.print_op_attributes({**self.properties, **self.attributes})
+        write(printer, " : ", self.lhs.type, ", ", self.rhs.type)
+
+    def verify_(self) -> None:
+        left, result = vector_type(self.lhs.type), vector_type(self.result.type)
+        if (*left.get_shape(), *_shape_of(self.rhs.type)) != result.get_shape():
+            raise VerifyException(f"{self.name} of {left} and {self.rhs.type} cannot be {result}")
+        if self.acc is not None and self.acc.type != result:
+            raise VerifyException(f"{self.name} gives {result}, and accumulates {self.acc.type}")
+
+
+def _shape_of(type_: Attribute) -> tuple[int, ...]:
+    return type_.get_shape() if isinstance(type_, VectorType) else ()
+
+
+@irdl_op_definition
+class MultiReductionOp(IRDLOperation):
+    """The elements of a vector combined along dimensions.
+
+    ```mlir
+    %r = vector.multi_reduction <add>, %v, %acc [1] : vector<4x8xf32> to vector<4xf32>
+    ```
+    """
+
+    name = "vector.multi_reduction"
+
+    source = operand_def(VectorType)
+    acc = operand_def()
+    kind = prop_def(CombiningKindAttr)
+    reduction_dims = prop_def(DenseArrayBase[I64])
+    dest = result_def()
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MultiReductionOp:
+        kind = CombiningKindAttr(CombiningKindAttr.parse_parameter(parser))
+        parser.parse_punctuation(",")
+        at = parser.pos
+        source = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        acc = parser.parse_unresolved_operand()
+        dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        parser.parse_keyword("to")
+        dest = parser.parse_type()
+        return cls.create(
+            operands=parser.resolve_operands([source, acc], [type_, dest], at),
+            result_types=[dest],
+            properties={"kind": kind, "reduction_dims": DenseArrayBase.from_list(i64, dims)},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        write(printer, f" <{self.kind.data.value}>, ", self.source, ", ", self.acc)
+        write(printer, f" {list(self.reduction_dims.get_values())}")
+        printer.print_op_attributes(self.attributes)
+        write(printer, " : ", self.source.type, " to ", self.dest.type)
+
+    def verify_(self) -> None:
+        source, dims = vector_type(self.source.type), self.reduction_dims.get_values()
+        shape = source.get_shape()
+        if any(not 0 <= dim < len(shape) for dim in dims) or len(set(dims)) != len(dims):
+            raise VerifyException(f"{self.name}: {list(dims)} are no dimensions of {source}")
+        kept = tuple(extent for at, extent in enumerate(shape) if at not in dims)
+        if _shape_of(self.dest.type) != kept or self.acc.type != self.dest.type:
+            raise VerifyException(
+                f"{self.name} along {list(dims)} of {source} gives {list(kept)}, not {self.dest.type}"
+            )
+
+
+@irdl_op_definition
+class ContractOp(IRDLOperation):
+    """The products of elements of two vectors, combined along the dimensions that the result lacks.
+
+    ```mlir
+    %r = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+      affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"],
+      kind = #vector.kind<add>} %a, %b, %c : vector<4x3xf32>, vector<3x8xf32> into vector<4x8xf32>
+    ```
+    """
+
+    name = "vector.contract"
+
+    lhs = operand_def(VectorType)
+    rhs = operand_def(VectorType)
+    acc = operand_def()
+    indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
+    iterator_types = prop_def(ArrayAttr)
+    kind = prop_def(CombiningKindAttr, default_value=CombiningKindAttr(CombiningKindFlag.ADD))
+    result = result_def()
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ContractOp:
+        properties = dict(parser.parse_optional_attr_dict())
+        known = {
+            name: properties.pop(name) for name in tuple(properties) if name in cls.get_irdl_definition().properties
+        }
+        at = parser.pos
+        names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        later = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        left = parser.parse_type()
+        parser.parse_punctuation(",")
+        right = parser.parse_type()
+        parser.parse_keyword("into")
+        result = parser.parse_type()
+        operands = parser.resolve_operands(names, [left, right, result], at)
+        return cls.create(
+            operands=operands, result_types=[result], properties=known, attributes={**properties, **later}
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_op_attributes({**self.properties, **self.attributes})
+        write(printer, " ", [*self.operands], " : ", self.lhs.type, ", ", self.rhs.type, " into ", self.result.type)
+
+    def verify_(self) -> None:
+        maps = [map_.data for map_ in self.indexing_maps]
+        types = (self.lhs.type, self.rhs.type, self.result.type)
+        if len(maps) != len(types) or self.acc.type != self.result.type:
+            raise VerifyException(f"{self.name} has {len(maps)} maps and accumulates {self.acc.type}")
+        extents: dict[int, int] = {}
+        for map_, type_ in zip(maps, types, strict=True):
+            shape = _shape_of(type_)
+            dims = [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
+            if len(dims) != len(map_.results) or len(dims) != len(shape) or map_.num_dims != len(self.iterator_types):
+                raise VerifyException(f"{self.name}: {map_} is no map of the dimensions of {type_}")
+            for dim, extent in zip(dims, shape, strict=True):
+                if extents.setdefault(dim, extent) != extent:
+                    raise VerifyException(f"{self.name}: dimension {dim} has {extents[dim]} and {extent} elements")
+
+
 OPERATIONS: tuple[type[Operation], ...] = (
     *(GatherOp, ScatterOp, ConstantMaskOp, StepOp, FromElementsOp, ToElementsOp),
     *(ExtractStridedSliceOp, InsertStridedSliceOp, InterleaveOp, DeinterleaveOp, ShapeCastOp),
+    *(TransposeOp, OuterProductOp, MultiReductionOp, ContractOp),
 )

@@ -85,6 +85,10 @@ class Schedule(Recorded):
 
         return loop_trees(self.mod)
 
+    def __str__(self) -> str:
+        """The loops of the scheduled module: `display print(sch)` of a debugger shows them at each line."""
+        return "\n".join([repr(self), *map(str, self.loop_trees())])
+
     def _repr_html_(self) -> str:
         """The HTML of notebooks: the loops of the scheduled module and the steps of the schedule."""
         from html import escape

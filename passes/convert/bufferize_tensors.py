@@ -11,20 +11,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
-    TensorType,
 )
 from xdsl.passes import ModulePass
 
 from weft.dialects.promises import Promise, parse_promises, state_promises
-from weft.dialects.traversal import operations_in
 from weft.passes.convert.bufferization_analysis import BufferizationAnalysis
 from weft.passes.convert.function_bufferization import FunctionBufferization, Rule
 from weft.passes.convert.tensor_creation import CREATION
 from weft.passes.convert.tensor_decompositions import decompose
-from weft.passes.convert.tensor_places import (
-    is_tensor,
-)
-from weft.passes.convert.upstream_functions import OURS
+from weft.passes.convert.upstream_functions import convertible, tensor_functions
 from weft.support.errors import remark
 
 
@@ -77,27 +72,9 @@ class BufferizeTensorsPass(ModulePass):
         if not functions:
             message = f"{self.name}: the module has no function over tensors of upstream operations"
             remark(op, message, strict=self.strict)
+        functions = convertible(op, self.name, functions, strict=self.strict)
         decompose(functions)
         bufferize_functions(functions, named, deallocation=self.deallocation)
-
-
-def tensor_functions(module: ModuleOp) -> list[func.FuncOp]:
-    """The functions of `module` with tensors, except those with operations of weft's own levels."""
-    return [
-        function
-        for function in module.ops
-        if isinstance(function, func.FuncOp) and not function.is_declaration and _is_over_tensors(function)
-    ]
-
-
-def _is_over_tensors(function: func.FuncOp) -> bool:
-    types = (*function.function_type.inputs, *function.function_type.outputs)
-    has_tensors = any(isinstance(type_, TensorType) for type_ in types)
-    for op in operations_in(function):
-        if op.name.split(".")[0] in OURS:
-            return False
-        has_tensors = has_tensors or any(map(is_tensor, op.results))
-    return has_tensors
 
 
 def bufferize_functions(

@@ -14,7 +14,14 @@ from weft.dialects.promises import parse_promises
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg_forms import is_structured
 from weft.passes.convert.returned_parameters import drop_returned_parameters
-from weft.passes.convert.upstream_functions import STABLEHLO, called_together, upstream_dialects
+from weft.passes.convert.upstream_functions import (
+    STABLEHLO,
+    called_together,
+    convertible,
+    is_foreign,
+    tensor_functions,
+    upstream_dialects,
+)
 from weft.support.errors import remark
 
 _LANES: Final = frozenset(("gpu", "vector"))
@@ -57,30 +64,41 @@ def convert_from_upstream(
     }
     if not kinds:
         return False
-    drop_returned_parameters(module, kinds)
+    together = called_together(list(kinds), tensor_functions(module))
+    functions = [*kinds, *(function for function in together if function not in kinds)]
+    kept = convertible(module, ConvertFromUpstreamPass.name, functions, in_blocks=True, strict=strict)
+    kept = [function for function in kept if function in kinds]
+    drop_returned_parameters(module, kept)
     # Imports are deferred, so that modules of weft's own levels do not pay for them.
-    if any(STABLEHLO & dialects for dialects in kinds.values()):
+    if any(STABLEHLO & kinds[function] for function in kept):
         from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo  # start-up: 224 ms
 
         convert_stablehlo(module, strict=strict)
-    if any(_LANES & dialects for dialects in kinds.values()):
+    with_lanes = [f for f in kept if _LANES & kinds[f] and not any(map(is_foreign, operations_in(f)))]
+    if with_lanes:
         from weft.passes.convert.convert_upstream_to_low import convert_upstream_to_low  # start-up: 175 ms
 
-        with_lanes = [function for function, dialects in kinds.items() if _LANES & dialects]
         convert_upstream_to_low(module, promises, with_lanes, strict=strict)
     # Before linalg, because copies and elementwise operations become linalg.
-    from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions  # start-up: 63 ms
+    from weft.passes.convert.bufferize_tensors import bufferize_functions  # start-up: 63 ms
     from weft.passes.convert.tensor_decompositions import decompose  # start-up: 1 ms, with the module above
 
-    mine = [function for function, dialects in kinds.items() if not STABLEHLO & dialects]
+    mine = [function for function in kept if not STABLEHLO & kinds[function]]
     decompose(mine)
-    bufferize_functions(called_together(mine, tensor_functions(module)), parse_promises(promises), asserts=True)
-    if any(map(is_structured, operations_in(module))):
-        from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass  # start-up: 232 ms
+    promised = parse_promises(promises)
+    bufferize_functions(called_together(mine, tensor_functions(module)), promised, asserts=True)
+    if any(is_structured(op) for function in mine for op in operations_in(function)):
+        from weft.passes.convert.convert_linalg_to_tir import (  # start-up: 232 ms
+            ConvertLinalgToTirPass,
+            linalg_functions,
+        )
 
-        ConvertLinalgToTirPass(promises, strict).apply(ctx, module)
+        found = linalg_functions(module)
+        left = {function for function in found if function not in mine}
+        ConvertLinalgToTirPass(promises, strict).convert(module, [f for f in found if f in mine], promised, left)
     from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass, is_raised_alone  # start-up: 146 ms
 
-    if any(map(is_raised_alone, module.ops)):
-        RaiseAffineToTirPass(promises, strict).apply(ctx, module)
+    loops = [function for function in mine if is_raised_alone(function)]
+    if loops:
+        RaiseAffineToTirPass(promises, strict).convert(module, loops, promised)
     return True

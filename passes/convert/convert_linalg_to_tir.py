@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneAttr,
     StridedLayoutAttr,
-    UnregisteredOp,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import YieldOp
@@ -32,20 +31,20 @@ from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, touches_memory, underlying
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.levels import allowed_at
-from weft.dialects.promises import parse_promises, state_promises
+from weft.dialects.promises import Promise, parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, REDUCE, SPATIAL
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
 from weft.dialects.upstream.views import uncast
-from weft.passes.convert.bufferize_tensors import bufferize_functions, tensor_functions
+from weft.passes.convert.bufferize_tensors import bufferize_functions
 from weft.passes.convert.live_range_splitting import WholeWrite, split_live_ranges
 from weft.passes.convert.raise_affine_to_tir import raise_function, why_not_raised
 from weft.passes.convert.reduction_inits import move_to_init
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.tensor_decompositions import decompose, is_decomposed
-from weft.passes.convert.upstream_functions import called_together, foreign_op
+from weft.passes.convert.upstream_functions import called_together, convertible, tensor_functions
 from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import (
     constant_before,
@@ -100,11 +99,21 @@ class ConvertLinalgToTirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
-        functions = [f for f in op.ops if isinstance(f, FuncOp) and any(map(_is_taken, operations_in(f)))]
-        left = self._left_with_foreign_ops(op)
+        functions = linalg_functions(op)
+        tensors = [f for f in called_together(functions, tensor_functions(op)) if f not in functions]
+        kept = convertible(op, self.name, [*functions, *tensors], in_blocks=True, strict=self.strict)
+        left = set(functions) - set(kept)
         functions = [function for function in functions if function not in left]
         decompose(functions)
         bufferize_functions(called_together(functions, tensor_functions(op)), promises, asserts=True)
+        if not self.convert(op, functions, promises, left) and not left:
+            self._leave(op, "the module has no linalg that it takes")
+
+    def convert(
+        self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise], left: Set[FuncOp]
+    ) -> bool:
+        """Convert functions over buffers in place; return whether there was any operation to convert. Operations that
+        remain in functions other than `left` get a remark."""
         drop_returned_parameters(op, functions)
         found = False
         for function in functions:
@@ -122,23 +131,20 @@ class ConvertLinalgToTirPass(ModulePass):
             for inner in operations_in(function):
                 if inner.name.startswith("linalg.") and inner.name not in _PARTS:
                     self._leave(inner, "has no form in tir" if not is_structured(inner) else _why_not_taken(inner))
-        if not found:
-            self._leave(op, "the module has no linalg that it takes")
-
-    def _left_with_foreign_ops(self, module: ModuleOp) -> list[FuncOp]:
-        """The functions over tensors that are not converted because of ops of unknown dialects, and those connected to
-        them by calls."""
-        over_tensors = tensor_functions(module)
-        foreign = {function: found for function in over_tensors if (found := foreign_op(function)) is not None}
-        for found in foreign.values():
-            name = found.op_name.data if isinstance(found, UnregisteredOp) else found.name
-            reason = f"leaves the function as it is: '{name}' on tensors is of no dialect that weft knows"
-            remark(found, f"{self.name} {reason}", strict=self.strict)
-        return called_together(list(foreign), over_tensors)
+        return found
 
     def _leave(self, op: Operation, reason: str) -> None:
         place = "" if isinstance(op, ModuleOp) else f"{op.name} "
         remark(op, f"{self.name}: {place}{reason}", strict=self.strict)
+
+
+def linalg_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions of a module with operations of linalg that are converted."""
+    return [
+        f
+        for f in module.ops
+        if isinstance(f, FuncOp) and len(f.body.blocks) == 1 and any(map(_is_taken, operations_in(f)))
+    ]
 
 
 _PARTS: Final = ("linalg.yield", "linalg.index")
@@ -160,6 +166,9 @@ def _is_to_raise(op: Operation) -> bool:
 
 def _why_not_taken(op: Operation) -> str:
     """The reason why a structured op is not converted; empty if it is."""
+    function = next((one for one in ancestors(op) if isinstance(one, FuncOp)), None)
+    if function is not None and len(function.body.blocks) != 1:
+        return "stays as it is: its function has several blocks (MLIR's --lift-cf-to-scf makes one)"
     if op.results:
         return "stays as it is: it is on tensors, in a function of another level"
     for operand in op.operands:

@@ -65,6 +65,7 @@ from weft.passes.convert.stablehlo_values import (
     sizes_of,
     tensor_of,
 )
+from weft.passes.convert.upstream_functions import convertible
 from weft.support.errors import CompileError, did_you_mean, remark
 from weft.support.locations import location_of
 from weft.support.names import new_name
@@ -116,6 +117,7 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     roots = stablehlo_functions(functions)
     if not roots:
         remark(module, "convert-stablehlo-to-te: no function holds ops of stablehlo", strict=strict)
+    roots = convertible(module, "convert-stablehlo-to-te", roots, strict=strict)
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
     plain = on_integers(functions)

@@ -58,7 +58,8 @@ from weft.passes.convert.kernels_from_upstream import (
 )
 from weft.passes.convert.region_branches import is_single_region, replace_region_branches
 from weft.passes.convert.returned_parameters import drop_returned_parameters
-from weft.passes.convert.upstream_functions import called_together
+from weft.passes.convert.unrolled_vectors import is_unrolled, unroll_vectors, why_not_unrolled
+from weft.passes.convert.upstream_functions import called_together, convertible
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
 from weft.passes.index_ops import (
@@ -138,6 +139,7 @@ def convert_upstream_to_low(
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:
         candidates = called_together(functions, candidates)
+    candidates = convertible(module, ConvertUpstreamToLowPass.name, candidates, strict=strict)
     drop_returned_parameters(module, candidates)
     found = _Candidates(module, {f.sym_name.data: f for f in candidates}, kernel_modules(module))
     if not found.functions and not found.kernels:
@@ -154,6 +156,7 @@ def convert_upstream_to_low(
     for function in converted:
         replace_region_branches(function)
         lower_affine(function)
+        unroll_vectors(function)
         _drop_spaces(function)
         hold_in_bytes(function)
         signatures[function.sym_name.data] = FlatSignature.of(function)
@@ -232,8 +235,11 @@ class _Candidates:
         takes_buffers = any(isinstance(operand.type, MemRefType) for operand in op.operands)
         if (problem := problem_of_affine(op)) is not None:
             return f"{name}: {problem}"
+        if is_unrolled(op) and (problem := why_not_unrolled(op)) is not None:
+            return problem
         known = (
             type(op) in _HANDLED
+            or is_unrolled(op)
             or is_single_region(op)
             or (in_kernel and (type(op) in KERNEL_REWRITES or isinstance(op, gpu.ReturnOp)))
         )
@@ -263,8 +269,8 @@ def _problem_of_value(value: SSAValue, op: Operation) -> str | None:
             return f"{op_name(op)} has a buffer with the layout of {type_}"
     if isinstance(type_, UnrankedMemRefType):
         return f"{op_name(op)} has a buffer without a rank, {type_}"
-    if isinstance(type_, VectorType) and (len(type_.get_shape()) != 1 or any(type_.scalable_dims)):
-        return f"{op_name(op)} has vectors of other than one fixed dimension, {type_}"
+    if isinstance(type_, VectorType) and any(type_.scalable_dims):
+        return f"{op_name(op)} has vectors of other than fixed dimensions, {type_}"
     if isinstance(type_, VectorType) and is_held(element := cast("VectorType[Attribute]", type_).element_type):
         return f"{op_name(op)} has vectors of {element}"
     return None

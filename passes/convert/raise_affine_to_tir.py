@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -30,7 +31,7 @@ from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.effects import op_name
 from weft.dialects.levels import allowed_at
 from weft.dialects.low_access import AccessAttr, AccessMode
-from weft.dialects.promises import parse_promises, state_promises
+from weft.dialects.promises import Promise, parse_promises, state_promises
 from weft.dialects.strides import layout_problem, strides_of, with_strides
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import PARAMETER_ACCESS, TIR_FUNCTION, LoopKind, LoopKindAttr
@@ -43,7 +44,7 @@ from weft.passes.convert.reduction_inits import merge_inits
 from weft.passes.convert.region_branches import replace_region_branches
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.statement_blocks import StatementBlocks
-from weft.passes.convert.upstream_functions import upstream_dialects
+from weft.passes.convert.upstream_functions import convertible, upstream_dialects
 from weft.passes.convert.values_as_bytes import hold_in_bytes
 from weft.passes.index_ops import insert_before
 from weft.passes.module_functions import symbol_uses
@@ -86,6 +87,12 @@ class RaiseAffineToTirPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         promises = parse_promises(self.promises)
         functions = [function for function in buffer_functions(op) if is_raised_alone(function)]
+        self.convert(op, convertible(op, self.name, functions, in_blocks=True, strict=self.strict), promises)
+        if not functions:
+            remark(op, f"{self.name} finds no function of affine or scf loops over buffers", strict=self.strict)
+
+    def convert(self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise]) -> None:
+        """Raise functions of a module in place, or leave each with a remark."""
         drop_returned_parameters(op, functions)
         for function in functions:
             raised = function.clone()
@@ -103,8 +110,6 @@ class RaiseAffineToTirPass(ModulePass):
                     raise
                 Rewriter.erase_op(raised)
                 warnings.warn(Remark(error.message, error.location), stacklevel=2)
-        if not functions:
-            remark(op, f"{self.name} finds no function of affine or scf loops over buffers", strict=self.strict)
 
 
 def is_raised_alone(function: Operation) -> bool:

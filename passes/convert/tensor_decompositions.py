@@ -44,7 +44,7 @@ def decompose(functions: Iterable[FuncOp]) -> None:
     %p = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1 * 8 + d2)>, ...], ...}
         ins(%a : tensor<10x16xf32>) outs(%o : tensor<10x2x8xf32>) { ^bb0(%in: f32, %out: f32): linalg.yield %in : f32 }
     ```
-    Raises `CompileError` for tiles of dynamic extent, and for Winograd transforms.
+    Raises `CompileError` for Winograd transforms.
     """
     for function in functions:
         for op in operations_in(function):
@@ -182,10 +182,36 @@ def _softmax(writer: _Writer, op: Operation) -> None:
 
 
 def _tiles(op: LayoutOp) -> dict[int, int]:
-    """Dimension -> extent of its tiles. Raises `CompileError` where it is dynamic."""
-    if DYNAMIC_INDEX in op.tiles:
-        raise CompileError.at(op, f"{op.name} in tiles of dynamic extent has no form in tir")
+    """Dimension -> extent of its tiles."""
     return dict(zip(op.tiled, op.tiles, strict=True))
+
+
+def _dynamic_tiles(writer: _Writer, op: PackOp | UnpackOp) -> dict[int, SSAValue]:
+    """Dimension -> value of the extent of its tiles."""
+    given = iter(op.inner_tiles)
+    return {
+        d: next(given) if tile == DYNAMIC_INDEX else writer.index(tile)
+        for d, tile in zip(op.tiled, op.tiles, strict=True)
+    }
+
+
+@dataclass
+class _Places:
+    """Adds index arithmetic to the region of an op of linalg, for elements at places that no affine map gives."""
+
+    block: Block
+
+    def add(self, op: Operation) -> SSAValue:
+        self.block.add_op(op)
+        return op.results[0]
+
+    def loop(self, number: int) -> SSAValue:
+        return self.add(linalg.ops.IndexOp(number))
+
+    def element(self, source: SSAValue, places: Sequence[SSAValue]) -> SSAValue:
+        if isinstance(source.type, MemRefType):
+            return self.add(memref.LoadOp.get(source, places))
+        return self.add(tensor.ExtractOp(source, list(places), _element(source)))
 
 
 def _first(block: Block) -> SSAValue:
@@ -195,6 +221,10 @@ def _first(block: Block) -> SSAValue:
 def _pack(writer: _Writer, op: Operation) -> None:
     pack = cast("PackOp", op)
     tiles, source, rank = _tiles(pack), pack.source, pack.rank
+    is_padded_buffer = pack.padding_value is not None and isinstance(source.type, MemRefType)
+    if DYNAMIC_INDEX in pack.tiles or is_padded_buffer:
+        _pack_by_places(writer, pack)
+        return
     if pack.padding_value is not None:
         source = _padded(writer, pack, tiles)
     exprs: list[AffineExpr] = []
@@ -206,6 +236,32 @@ def _pack(writer: _Writer, op: Operation) -> None:
     loops = rank + len(tiles)
     identity = AffineMap.identity(loops)
     writer.replace(writer.computed([(source, AffineMap(loops, 0, tuple(exprs)))], (pack.dest, identity), _first))
+
+
+def _pack_by_places(writer: _Writer, pack: PackOp) -> None:
+    """Each element of the tiles is that at its place in the source, or padding after its end."""
+    tiles, rank, padding = _dynamic_tiles(writer, pack), pack.rank, pack.padding_value
+    ends = [writer.extent(pack.source, d) for d in range(rank)]
+    one = writer.index(1)
+
+    def element(block: Block) -> SSAValue:
+        at, places, inside = _Places(block), list[SSAValue](), list[SSAValue]()
+        for d in range(rank):
+            place = at.loop(pack.outer.index(d))
+            if d in tiles:
+                place = at.add(arith.MuliOp(place, tiles[d]))
+                place = at.add(arith.AddiOp(place, at.loop(rank + pack.tiled.index(d))))
+            if d in tiles and padding is not None:
+                inside.append(at.add(arith.CmpiOp(place, ends[d], "slt")))
+                place = at.add(arith.MinSIOp(place, at.add(arith.SubiOp(ends[d], one))))
+            places.append(place)
+        found = at.element(pack.source, places)
+        for condition in inside:
+            found = at.add(arith.SelectOp(condition, found, cast("SSAValue", padding)))
+        return found
+
+    identity = AffineMap.identity(rank + len(tiles))
+    writer.replace(writer.computed([], (pack.dest, identity), element))
 
 
 def _padded(writer: _Writer, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
@@ -245,6 +301,18 @@ def _padded(writer: _Writer, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue
 def _unpack(writer: _Writer, op: Operation) -> None:
     unpack = cast("UnpackOp", op)
     tiles, rank = _tiles(unpack), unpack.rank
+    if DYNAMIC_INDEX in unpack.tiles:
+        sizes = _dynamic_tiles(writer, unpack)
+
+        def element(block: Block) -> SSAValue:
+            at = _Places(block)
+            places = [at.loop(d) for d in range(rank)]
+            outer = [at.add(arith.DivUIOp(places[d], sizes[d])) if d in sizes else places[d] for d in unpack.outer]
+            inner = [at.add(arith.RemUIOp(places[d], sizes[d])) for d in unpack.tiled]
+            return at.element(unpack.source, [*outer, *inner])
+
+        writer.replace(writer.computed([], (unpack.dest, AffineMap.identity(rank)), element))
+        return
     outer = [AffineDimExpr(d) // tiles[d] if d in tiles else AffineDimExpr(d) for d in unpack.outer]
     inner = [AffineDimExpr(d) % tiles[d] for d in unpack.tiled]
     packed = AffineMap(rank, 0, (*outer, *inner))

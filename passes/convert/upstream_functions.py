@@ -6,19 +6,26 @@ from collections.abc import Sequence
 from typing import Final
 
 from xdsl.dialects import affine
-from xdsl.dialects.builtin import TensorType, UnregisteredOp
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, ModuleOp, TensorType, UnregisteredOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
 
+from weft.dialects.effects import op_name
+from weft.dialects.levels import LEVELS, allowed_at
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
+from weft.passes.module_functions import symbol_uses
+from weft.support.errors import remark
 
 OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))
 """The dialects of weft's levels."""
 STABLEHLO: Final = frozenset(("stablehlo", "chlo"))
 _UPSTREAM: Final = STABLEHLO | {"affine", "bufferization", "gpu", "linalg", "memref", "scf", "tensor", "vector"}
+_LANES: Final = frozenset(LANE_FORMS.values())
+"""Ops of `arith` on vectors, which are parsed as these."""
 _SCALARS: Final = frozenset(("arith", "math"))
 _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func"}
 
@@ -34,6 +41,8 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
     found: set[str] = set()
     for op in operations_in(function):
         dialect = op.name.partition(".")[0]
+        if type(op) in _LANES:
+            dialect = "vector"
         if dialect in OURS:
             return frozenset()
         if dialect in _UPSTREAM:
@@ -45,15 +54,82 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
     return frozenset(found)
 
 
-def foreign_op(function: FuncOp) -> Operation | None:
-    """The first op on tensors of a dialect that is neither of weft's levels nor upstream's; None if there is none."""
-    for op in operations_in(function):
-        dialect = op.name.partition(".")[0]
-        if (op.name == UnregisteredOp.name or dialect not in _KNOWN) and any(
-            isinstance(value.type, TensorType) for value in (*op.operands, *op.results)
-        ):
-            return op
-    return None
+def is_foreign(op: Operation) -> bool:
+    """Whether an op is of no dialect that weft knows: neither upstream's, nor one of weft's levels, nor registered."""
+    name = op_name(op)
+    if op.name == UnregisteredOp.name or op.name.partition(".")[0] not in _KNOWN:
+        return not any(allowed_at(level, name) for level in LEVELS)
+    return False
+
+
+def convertible(
+    module: ModuleOp, name: str, functions: Sequence[FuncOp], *, in_blocks: bool = False, strict: bool = False
+) -> list[FuncOp]:
+    """The functions that the conversion `name` may change. Each of the others gets a remark, or with `strict` an error.
+
+    This is the rule for modules that mix dialects: a function of which an op is not understood stays byte for byte. So
+    do functions that are connected to it by calls, and those to which a foreign op refers, since their signature may
+    change. A conversion that moves foreign ops of functions over buffers to opaque blocks (`in_blocks`) leaves only
+    the functions with a foreign op that has no block (`_why_no_block`).
+    """
+    tolerant = {f for f in functions if in_blocks and not has_tensors(f)}
+    left: dict[FuncOp, tuple[Operation, str]] = {}
+    for function in functions:
+        for op in operations_in(function.body):
+            if not is_foreign(op):
+                continue
+            reason = _why_no_block(op) if function in tolerant else "is of no dialect that weft knows"
+            if reason is not None:
+                left[function] = op, f"'{op_name(op)}' {reason}"
+                break
+    fixed = [f for f in functions if f not in tolerant]
+    names = {f.sym_name.data: f for f in fixed if f not in left}
+    for symbol, user in symbol_uses(module) if names else ():
+        if symbol in names and is_foreign(user):
+            left.setdefault(names[symbol], (user, f"'{op_name(user)}' refers to it"))
+    everything = [f for f in module.ops if isinstance(f, FuncOp) and not f.is_declaration] if fixed else []
+    staying = [f for f in everything if f in left or any(map(is_foreign, operations_in(f.body)))]
+    for function in called_together(staying, everything) if staying else ():
+        if function in fixed and function not in left:
+            left[function] = function, "it is connected by calls to a function that stays"
+    for function, (op, reason) in left.items():
+        remark(op, f"{name} leaves @{function.sym_name.data} as it is: {reason}", strict=strict)
+    return [function for function in functions if function not in left]
+
+
+def has_tensors(function: FuncOp) -> bool:
+    """Whether a function has tensors as parameters, results, or values."""
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    if any(isinstance(type_, TensorType) for type_ in types):
+        return True
+    return any(isinstance(value.type, TensorType) for op in operations_in(function.body) for value in op.results)
+
+
+def tensor_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions of `module` with tensors, except those with operations of weft's own levels."""
+    return [
+        function
+        for function in module.ops
+        if isinstance(function, FuncOp)
+        and not function.is_declaration
+        and not any(op.name.partition(".")[0] in OURS for op in operations_in(function))
+        and has_tensors(function)
+    ]
+
+
+def _why_no_block(op: Operation) -> str | None:
+    """The reason why a foreign op cannot be in an opaque block; None if it can be."""
+    if op.successors:
+        return "branches to other blocks"
+    for result in op.results:
+        if result.first_use is not None and not isinstance(result.type, IndexType | IntegerType | AnyFloat):
+            return f"gives other ops a value of type {result.type}, which no buffer holds"
+    inner = next((one for region in op.regions for one in operations_in(region) if _is_converted(one)), None)
+    return None if inner is None else f"contains {op_name(inner)}, to which it may give another meaning"
+
+
+def _is_converted(op: Operation) -> bool:
+    return op.name.partition(".")[0] in _UPSTREAM
 
 
 def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:

@@ -46,8 +46,9 @@ def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
 
     payload = interpreter.payload
     if payload.is_unscheduled:
-        run(payload.source)
-        payload.convert()
+        if not payload.is_prepared:
+            run(payload.source)
+            payload.convert()
     else:
         interpreter.later.append(run)
 

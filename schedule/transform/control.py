@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i64
 from xdsl.dialects.transform import NamedSequenceOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from weft.dialects.attribute_values import value_of
 from weft.dialects.effects import op_name
-from weft.dialects.upstream.transform import MODES
+from weft.dialects.upstream.transform import MODES, PREDICATES
+from weft.schedule.recording import IntHandle
 from weft.schedule.transform.interpreter import (
     Associated,
     Interpreter,
@@ -209,12 +211,7 @@ def sequence(interpreter: Interpreter, op: Operation) -> list[Sequence[Associate
 @handles("include")
 def include(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
     name = text_of(op, "target") or ""
-    known = {one.sym_name.data: one for one in interpreter.module.ops if isinstance(one, NamedSequenceOp)}
-    if name not in known:
-        raise CompileError.at(op, f"{op_name(op)}: unknown sequence '@{name}'{did_you_mean(name, known)}")
-    block = known[name].body.block
-    if len(block.args) != len(op.operands):
-        raise CompileError.at(op, f"@{name} takes {len(block.args)} arguments, got {len(op.operands)}")
+    block = _block(op, _sequence(interpreter, op, SymbolRefAttr(name)), op.operands)
     given = [interpreter.associated(operand, op) for operand in op.operands]
     if name in interpreter.including:
         raise CompileError.at(op, f"{op_name(op)}: '@{name}' includes itself")
@@ -257,6 +254,116 @@ def alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[Assoc
     raise interpreter.failure(op, f"all alternatives failed: {listed}")
 
 
+# Matching by sequences
+
+
+@handles("foreach_match")
+def foreach_match(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
+    matchers = [_sequence(interpreter, op, one) for one in cast("ArrayAttr[SymbolRefAttr]", op.properties["matchers"])]
+    actions = [_sequence(interpreter, op, one) for one in cast("ArrayAttr[SymbolRefAttr]", op.properties["actions"])]
+    roots = interpreter.ops(op)
+    forwarded = [interpreter.associated(operand, op) for operand in op.operands[1:]]
+    interpreter.consume(op)
+    outputs: list[list[Associated]] = [[] for _ in op.results[1:]]
+    failure: Silenceable | None = None
+    for root in roots:
+        for one in interpreter.payload.inside(root):
+            if one is root and not has_flag(op, "restrict_root"):
+                continue
+            for matcher, action in zip(matchers, actions, strict=True):
+                matched = _matched(interpreter, op, matcher, [[one], *forwarded])
+                if matched is None:
+                    continue
+                try:
+                    with interpreter.undone_on_error():
+                        found = interpreter.run_block(_block(op, action, matched), matched, _PROPAGATE)
+                except Silenceable as error:
+                    failure = failure or error
+                    break
+                for output, part in zip(outputs, found, strict=True):
+                    if len(part) != 1 and not has_flag(op, "flatten_results"):
+                        raise CompileError.at(
+                            op,
+                            f"{op_name(op)}: the action @{action.sym_name.data} must yield one payload op for each "
+                            f"result, got {len(part)}",
+                        )
+                    output.extend(part)
+                break
+    if failure is not None:
+        raise failure
+    return [list(roots), *outputs]
+
+
+@handles("collect_matching")
+def collect_matching(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    matcher = _sequence(interpreter, op, cast("SymbolRefAttr", op.properties["matcher"]))
+    results: list[list[Associated]] = [[] for _ in op.results]
+    for root in interpreter.ops(op):
+        for one in interpreter.payload.inside(root):
+            for result, part in zip(results, _matched(interpreter, op, matcher, [[one]]) or (), strict=False):
+                result.extend(part)
+    return results
+
+
+def _matched(
+    interpreter: Interpreter, op: Operation, matcher: NamedSequenceOp, given: Sequence[Sequence[Associated]]
+) -> list[Sequence[Associated]] | None:
+    """The values that a matcher yields; None if it does not match."""
+    try:
+        return interpreter.run_block(_block(op, matcher, given), given, _PROPAGATE)
+    except Silenceable:
+        return None
+
+
+def _sequence(interpreter: Interpreter, op: Operation, symbol: SymbolRefAttr) -> NamedSequenceOp:
+    """A named sequence of the module."""
+    name = symbol.root_reference.data
+    known = {one.sym_name.data: one for one in interpreter.module.ops if isinstance(one, NamedSequenceOp)}
+    if name not in known:
+        raise CompileError.at(op, f"{op_name(op)}: unknown sequence '@{name}'{did_you_mean(name, known)}")
+    return known[name]
+
+
+def _block(op: Operation, sequence: NamedSequenceOp, given: Sequence[object]) -> Block:
+    """The body of a sequence that takes as many arguments as are given."""
+    block = sequence.body.block
+    if len(block.args) != len(given):
+        name = sequence.sym_name.data
+        raise CompileError.at(op, f"@{name} takes {len(block.args)} arguments, got {len(given)}")
+    return block
+
+
+@handles("match.operation_name")
+def match_name(interpreter: Interpreter, op: Operation) -> None:
+    names = [cast("StringAttr", name).data for name in cast("ArrayAttr[Attribute]", op.properties["op_names"])]
+    target = interpreter.single(op)
+    if target.name not in names:
+        raise interpreter.failure(op, f"wrong operation name, expected one of {', '.join(names)}", target)
+
+
+@handles("match.operation_empty")
+def match_empty(interpreter: Interpreter, op: Operation) -> None:
+    found = interpreter.ops(op)
+    if found:
+        raise interpreter.failure(op, "the handle is not empty", found[0])
+
+
+@handles("match.param.cmpi")
+def compare_params(interpreter: Interpreter, op: Operation) -> None:
+    predicate = PREDICATES[integer_of(op, "predicate")]
+    compare = getattr(operator, predicate)
+    left, right = (interpreter.associated(operand, op) for operand in op.operands)
+    if len(left) != len(right):
+        raise interpreter.failure(op, f"the parameters have {len(left)} and {len(right)} values")
+    for one, other in zip(left, right, strict=True):
+        numbers = [value.value for value in (one, other) if isinstance(value, Param)]
+        integers = [number.value.data for number in numbers if isinstance(number, IntegerAttr)]
+        if len(integers) != len((one, other)):
+            raise CompileError.at(op, f"{op_name(op)} compares integers, got {one} and {other}")
+        if not compare(*integers):
+            raise interpreter.failure(op, f"{integers[0]} {predicate} {integers[1]} does not hold")
+
+
 # Searches
 
 
@@ -269,20 +376,26 @@ def knob(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         if interpreter.choices[name] not in texts:
             raise CompileError.at(op, f"knob '{name}' is one of {', '.join(texts)}, got {interpreter.choices[name]}")
         selected = options[texts.index(interpreter.choices[name])]
-    numbers = [option.value.data for option in options if isinstance(option, IntegerAttr)]
-    if len(numbers) != len(options):
-        if selected is None:
-            raise CompileError.at(op, f"knob '{name}' has options that are no integers, and none is selected")
-        return [[Param(selected)]]
     decision = None if selected is None else options.index(selected)
-    schedule = interpreter.payload.schedule
-    drawn = schedule.sample_categorical(numbers, [1 / len(numbers)] * len(numbers), decision)
-    return [[Param(options[numbers.index(schedule.get(drawn))], drawn)]]
+    numbers = [option.value.data for option in options if isinstance(option, IntegerAttr)]
+    if len(numbers) == len(options):
+        drawn = _drawn(interpreter, numbers, decision)
+        return [[Param(options[numbers.index(interpreter.number(drawn))], drawn)]]
+    if interpreter.draws:
+        decision = interpreter.number(_drawn(interpreter, range(len(options)), decision))
+    if decision is None:
+        raise CompileError.at(op, f"knob '{name}' has options that are no integers, and none is selected")
+    return [[Param(options[decision])]]
+
+
+def _drawn(interpreter: Interpreter, options: Sequence[int], decision: int | None) -> IntHandle:
+    """A sampling step: one of several integers, by default the one at position `decision`."""
+    return interpreter.payload.schedule.sample_categorical(list(options), [1 / len(options)] * len(options), decision)
 
 
 @handles("tune.alternatives")
 def tune_alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
-    name = text_of(op, "name") or ""
+    name, number = text_of(op, "name") or "", None
     if name in interpreter.choices:
         text = interpreter.choices[name]
         number = int(text) if text.isdecimal() else -1
@@ -290,10 +403,12 @@ def tune_alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[
         number = interpreter.number(interpreter.size(op, op.operands[0]))
     elif "selected_region_attr" in op.properties:
         number = integer_of(op, "selected_region_attr")
-    else:
+    elif not interpreter.draws:
         raise CompileError.at(
             op, f"no region of '{name}' is selected: give selected_region, or the option choices={name}=N"
         )
-    if not 0 <= number < len(op.regions):
+    if number is not None and not 0 <= number < len(op.regions):
         raise CompileError.at(op, f"'{name}' has {len(op.regions)} regions, there is no region {number}")
-    return interpreter.run_block(op.regions[number].block, [], _PROPAGATE)
+    if interpreter.draws and not op.operands:
+        number = interpreter.number(_drawn(interpreter, range(len(op.regions)), number))
+    return interpreter.run_block(op.regions[cast("int", number)].block, [], _PROPAGATE)

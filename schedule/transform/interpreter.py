@@ -73,6 +73,8 @@ class Interpreter:
     """Values of `tune.knob`, and numbers of regions of `tune.alternatives`, by name."""
     later: list[Callable[[ModuleOp], None]] = field(default_factory=list[Callable[[ModuleOp], None]])
     """Passes to run on the resulting payload."""
+    draws: bool = False
+    """Whether choices that the script leaves open are drawn; else they are definite failures."""
     is_bufferized: bool = False
     """Whether the script bufferizes function boundaries."""
     including: list[str] = field(default_factory=list[str])

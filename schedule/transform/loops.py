@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from xdsl.ir import Operation
 
@@ -24,10 +25,12 @@ from weft.schedule.transform.payload import LoopOp, PayloadOp
 from weft.schedule.transform.structured import extent_of
 from weft.support.errors import CompileError
 
+_SERIAL: Final = ("affine.for", "scf.for")
+
 
 def _serial(target: PayloadOp) -> LoopOp | None:
-    """The loop, if it is an `scf.for`; operations on loops ignore all others."""
-    return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name == "scf.for" else None
+    """The loop, if it is an `scf.for` or `affine.for`; operations on loops ignore all others."""
+    return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name in _SERIAL else None
 
 
 @handles("loop.unroll")
@@ -80,6 +83,30 @@ def _is_partial(loop: ForOp) -> bool:
     variable = [loop.induction_variable]
     blocks = [op for op in operations_in(loop) if isinstance(op, BlockOp)]
     return any(left.depends_on(variable) or right.depends_on(variable) for b in blocks for left, right in guards_of(b))
+
+
+@handles("loop.pipeline")
+def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """Keep a loop: code generators overlap its iterations, as far as the processor does not."""
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        if _serial(target) is None:
+            raise interpreter.failure(op, "a loop is pipelined, scf.for", target)
+        return [[target]]
+
+    return each(interpreter, op, run)
+
+
+@handles("loop.outline")
+def outline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """Keep a loop in place of a call of a function with it: both handles are those of the loop."""
+
+    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+        if not isinstance(target, LoopOp):
+            raise interpreter.failure(op, "a loop is outlined", target)
+        return [[target], [target]]
+
+    return each(interpreter, op, run)
 
 
 @handles("loop.coalesce")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from xdsl.context import Context
@@ -27,10 +28,12 @@ from weft.dialects.upstream.linalg_forms import is_structured
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.passes.convert.reduction_inits import merge_inits
-from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.recording import BlockHandle, LoopHandle, is_live, undone_on_error
 from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
+_LOOPS: Final = ("affine.for", "affine.parallel", "scf.for", "scf.forall", "scf.parallel")
+"""Loops of programs, which become loops of blocks."""
 SCRIPT: Final = "transform."
 """Prefix of the ops of scripts."""
 
@@ -95,32 +98,6 @@ class FunctionOp(PayloadOp):
     symbol: str | None
 
 
-class _UndoableSchedule(Schedule):
-    """A schedule with steps that can be undone."""
-
-    @contextmanager
-    def undone_on_error(self) -> Generator[None]:
-        steps, copy = self.trace.body.block, copy_of(self.mod)
-        last, handles = steps.last_op, dict(self._replay.handles)
-        copies = dict(zip(operations_in(self.mod), operations_in(copy), strict=True))
-        try:
-            yield
-        except BaseException:
-            while (step := steps.last_op) is not None and step is not last:
-                steps.erase_op(step, safe_erase=False)
-            self.mod = self._replay.module = copy
-            self._replay.handles = {
-                handle: copies.get(found, found) if isinstance(found, Operation) else found
-                for handle, found in handles.items()
-            }
-            raise
-
-    def is_live(self, handle: BlockHandle | LoopHandle) -> bool:
-        """Whether the object of a handle still exists."""
-        found = self._replay.handles.get(handle.value)
-        return isinstance(found, Operation) and found.get_toplevel_object() is self.mod
-
-
 class Payload:
     """The program of a script: block loops, and the schedule that changes them."""
 
@@ -130,7 +107,32 @@ class Payload:
         """The program without its scripts, before any step."""
         self.source.attributes.pop("transform.with_named_sequence", None)
         self._promises, self._seed = tuple(promises), seed
+        self.is_prepared = False
+        """Whether the passes at the start of the script ran on the program already."""
         self.convert()
+
+    def of_schedule(self, schedule: Schedule) -> Payload:
+        """This payload before any step, with the blocks of a schedule of it, or of one of its functions."""
+        made = copy(self)
+        made.is_prepared, made.schedule, made.origins = True, schedule, dict(self._first_origins)
+        origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
+        for block in _blocks(schedule.mod):
+            known = origins.get(_place_of(block), {})
+            block.attributes.update({key: known[key] for key in (ORIGIN, INIT_ORIGIN) if key in known})
+        names = [function.sym_name.data for function in functions(schedule.mod)]
+        made._functions = {name: self._functions[name] for name in names}
+        made.known = made._others()
+        for block in _blocks(schedule.mod):
+            made._discover(block)
+        return made
+
+    def _others(self) -> list[PayloadOp]:
+        """The ops of the program that are no blocks."""
+        return [
+            PayloadOp(o.name, o.location, origin=o)
+            for o in self.origins.values()
+            if not o.is_structured and o.name not in _LOOPS
+        ]
 
     def convert(self) -> None:
         """Convert the functions of `source` to block loops. Drops all steps, and all ops of handles."""
@@ -142,15 +144,15 @@ class Payload:
         self._module = FunctionOp("builtin.module", location_of(module), None)
         for function in functions(module):
             self._number(function)
-        others = [PayloadOp(o.name, o.location, origin=o) for o in self.origins.values() if not o.is_structured]
+        self._first_origins = dict(self.origins)
         if any(map(is_structured, operations_in(module))):
             ConvertLinalgToTirPass(promises=self._promises).apply(Context(), module)
             for function in functions(module):
                 merge_inits(function, starts=True)
         elif any(isinstance(op, scf.ForOp | scf.ParallelOp | affine.ForOp) for op in operations_in(module)):
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
-        self.schedule = _UndoableSchedule(module, self._seed)
-        self.known: list[PayloadOp] = others
+        self.schedule = Schedule(module, self._seed)
+        self.known: list[PayloadOp] = self._others()
         """The ops of handles, except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
@@ -228,6 +230,12 @@ class Payload:
         self.known.append(found)
         return found
 
+    def add_origin(self, origin: Origin) -> Origin:
+        """Add an op that a step made, with a new number."""
+        number = max(self.origins, default=-1) + 1
+        found = self.origins[number] = replace(origin, number=number)
+        return found
+
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
         """Add an attribute to an op, by which scripts find it."""
         op.attributes[name] = UnitAttr() if value is None else value
@@ -243,7 +251,7 @@ class Payload:
     def undone_on_error(self) -> Generator[None]:
         known = list(self.known)
         try:
-            with self.schedule.undone_on_error():
+            with undone_on_error(self.schedule):
                 yield
         except BaseException:
             self.known = known
@@ -285,6 +293,13 @@ class Payload:
         """The block of an op; for a fill, the reduction that it starts."""
         return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
+    def block_of(self, handle: BlockHandle) -> BlockOp:
+        return cast("BlockOp", self.schedule.get(handle))
+
+    def function_of(self, op: StructuredOp | InitialOp) -> str:
+        """The name of the function that contains an op."""
+        return _place_of(self.block(op))[0]
+
     def place(self, op: PayloadOp) -> Operation:
         """The op of the scheduled program that represents `op`, or contains it."""
         if isinstance(op, LoopOp):
@@ -314,18 +329,24 @@ class Payload:
             elif isinstance(op, ForOp) and op not in covered:
                 handle = self._handle_of_loop(op)
                 if handle is not None:
-                    found.append(self.add_loop("scf.for", [handle]))
+                    found.append(self.add_loop(self._loop_name(op), [handle]))
             elif isinstance(op, FuncOp) and op.sym_name.data in self._functions:
                 found.append(self._functions[op.sym_name.data])
         if scope is self._module:
             found.append(scope)
         return found
 
+    def _loop_name(self, loop: ForOp) -> str:
+        """The name of a loop of the program."""
+        function = next(op for op in ancestors(loop) if isinstance(op, FuncOp)).sym_name.data
+        names = {origin.name for origin in self.origins.values() if origin.function == function}
+        return "affine.for" if "affine.for" in names and "scf.for" not in names else "scf.for"
+
     def _drop_dead(self) -> None:
         self.known = [op for op in self.known if self._is_live(op)]
 
     def _is_live(self, op: PayloadOp) -> bool:
-        return all(map(self.schedule.is_live, self._handles_of(op)))
+        return all(is_live(self.schedule, handle) for handle in self._handles_of(op))
 
     def _handles_of(self, op: PayloadOp) -> list[BlockHandle | LoopHandle]:
         if isinstance(op, StructuredOp):
@@ -380,6 +401,12 @@ class Payload:
 
     def _of_origin(self, number: int) -> PayloadOp | None:
         return next((op for op in self.known if op.origin is not None and op.origin.number == number), None)
+
+
+def _place_of(block: BlockOp) -> tuple[str, str]:
+    """The function and the name of a block."""
+    function = next(op for op in ancestors(block) if isinstance(op, FuncOp))
+    return function.sym_name.data, block.label
 
 
 def _blocks(module: ModuleOp) -> list[BlockOp]:

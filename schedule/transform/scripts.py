@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -15,24 +16,75 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.dialects.tir import BlockOp
+from weft.dialects import sched
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import copy_of, operations_in
 from weft.dialects.upstream.bufferization import ToBufferOp, ToTensorOp
 from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.schedule.transform import cleanups, control, loops, structured
-from weft.schedule.transform.interpreter import Interpreter
+from weft.schedule.schedule import Schedule
+from weft.schedule.traces import simplify_trace
+from weft.schedule.transform import cleanups, control, loops, packing, structured
+from weft.schedule.transform.interpreter import Interpreter, Silenceable
 from weft.schedule.transform.payload import Payload
-from weft.support.errors import CompileError, remark
+from weft.support.errors import CompileError, ScheduleError, Violation, remark
 
-FAMILIES = (control, structured, loops, cleanups)
+ENTRY_POINT: Final = "__transform_main"
+PROMISES: Final = ("reassoc",)
+SCRIPT_OPS: Final = ("transform.named_sequence", "transform.sequence")
+_DRAWS: Final = 16
+"""Attempts to draw choices with which a script succeeds."""
+FAMILIES = (control, structured, loops, packing, cleanups)
 """The modules that register the handlers of operations."""
+
+
+def has_script(module: ModuleOp) -> bool:
+    """Whether a module has a script to run: `@__transform_main`, or a sequence at its top."""
+    return any(
+        op.name == SCRIPT_OPS[1] or (isinstance(op, NamedSequenceOp) and op.sym_name.data == ENTRY_POINT)
+        for op in module.ops
+    )
+
+
+class ScriptProgram:
+    """The script of a module as a program that schedules its payload. Its knobs and alternatives sample, so that it is
+    a search space."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        """Run the script with its own choices, or with drawn ones. Raises `CompileError` if that fails."""
+        self._module = copy_of(module)
+        for seed in range(_DRAWS):
+            self._payload = Payload(module, PROMISES, seed)
+            interpreter = Interpreter(self._payload, self._module, draws=True)
+            try:
+                interpreter.run(ENTRY_POINT)
+                break
+            except Silenceable:
+                if seed == _DRAWS - 1:
+                    raise
+        self.trace: sched.FuncOp = simplify_trace(self._payload.schedule.trace, keep_sampling=True)
+        """The schedule with these choices."""
+
+    def payload(self) -> ModuleOp:
+        """The block loops to schedule."""
+        module = copy_of(self._payload.schedule.original)
+        forget_origins(module)
+        return module
+
+    def __call__(self, schedule: Schedule) -> None:
+        """Run the script on a schedule of the payload, or of one of its functions. Raises `ScheduleError` for a
+        silenceable failure."""
+        try:
+            Interpreter(self._payload.of_schedule(schedule), self._module, draws=True).run(ENTRY_POINT)
+        except Silenceable as error:
+            raise ScheduleError("transform", 0, "", Violation(error.message)) from error
+        forget_origins(schedule.mod)
 
 
 @dataclass(frozen=True)
@@ -41,9 +93,9 @@ class ScriptPass(ModulePass):
 
     fast_math = (FastMathFlag.REASSOC,)
 
-    entry_point: str = "__transform_main"
+    entry_point: str = ENTRY_POINT
     """The named sequence to run."""
-    promises: tuple[str, ...] = ("reassoc",)
+    promises: tuple[str, ...] = PROMISES
     """Assumptions of the payload: `noalias`, `contract`, `reassoc`. MLIR reassociates the reductions of linalg."""
     choices: tuple[str, ...] = ()
     """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
@@ -70,11 +122,10 @@ def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
 
 
 def forget_origins(module: ModuleOp) -> None:
-    """Drop the attributes by which the payload finds its blocks."""
+    """Drop the attributes by which the payload finds its blocks, also from ops that were not converted to blocks."""
     for op in operations_in(module):
-        if isinstance(op, BlockOp):
-            op.attributes.pop(ORIGIN, None)
-            op.attributes.pop(INIT_ORIGIN, None)
+        op.attributes.pop(ORIGIN, None)
+        op.attributes.pop(INIT_ORIGIN, None)
 
 
 def replace_body(module: ModuleOp, new: ModuleOp) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -17,7 +18,6 @@ from weft.backends.upstream import UpstreamTarget
 from weft.dialects import sched
 from weft.dialects.element_types import array_name
 from weft.interp.interpreter import Interpreter
-from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
 from weft.schedule.transform.convert_sched_to_transform import ConvertSchedToTransformPass
 from weft.schedule.transform.convert_transform_to_sched import ConvertTransformToSchedPass
@@ -67,7 +67,7 @@ def unscheduled(text: str) -> tuple[str, list[Any], list[Any]]:
     module = Payload(weft.parse(text), (), 0).source
     function = function_of(module)
     name, arrays = function.sym_name.data, arrays_of(function)
-    ConvertLinalgToTirPass().apply(Context(), module)
+    module = Payload(module, (), 0).schedule.original
     return name, arrays, by_interpreter(module, name, arrays)
 
 
@@ -93,9 +93,31 @@ def payload_by_weft(text: str) -> str:
 
 def payload_by_mlir(text: str) -> str:
     """The payload that MLIR's interpreter of scripts leaves."""
-    return _run(
-        [MLIR_OPT, "--transform-interpreter", "--test-transform-dialect-erase-schedule", "--canonicalize"], text
-    )
+    options = ["--transform-interpreter", "--test-transform-dialect-erase-schedule", "--canonicalize"]
+    with TemporaryDirectory() as folder:
+        output = Path(folder) / "payload.mlir"
+        _run([MLIR_OPT, *options, "-o", output], text)  # standard output has what scripts print
+        payload = output.read_text()
+    return _without_packs(payload) if "linalg.pack" in payload else payload
+
+
+_LOWER_PACKS = """transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %pack = transform.structured.match ops{["linalg.pack"]} in %root : (!transform.any_op) -> !transform.op<"linalg.pack">
+  transform.structured.lower_pack %pack : (!transform.op<"linalg.pack">)
+    -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
+  %unpack = transform.structured.match ops{["linalg.unpack"]} in %root
+    : (!transform.any_op) -> !transform.op<"linalg.unpack">
+  transform.structured.lower_unpack %unpack : (!transform.op<"linalg.unpack">)
+    -> (!transform.op<"tensor.empty">, !transform.op<"linalg.transpose">, !transform.op<"tensor.collapse_shape">,
+        !transform.op<"tensor.extract_slice">)
+  transform.yield
+}
+"""
+
+
+def _without_packs(payload: str) -> str:
+    """Packed layouts as pads, shapes and transposes, because MLIR bufferizes no `linalg.pack`."""
+    return payload_by_mlir(payload[: payload.rindex("}")] + _LOWER_PACKS + "}")
 
 
 def by_mlir(text: str, name: str, arrays: Sequence[Any]) -> list[Any]:

@@ -55,13 +55,18 @@ def cleaned(tool: str, text: str) -> str:
     return _run([tool, "--canonicalize", "--cse"], text)
 
 
-def upstream_text(module: ModuleOp, default_schedule: bool = True, target: str = "llvm") -> str:
-    """The module, lowered for a target, in upstream's dialects; its schedules run first."""
+def upstream_text(
+    module: ModuleOp, default_schedule: bool = True, target: str = "llvm", *, by_xdsl: bool = False
+) -> str:
+    """The module, lowered for a target, in upstream's dialects; its schedules run first. Printed as by weft's target
+    `upstream`, or as by stock `xdsl-opt` if `by_xdsl`."""
     module = module.clone()
     options = BuildOptions(default_schedule=default_schedule)
     lower(Pipeline(module, Target.parse(target), options))
     ConvertLowToUpstreamPass().apply(Context(), module)
     module.verify()
+    if by_xdsl:
+        return str(module)
     output = StringIO()
     UpstreamTarget().emit(Context(), module, output)
     return output.getvalue()

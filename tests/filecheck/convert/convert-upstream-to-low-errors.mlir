@@ -49,9 +49,9 @@ func.func @f(%A: memref<8xf32, affine_map<(d0) -> (d0 + 1)>>) {
 
 // -----
 
-// CHECK: convert-upstream-to-low: @f stays as it is: vector.load has vectors of other than one fixed dimension, vector<1x8xf32>
+// CHECK: convert-upstream-to-low: @f stays as it is: vector.load has vectors of other than fixed dimensions, vector<1x[8]xf32>
 func.func @f(%A: memref<2x8xf32>, %i: index) {
-  %v = vector.load %A[%i, %i] : memref<2x8xf32>, vector<1x8xf32>
+  %v = vector.load %A[%i, %i] : memref<2x8xf32>, vector<1x[8]xf32>
   return
 }
 

@@ -166,3 +166,24 @@ builtin.module attributes {transform.with_named_sequence} {
     transform.yield %arg0 : !transform.any_op
   }
 }
+
+// CHECK:   transform.named_sequence @packed(%arg0: !transform.any_op, %arg1: !transform.param<i64>) {
+// CHECK-NEXT:     %packed_op = transform.structured.pack %arg0 packed_sizes = [4, %arg1] : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+// CHECK-NEXT:     %packed_op_1, %pack_op, %un_pack_op = transform.structured.pack_transpose %arg0 with_compute_op(%packed_op) outer_perm = [1, 0] inner_perm = [0, 1] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+// CHECK-NEXT:     %0 = transform.loop.pipeline %arg0 {iteration_interval = 1 : i64, read_latency = 3 : i64} : (!transform.any_op) -> !transform.any_op
+// CHECK-NEXT:     %1, %2 = transform.foreach_match restrict_root flatten_results in %arg0, %arg1 @matches -> @act, @other -> @act : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+// CHECK-NEXT:     %3 = transform.collect_matching @matches in %arg0 : (!transform.any_op) -> !transform.any_op
+// CHECK-NEXT:     transform.match.operation_name %arg0 ["linalg.exp", "linalg.abs"] : !transform.any_op
+// CHECK-NEXT:     transform.match.operation_empty %arg0 : !transform.any_op
+// CHECK-NEXT:     transform.match.param.cmpi ge %arg1, %arg1 : !transform.param<i64>
+transform.named_sequence @packed(%arg0: !transform.any_op, %arg1: !transform.param<i64>) {
+  %packed_op = transform.structured.pack %arg0 packed_sizes = [4, %arg1] : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+  %packed_op_1, %pack_op, %un_pack_op = transform.structured.pack_transpose %arg0 with_compute_op(%packed_op) outer_perm = [1, 0] inner_perm = [0, 1] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  %0 = transform.loop.pipeline %arg0 {iteration_interval = 1 : i64, read_latency = 3 : i64} : (!transform.any_op) -> !transform.any_op
+  %1, %2 = transform.foreach_match restrict_root flatten_results in %arg0, %arg1 @matches -> @act, @other -> @act : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+  %3 = transform.collect_matching @matches in %arg0 : (!transform.any_op) -> !transform.any_op
+  transform.match.operation_name %arg0 ["linalg.exp", "linalg.abs"] : !transform.any_op
+  transform.match.operation_empty %arg0 : !transform.any_op
+  transform.match.param.cmpi ge %arg1, %arg1 : !transform.param<i64>
+  transform.yield
+}

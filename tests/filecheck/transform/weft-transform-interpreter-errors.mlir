@@ -308,8 +308,8 @@ func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> t
 }
 transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
-  // expected-error@+1 {{transform.loop.outline is not supported}}
-  %f, %c = transform.loop.outline %mm {func_name = "g"} : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-error@+1 {{transform.structured.specialize is not supported}}
+  %s = transform.structured.specialize %mm : (!transform.any_op) -> !transform.any_op
   transform.yield
 }
 
@@ -530,4 +530,287 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
 // expected-error@unknown {{no transform.named_sequence @__transform_main}}
 func.func @f() {
   return
+}
+
+// -----
+
+// An op that is no loop.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.loop.outline on linalg.matmul: a loop is outlined}}
+  %f, %c = transform.loop.outline %mm {func_name = "g"} : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// An op that is no loop.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.loop.pipeline on linalg.matmul: a loop is pipelined, scf.for}}
+  %p = transform.loop.pipeline %mm : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// As many sizes as dimensions.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.pack on linalg.matmul: 2 sizes for 3 dimensions}}
+  %p = transform.structured.pack %mm packed_sizes = [4, 4] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// Negative sizes.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.pack on linalg.matmul: the sizes [4, 4, -2] are not negative}}
+  %p = transform.structured.pack %mm packed_sizes = [4, 4, -2] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// One buffer as two operands.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.pack on linalg.matmul: it reads one buffer by two operands}}
+  %p = transform.structured.pack %mm packed_sizes = [4, 4, 4] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// An extent that is known at run time.
+func.func @f(%A: tensor<?x8xf32>, %B: tensor<8x8xf32>, %C: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<?x8xf32>, tensor<8x8xf32>) outs(%C : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %D : tensor<?x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.pack on linalg.matmul: the extent of a packed dimension is known at run time only}}
+  %p = transform.structured.pack %mm packed_sizes = [4, 0, 0] : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A permutation of the dimensions.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %p = transform.structured.pack %mm packed_sizes = [4, 4, 4] : (!transform.any_op) -> !transform.any_op
+  %pack = transform.get_producer_of_operand %p[0] : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{invalid outer_perm: [0, 2] is no permutation of 2 dimensions}}
+  %n, %q, %u = transform.structured.pack_transpose %pack with_compute_op(%p) outer_perm = [0, 2] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// An op that packs nothing.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %p = transform.structured.pack %mm packed_sizes = [4, 4, 4] : (!transform.any_op) -> !transform.any_op
+  %pack = transform.get_producer_of_operand %p[0] : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{requires target to map to a linalg.pack or linalg.unpack}}
+  %n, %q, %u = transform.structured.pack_transpose %p with_compute_op(%p) outer_perm = [1, 0] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// A computation of another packed operand.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %p = transform.structured.pack %mm packed_sizes = [4, 4, 4] : (!transform.any_op) -> !transform.any_op
+  %pack = transform.get_producer_of_operand %p[0] : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{requires with_compute_op to be a structured op}}
+  %n, %q, %u = transform.structured.pack_transpose %pack with_compute_op(%root) outer_perm = [1, 0] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// Handles to an op that was packed.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-note@+1 {{invalidated by this transform.structured.pack, which consumes its operand #0}}
+  %p = transform.structured.pack %mm packed_sizes = [4, 4, 4] : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{uses a handle invalidated by a previously executed transform op: %mm}}
+  transform.annotate %mm "x" : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A sequence that is not in the module.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @matches(%op: !transform.any_op {transform.readonly}) {
+  transform.yield
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.foreach_match: unknown sequence '@matchs', did you mean 'matches'?}}
+  %r = transform.foreach_match in %root @matchs -> @act : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// An action with other arguments than its matcher yields.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @matches(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+  transform.yield %op : !transform.any_op
+}
+transform.named_sequence @act(%op: !transform.any_op {transform.readonly}, %n: !transform.param<i64> {transform.readonly}) {
+  transform.yield
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{@act takes 2 arguments, got 1}}
+  %r = transform.foreach_match in %root @matches -> @act : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// An action that fails.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @matches(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+  transform.yield %op : !transform.any_op
+}
+transform.named_sequence @act(%op: !transform.any_op {transform.consumed}) {
+  // expected-error@+1 {{the iterations are independent}}
+  %t, %l = transform.structured.tile_using_forall %op tile_sizes [0, 0, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %r = transform.foreach_match in %root @matches -> @act : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// An action that yields several payload ops.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @matches(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+  transform.yield %op : !transform.any_op
+}
+transform.named_sequence @act(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  %two = transform.merge_handles %op, %op : !transform.any_op
+  transform.yield %two : !transform.any_op
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{the action @act must yield one payload op for each result, got 2}}
+  %r, %o = transform.foreach_match in %root @matches -> @act : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
+// Parameters that are no integers.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %a = transform.param.constant "x" -> !transform.any_param
+  // expected-error@+1 {{transform.match.param.cmpi compares integers, got "x" and "x"}}
+  transform.match.param.cmpi eq %a, %a : !transform.any_param
+  transform.yield
+}
+
+// -----
+
+// A comparison that does not hold, outside of a matcher.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %a = transform.param.constant 3 : i64 -> !transform.param<i64>
+  // expected-error@+1 {{transform.match.param.cmpi: 3 gt 3 does not hold}}
+  transform.match.param.cmpi gt %a, %a : !transform.param<i64>
+  transform.yield
+}
+
+// -----
+
+// A handle that is not empty.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.match.operation_empty on linalg.matmul: the handle is not empty}}
+  transform.match.operation_empty %mm : !transform.any_op
+  transform.yield
 }

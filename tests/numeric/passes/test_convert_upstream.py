@@ -58,6 +58,30 @@ def test_operators_by_iree(label: str) -> None:
 
 
 @needs_mlir
+@needs_iree
+@pytest.mark.parametrize("label", first_tier(BY_LABEL, "softmax"))
+def test_operators_as_xdsl_prints_them(label: str) -> None:
+    """What stock `xdsl-opt` prints is read by MLIR 22 and by newer MLIR, and means the same to both."""
+
+    def compiled(module: ModuleOp, default_schedule: bool) -> Callable[..., Any]:
+        text = upstream_text(module, default_schedule, by_xdsl=True)
+        assert accepted(text)
+        newer = by_iree(text)["main"]
+        older = UpstreamLibrary(text)["main"]
+
+        def both(*arguments: Any) -> None:
+            copies = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+            newer(*arguments)
+            older(*copies)
+            for one, other in zip(arguments, copies, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+        return both
+
+    check([BY_LABEL[label]], default_schedule=True, compiled=compiled)
+
+
+@needs_mlir
 def test_kinds_of_reductions() -> None:
     """The generic form has the numbers of MLIR, where `assign` stands between `andi` and `maximumf`."""
     kinds = ("addf", "addi", "andi", "maximumf", "minimumf", "mulf", "muli", "ori")

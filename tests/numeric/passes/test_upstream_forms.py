@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,42 @@ FORMS = {
   return %r : tensor<10x15xf32> }""",
         _normal(2, 3, 8, 4),
         lambda x: x.transpose(1, 3, 0, 2).reshape(12, 16)[:10, :15],
+        (10, 15),
+    ),
+    "pack of a buffer": Form(
+        """func.func @f(%a: memref<10x15xf32>, %o: memref<2x3x8x4xf32>) {
+  %z = arith.constant 0.0 : f32
+  linalg.pack %a padding_value(%z : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [8, 4]
+    into %o : memref<10x15xf32> -> memref<2x3x8x4xf32>
+  return }""",
+        lambda rng: [*_normal(10, 15)(rng), np.zeros((2, 3, 8, 4), np.float32)],
+        lambda x, _: _packed(x),
+    ),
+    "unpack of a buffer": Form(
+        """func.func @f(%a: memref<2x3x8x4xf32>, %o: memref<10x15xf32>) {
+  linalg.unpack %a outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [8, 4] into %o
+    : memref<2x3x8x4xf32> -> memref<10x15xf32>
+  return }""",
+        lambda rng: [*_normal(2, 3, 8, 4)(rng), np.zeros((10, 15), np.float32)],
+        lambda x, _: x.transpose(1, 3, 0, 2).reshape(12, 16)[:10, :15],
+    ),
+    "pack in tiles of dynamic extent": Form(
+        """func.func @f(%a: tensor<10x15xf32>, %t: index, %o: tensor<2x?x8x?xf32>) -> tensor<2x?x8x?xf32> {
+  %z = arith.constant 0.0 : f32
+  %r = linalg.pack %a padding_value(%z : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [8, %t]
+    into %o : tensor<10x15xf32> -> tensor<2x?x8x?xf32>
+  return %r : tensor<2x?x8x?xf32> }""",
+        lambda rng: [*_normal(10, 15)(rng), 4, np.zeros((2, 3, 8, 4), np.float32)],
+        lambda x, *_: _packed(x),
+        (2, 3, 8, 4),
+    ),
+    "unpack of tiles of dynamic extent": Form(
+        """func.func @f(%a: tensor<2x?x8x?xf32>, %t: index, %o: tensor<10x15xf32>) -> tensor<10x15xf32> {
+  %r = linalg.unpack %a outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [8, %t] into %o
+    : tensor<2x?x8x?xf32> -> tensor<10x15xf32>
+  return %r : tensor<10x15xf32> }""",
+        lambda rng: [*_normal(2, 3, 8, 4)(rng), 4, np.zeros((10, 15), np.float32)],
+        lambda x, *_: x.transpose(1, 3, 0, 2).reshape(12, 16)[:10, :15],
         (10, 15),
     ),
     "scatter": Form(
@@ -207,7 +244,7 @@ def test_forms(name: str, way: str) -> None:
     form = FORMS[name]
     module = weft.parse(form.text)
     arrays = form.arguments(np.random.default_rng(0))
-    expected = form.expected(*(array.copy() for array in arrays))
+    expected = form.expected(*(copy(array) for array in arrays))
     outputs = [] if form.gives is None else [np.zeros(form.gives, np.float32)]
     if way == "bufferized":
         if form.gives is None:
@@ -239,12 +276,6 @@ def test_strides_that_calls_give() -> None:
 
 
 REFUSED = {
-    "tiles of dynamic extent": (
-        """func.func @f(%a: tensor<16xf32>, %o: tensor<?x?xf32>, %t: index) -> tensor<?x?xf32> {
-  %r = linalg.pack %a inner_dims_pos = [0] inner_tiles = [%t] into %o : tensor<16xf32> -> tensor<?x?xf32>
-  return %r : tensor<?x?xf32> }""",
-        r"linalg\.pack in tiles of dynamic extent has no form in tir",
-    ),
     "softmax of integers": (
         """func.func @f(%a: tensor<4x8xi32>) -> tensor<4x8xi32> {
   %r = linalg.softmax dimension(1) ins(%a : tensor<4x8xi32>) outs(%a : tensor<4x8xi32>) -> tensor<4x8xi32>

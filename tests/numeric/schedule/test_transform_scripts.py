@@ -2,11 +2,13 @@
 interpreters of scripts, and as schedules that become scripts again, in MLIR."""
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from transform_scripts import (
     SCRIPTS,
+    by_interpreter,
     by_mlir,
     payload_by_mlir,
     payload_by_weft,
@@ -20,8 +22,11 @@ from xdsl.context import Context
 
 import weft
 from weft.dialects import sched
+from weft.driver.traces import parse_trace
 from weft.schedule.traces import decisions_of
 from weft.schedule.transform.convert_transform_to_sched import ConvertTransformToSchedPass
+from weft.schedule.transform.scripts import ScriptProgram
+from weft.tuning.space import Candidate, Refused, Space
 
 ALL = [pytest.param(script, id=script.stem) for script in SCRIPTS]
 
@@ -74,6 +79,72 @@ def test_a_search_decides_knobs() -> None:
         schedule = weft.Schedule(module)
         schedule.replay(trace, [decision])
         assert f"tir.for %n0 in {tiles} " in str(schedule.mod)
+
+
+SEARCHED = """module attributes {transform.with_named_sequence} {
+  func.func @matmul(%A: tensor<16x32xf32>, %B: tensor<32x24xf32>) -> tensor<16x24xf32> {
+    %e = tensor.empty() : tensor<16x24xf32>
+    %z = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%z : f32) outs(%e : tensor<16x24xf32>) -> tensor<16x24xf32>
+    %C = linalg.matmul ins(%A, %B : tensor<16x32xf32>, tensor<32x24xf32>) outs(%f : tensor<16x24xf32>)
+      -> tensor<16x24xf32>
+    return %C : tensor<16x24xf32>
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %p = transform.tune.knob<"size"> options = [4, 8, 12] -> !transform.param<i64>
+    transform.tune.alternatives<"way"> {
+      %t, %l:2 = transform.structured.tile_using_for %mm tile_sizes [4, %p] :
+        (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    }, {
+      %t, %l = transform.structured.tile_using_forall %mm tile_sizes [0, %p] :
+        (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    }, {
+      %t, %l = transform.structured.tile_using_forall %mm tile_sizes [0, 0, %p] :
+        (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    }
+    transform.yield
+  }
+}"""
+
+
+def test_a_search_decides_knobs_and_alternatives() -> None:
+    """All combinations are schedules of the script, except those of the parallel reduction, which are refused."""
+    program = ScriptProgram(weft.parse(SEARCHED))
+    payload = program.payload()
+    space, random = Space(payload, program, "script"), Random(0)
+    found = []
+    while not space.is_exhausted:
+        found.append(space.run(random))
+    candidates = [one for one in found if isinstance(one, Candidate)]
+    refused = [one for one in found if isinstance(one, Refused)]
+    assert sorted(one.choices for one in candidates) == [(knob, way) for knob in range(3) for way in range(2)]
+    assert len(refused) == 3
+    assert all("the iterations are independent" in str(one.reason) for one in refused)
+    name, arrays, expected = unscheduled(SEARCHED)
+    for one in candidates:
+        schedule = weft.Schedule(payload)
+        schedule.replay(parse_trace(one.trace), one.decisions)
+        _compare(by_interpreter(schedule.mod, name, arrays), expected, 1)
+
+
+def test_open_choices_are_failures_without_a_search() -> None:
+    with pytest.raises(weft.CompileError, match="no region of 'way' is selected: give selected_region"):
+        ConvertTransformToSchedPass().apply(Context(), weft.parse(SEARCHED))
+
+
+@pytest.mark.slow
+def test_tune_searches_scripts(tmp_path: Path) -> None:
+    """The database has all schedules of the script; a build takes the fastest, or without it the one of the script."""
+    path = tmp_path / "tune.db"
+    tuned = weft.tune(SEARCHED, trials=16, database=path, target="llvm -num-threads=1")
+    assert tuned.tasks[0].is_exhausted
+    a, b = np.random.default_rng(0).random((16, 32), "f4"), np.random.default_rng(1).random((32, 24), "f4")
+    script = next(script for script in SCRIPTS if script.stem == "knob").read_text()
+    for text, options in ((SEARCHED, {"database": path, "require_tuned": True}), (script, {})):
+        c = np.zeros((16, 24), "f4")
+        weft.build(text, target="llvm -num-threads=1", **options)["matmul"](a, b, c)
+        np.testing.assert_allclose(c, a @ b, rtol=1e-5)
 
 
 def _compare(found: list[np.ndarray], expected: list[np.ndarray], results: int) -> None:

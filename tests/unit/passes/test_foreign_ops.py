@@ -54,8 +54,12 @@ def test_tensors(op: str) -> None:
     """The function that holds the op and its caller stay; the other one is converted."""
     ctx, module = _parsed(TENSORS, op)
     before = _texts(module)
-    with pytest.warns(Remark, match=f"'{op}' on tensors is of no dialect that weft knows"):
+    with pytest.warns(Remark) as remarks:
         ConvertLinalgToTirPass().apply(ctx, module)
+    assert [str(one.message).partition("leaves ")[2] for one in remarks] == [
+        f"@foreign as it is: '{op}' is of no dialect that weft knows",
+        "@caller as it is: it is connected by calls to a function that stays",
+    ]
     after = _texts(module)
     assert after[1:] == before[1:]
     assert "tir.block" in after[0]
@@ -63,7 +67,7 @@ def test_tensors(op: str) -> None:
 
 def test_tensors_strict() -> None:
     ctx, module = _parsed(TENSORS, "foreign.op")
-    with pytest.raises(CompileError, match=r"'foreign\.op' on tensors is of no dialect that weft knows"):
+    with pytest.raises(CompileError, match=r"'foreign\.op' is of no dialect that weft knows"):
         ConvertLinalgToTirPass(strict=True).apply(ctx, module)
 
 
@@ -77,3 +81,47 @@ def test_buffers(op: str) -> None:
     assert [lines[at - 1].partition(" iters")[0].split()[0] for at in places] == ["tir.block", "tir.block"]
     loop = next(at for at, line in enumerate(lines) if line.startswith("tir.for"))
     assert places[0] < loop < places[1]
+
+
+@pytest.mark.parametrize(
+    "op, reason",
+    [
+        (
+            '%h = "foreign.open"() : () -> !foreign.handle\n  "foreign.close"(%h) : (!foreign.handle) -> ()',
+            "'foreign.open' gives other ops a value of type !foreign.handle, which no buffer holds",
+        ),
+        (
+            '"foreign.scope"() ({\n    affine.for %j = 0 to 8 { }\n    "foreign.end"() : () -> ()\n  }) : () -> ()',
+            "'foreign.scope' contains affine.for, to which it may give another meaning",
+        ),
+        (
+            '"foreign.branch"()[^next] : () -> ()\n^next:',
+            "'foreign.branch' branches to other blocks",
+        ),
+    ],
+)
+def test_ops_without_a_block(op: str, reason: str) -> None:
+    """A function over buffers stays if a foreign op cannot be in an opaque block."""
+    ctx, module = _parsed(BUFFERS.replace('"OP"() : () -> ()', op, 1), "foreign.op")
+    before = _texts(module)
+    with pytest.warns(Remark, match=f"raise-affine-to-tir leaves @main as it is: {reason}"):
+        RaiseAffineToTirPass().apply(ctx, module)
+    assert _texts(module) == before
+    with pytest.raises(CompileError, match=reason):
+        RaiseAffineToTirPass(strict=True).apply(ctx, module)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        '"foreign.table"() {entries = [@known]} : () -> ()',
+        'func.func @user() {\n  "foreign.spawn"() {callee = @known} : () -> ()\n  func.return\n}',
+    ],
+)
+def test_references(user: str) -> None:
+    """A function over tensors, whose signature would change, stays if a foreign op refers to it."""
+    ctx, module = _parsed(f"{TENSORS}\n{user}", "foreign.op")
+    before = _texts(module)
+    with pytest.warns(Remark, match="leaves @known as it is: 'foreign.(table|spawn)' refers to it"):
+        ConvertLinalgToTirPass().apply(ctx, module)
+    assert _texts(module) == before
