@@ -13,7 +13,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, ClassVar, TypeVar, cast
 
 from xdsl.ir import Attribute
@@ -26,7 +26,7 @@ from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
 from weft.support.errors import did_you_mean
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, is_integer
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, checked_dtype, is_integer
 from weft.texpr.shapes import as_index
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
@@ -402,6 +402,7 @@ class Evaluator(Reader):
         if isinstance(function, Construct):
             raise self.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
         args, kwargs = self.arguments(node)
+        stated = self._of_dtype(node, function, kwargs)
         of_values = any(isinstance(value, Expr | Buffer) for value in (*args, *kwargs.values()))
         if of_values and isinstance(function, BuiltinFunctionType) and function in OF_VALUES:
             return self._of_values(node, function, args)
@@ -411,7 +412,17 @@ class Evaluator(Reader):
                 f"{shown(function)} is not called from a script: T's functions are, and Python's "
                 f"{', '.join(sorted(BUILTINS))} on numbers",
             )
-        return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+        found = self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+        if stated is not None and isinstance(found, Expr) and found.dtype != stated:
+            raise self.error(node, f"{ast.unparse(node.func)} gives {found.dtype} here, got dtype={stated!r}")
+        return found
+
+    def _of_dtype(self, node: ast.Call, function: object, kwargs: dict[str, object]) -> object:
+        """Remove `dtype=` from the arguments of a function of values that has no such parameter; returns it."""
+        is_known = isinstance(function, FunctionType) and any(function is known for known in words.FUNCTIONS.values())
+        if not is_known or "dtype" not in kwargs or "dtype" in inspect.signature(function).parameters:
+            return None
+        return self.apply(node, checked_dtype, kwargs.pop("dtype"))
 
     def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
         """Resolve `T.call_intrin("float32", "tir.exp", x)` to the function `T.exp` and its call; other intrinsics are

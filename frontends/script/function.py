@@ -639,12 +639,14 @@ class FunctionParser(Evaluator):
         if isinstance(node, ast.Call):
             word = self.evaluate(node.func) if isinstance(node.func, ast.Attribute) else None
             if isinstance(word, IntrinsicWord) or word is words.type_annotation:
-                if node.keywords:
-                    raise self.error(node.keywords[0], f"arguments of {ast.unparse(node.func)} are given by position")
+                for keyword in node.keywords:
+                    if keyword.arg != "dtype":
+                        told = f"arguments of {ast.unparse(node.func)} are given by position"
+                        raise self.error(keyword, told)
                 args = [self._kept(argument, operands) for argument in node.args]
                 name = word.name if isinstance(word, IntrinsicWord) else "type_annotation"
                 return ast.Call(ast.Attribute(ast.Name("T"), name), args, [])
-        value = self._pointer(node) or self.evaluate(node)
+        value = self.pointer(node) or self.evaluate(node)
         number = as_number(value)
         if isinstance(value, Const):
             return ast.parse(number_text(value.value, value.dtype), mode="eval").body
@@ -661,7 +663,7 @@ class FunctionParser(Evaluator):
     # Arguments
 
     def _operand(self, node: ast.expr) -> SSAValue:
-        pointer = self._pointer(node)
+        pointer = self.pointer(node)
         if pointer is not None:
             return self.emitter.pointer(pointer)
         value = self.evaluate(node)
@@ -684,7 +686,7 @@ class FunctionParser(Evaluator):
                 raise self.error(node, f'a function outside takes pointers: {value.name}.access_ptr("r")')
         return self._operand(node)
 
-    def _pointer(self, node: ast.expr) -> Pointer | None:
+    def pointer(self, node: ast.expr) -> Pointer | None:
         """A pointer: `A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`; None for other
         nodes."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -705,11 +707,20 @@ class FunctionParser(Evaluator):
     def _whole(self, node: ast.Call, buffer: Buffer) -> Pointer:
         mask = self.evaluate(node.args[0]) if len(node.args) == 1 else None
         for keyword in node.keywords:
-            raise self.error(keyword, "pointers start at the first element: T.address_of(A[i, j]) is one to another")
+            if keyword.arg != "extent":
+                told = "pointers start at the first element: T.address_of(A[i, j]) is one to another"
+                raise self.error(keyword, told)
         access = _MASKS.get(mask) if isinstance(mask, str | int) else None
         if access is None:
             raise self.error(node, f'access is "r", "w" or "rw": {buffer.name}.access_ptr("r")')
-        return self._start_of(buffer, access)
+        extents = [as_number(self.evaluate(keyword.value)) for keyword in node.keywords]
+        return self._from_start(buffer, access, *extents)
+
+    def _from_start(self, buffer: Buffer, access: str, extent: object = None) -> Pointer:
+        """A pointer to the first `extent` elements of a buffer in row-major order, or to all of it."""
+        start = self._start_of(buffer, access)
+        whole = extent is None or (start.sizes is not None and math.prod(start.sizes) == extent)
+        return start if whole else replace(start, sizes=None)
 
     def _start_of(self, buffer: Buffer, access: str) -> Pointer:
         corner = buffer.element([as_expr(0)] * buffer.rank) or ()
@@ -719,7 +730,7 @@ class FunctionParser(Evaluator):
 
     def _flat(self, node: ast.Call) -> Pointer:
         """`T.tvm_access_ptr(T.type_annotation("float32"), A.data, offset, extent, mask)`: offset in elements."""
-        if len(node.args) != 5 or node.keywords:
+        if len(node.args) != 5 or any(keyword.arg != "dtype" for keyword in node.keywords):
             raise self.error(
                 node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{words.tvm_access_ptr.usage}`"
             )
@@ -733,10 +744,7 @@ class FunctionParser(Evaluator):
             raise self.error(node.args[4], f"a mask is 1 for reading, 2 for writing, or 3, got {shown(mask)}")
         offset = self.index(node.args[2], "an offset")
         if static_extent(offset) == 0:
-            extent = as_number(self.evaluate(node.args[3]))
-            start = self._start_of(buffer, access)
-            whole = start.sizes is not None and math.prod(start.sizes) == extent
-            return start if whole else replace(start, sizes=None)
+            return self._from_start(buffer, access, as_number(self.evaluate(node.args[3])))
         place = self.stored_indices(node.args[2], FlatView(buffer, buffer.name), [offset])
         return self._decided(Pointer(buffer, place, None, access))
 

@@ -173,7 +173,9 @@ class StatementParser(FunctionParser):
     def _once(self, node: ast.Call) -> None:
         """`T.evaluate(x)`: a value, or a call for its effects."""
         (value,) = node.args
-        if isinstance(value, ast.Call) and isinstance(self._word(value), Construct | None):
+        if (pointer := self.pointer(value)) is not None:
+            self.emitter.pointer(pointer)
+        elif isinstance(value, ast.Call) and isinstance(self._word(value), Construct | None):
             self._expression(value)
         else:
             self.expression(value)
