@@ -26,7 +26,18 @@ from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
 from weft.support.errors import did_you_mean
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, checked_dtype, is_integer
+from weft.texpr.expr import (
+    Binary,
+    BinaryKind,
+    Const,
+    Expr,
+    as_expr,
+    as_number,
+    binary,
+    cast_to,
+    checked_dtype,
+    is_integer,
+)
 from weft.texpr.shapes import as_index
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]

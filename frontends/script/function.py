@@ -52,6 +52,8 @@ from weft.texpr.shapes import items
 NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
 _TRUE = to_attribute(True)
+_OF_BLOCK = "block"
+"""The access of `A.data`: that of the block around it."""
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's access masks. With "w" the pointer may also be read."""
 _ACCESSES = ("read", "write", "readwrite")
@@ -131,6 +133,8 @@ class FunctionParser(Evaluator):
         """`id(expression)` -> (loop variable with a start, its zero-based variable, the start)."""
         self._readable: frozenset[SSAValue] | None = None
         """The buffers in `T.reads` of the innermost block, None without that statement."""
+        self._writable: frozenset[SSAValue] | None = None
+        """The buffers in `T.writes` of the innermost block, None without that statement."""
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
         return self.emitter.note(expr, self.source.place(node))
@@ -582,7 +586,7 @@ class FunctionParser(Evaluator):
 
         TVM's newer order, with the dtype first, is accepted too. A symbolic extent or stride that is declared as
         T.int32() is passed as such, other indices as 64 bits. The function may have effects, unless it is
-        `T.call_pure_extern`.
+        `T.call_pure_extern` or its block states what is read and written by `T.reads` and `T.writes`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -595,7 +599,8 @@ class FunctionParser(Evaluator):
             results.append(value_type_of(named))
         operands = [self._outside_operand(argument) for argument in arguments]
         op = self.emitter.call(name, operands, results)
-        self.calls.append(PendingCall(op, node, name, outside=True, pure=pure))
+        accesses_stated = self._readable is not None and bool(self._writable)
+        self.calls.append(PendingCall(op, node, name, outside=True, pure=pure or accesses_stated))
         return op
 
     def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:
@@ -655,7 +660,7 @@ class FunctionParser(Evaluator):
         if isinstance(value, str):
             return ast.Constant(value)
         if isinstance(value, Buffer):
-            operands.append(self.emitter.pointer(self._start_of(value, "readwrite")))
+            operands.append(self.emitter.pointer(self._start_of(value, _OF_BLOCK)))
         else:
             operands.append(self._operand(node))
         return ast.Name(f"{OPERAND}{len(operands) - 1}")
@@ -677,7 +682,7 @@ class FunctionParser(Evaluator):
         if isinstance(node, ast.Attribute) and node.attr == "data":
             buffer = self.evaluate(node)
             if isinstance(buffer, Buffer):
-                return self.emitter.pointer(self._start_of(buffer, "readwrite"))
+                return self.emitter.pointer(self._start_of(buffer, _OF_BLOCK))
         if isinstance(node, ast.Name):
             value = self.evaluate(node)
             if isinstance(value, Symbol) and value.dtype == "int32":
@@ -764,9 +769,14 @@ class FunctionParser(Evaluator):
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
-        """Resolve access "w": the function may also read, unless `T.reads` of the block omits the buffer."""
-        if pointer.access != "w":
+        """Resolve access "w" and `_OF_BLOCK`: the function may read, or also write, unless `T.reads` or `T.writes` of
+        the block omits the buffer. The regions that these state bound what it accesses of `A.data`."""
+        if pointer.access not in ("w", _OF_BLOCK):
             return pointer
-        readable = self._readable
-        reads = readable is None or pointer.buffer.value in readable
-        return replace(pointer, access="readwrite" if reads else "write")
+        value, readable, writable = pointer.buffer.value, self._readable, self._writable
+        reads = readable is None or value in readable
+        if pointer.access == "w":
+            return replace(pointer, access="readwrite" if reads else "write")
+        if readable is None or writable is None or reads == (value in writable):
+            return replace(pointer, access="readwrite")
+        return replace(pointer, access="read" if reads else "write", sizes=None)

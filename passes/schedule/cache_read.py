@@ -22,6 +22,7 @@ from weft.analysis.structure import (
     child_blocks,
     child_towards,
     function_of,
+    loops_around,
     precedes,
     scope_of,
     writers_of,
@@ -72,7 +73,7 @@ class CacheRead(ReadCopy):
     1. the block reads that many buffers: accumulators of the block itself are not counted; `consumer_blocks`, if given,
        are blocks of the scope that read the buffer, and only they read the copy
     2. the scope is a memory scope
-    3. the buffer has at most one writer, before every reader: in the scope
+    3. the buffer has at most one writer, before every reader: in the scope, apart from writers after all of them
     4. what is copied was written: all of a temporary, or else the box that the readers read
     5. loops that run in parallel stay independent: parallel and vectorized ones
 
@@ -100,14 +101,15 @@ class CacheRead(ReadCopy):
         buffer = self.buffer_to_copy("read")
         scope = scope_of(block)
         readers = consumers_named(self, block, buffer, self.consumer_blocks)
-        writers = writers_of(buffer, scope)
+        known = writers_of(buffer, scope)
+        writers = [w for w in known if not all(_ends_before(reader, w) for reader in readers)]
         if len(writers) > 1:
             names = ", ".join(f'"{w.label}"' for w in writers)
             self.refuse(3, f"blocks {names} write {buffer_name(buffer)}")
         for use in buffer.uses:
             user = use.operation
             writes = buffer in buffers_stored_by(user)
-            if writes and scope.is_ancestor(user) and not any(w.is_ancestor(user) for w in writers):
+            if writes and scope.is_ancestor(user) and not any(w.is_ancestor(user) for w in known):
                 self.refuse(3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user)
         self.require_redirected(buffer, readers)
         if not writers:
@@ -193,6 +195,11 @@ class CacheRead(ReadCopy):
         if len(found) < len(box) or unwritten_element(writer, buffer, sizes, [s.lower for s in found]) is not None:
             self.refuse(4, whole, writer)
         return box
+
+
+def _ends_before(block: BlockOp, other: BlockOp) -> bool:
+    """Whether all instances of a block run before those of another one: they share no loop of their scope."""
+    return precedes(block, other) and not any(loop.is_ancestor(other) for loop in loops_around(block))
 
 
 def _holds_all(span: Span, extent: Index) -> bool:

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_unnamed, ops_until
-from weft.analysis.coverage import read_is_covered
+from weft.analysis.coverage import read_is_covered, reads_own_stores
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.reductions import why_reads_earlier
@@ -59,7 +59,8 @@ class Writing(Caching):
         self.require(4, disturbed_unnamed((place,), buffer))
         if consumers:
             self.require(5, disturbed_unnamed(ops_until(place, consumers), buffer, writes=True))
-        self.require(5, why_reads_earlier(block, buffer))
+        if block.init is not None or not reads_own_stores(block, buffer):
+            self.require(5, why_reads_earlier(block, buffer))
         self._require_whole_results(place)
         if common is scope and not isinstance(scope, BlockOp):
             self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)))

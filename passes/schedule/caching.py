@@ -272,11 +272,14 @@ def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValu
 def consumers_named(
     primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
 ) -> tuple[BlockOp, ...]:
-    """The blocks of the scope that read a buffer: all, or those named in a list of strings."""
+    """The blocks of the scope that read a buffer: all, or those named in a list of strings, which may name a block that
+    only writes the buffer itself."""
     readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
     if not isinstance(names, ArrayAttr):
         return tuple(readers.values())
     wanted = [name.data for name in names if isinstance(name, StringAttr)]
+    if block.label not in readers and buffer in buffers_written(block):
+        wanted = [name for name in wanted if name != block.label]
     for name in wanted:
         if name not in readers:
             detail = f'no block "{name}" of the scope reads {buffer_name(buffer)}'

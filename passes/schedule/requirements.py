@@ -117,7 +117,7 @@ def unwritten_element(
             continue
         start = lower or [Index({})] * len(store.indices)
         places = tuple(index - first for index, first in zip(store.indices, start, strict=True))
-        loops = tuple(loop for loop in store.loops if scope.is_ancestor(loop))
+        loops = tuple(loop for loop in store.loops if not loop.is_ancestor(scope))
         missed = missed_instance(Domain(loops, places, tuple(extents), store.conditions), loops_run=True)
         if missed is None:
             return None
