@@ -305,7 +305,7 @@ class WritesOp(AccessRegionOp):
 
 _ON_POINTERS = re.compile(
     r"T\.(tvm_(load_matrix_sync|store_matrix_sync|mma_sync|bmma_sync|fill_fragment)|type_annotation"
-    r"|ptx[._](ldmatrix|mma|mma_sp)(_legacy)?|mma_(fill|store)(_legacy)?)$"
+    r"|ptx[._](ldmatrix|mma|mma_sp)(_legacy)?|mma_(fill|store)(_legacy)?|bool|u?int\d+|b?float\d+\w*)$"
 )
 """Functions in the text of an intrinsic that access only the memory of their pointers."""
 

@@ -777,6 +777,7 @@ class FunctionParser(Evaluator):
         reads = readable is None or value in readable
         if pointer.access == "w":
             return replace(pointer, access="readwrite" if reads else "write")
-        if readable is None or writable is None or reads == (value in writable):
+        if readable is None or writable is None:
             return replace(pointer, access="readwrite")
-        return replace(pointer, access="read" if reads else "write", sizes=None)
+        one = "read" if reads else "write"
+        return replace(pointer, access="readwrite" if reads == (value in writable) else one, sizes=None)
