@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loop_refusals import PLAIN, RUNNING_SUM, SCAN
+from loop_refusals import PLAIN, SCAN, SUM_READ_BEFORE
 from refusal import (
     DOUBLED,
     PRODUCER_CONSUMER,
@@ -695,7 +695,7 @@ REDUCTIONS = [
     Refusal("decompose_reduction", 3, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 1)),
             "%k is outside of %j and a reduce iterator is bound to it: the init would run again between updates",
             prepare=lambda s: s.reorder(loop(s, "Y", 2), loop(s, "Y", 0))),
-    Refusal("decompose_reduction", 4, RUNNING_SUM, lambda s: s.decompose_reduction("S", loop(s, "S")),
+    Refusal("decompose_reduction", 4, SUM_READ_BEFORE, lambda s: s.decompose_reduction("S", loop(s, "S")),
             'block "C" touches S below the loop'),
     Refusal("decompose_reduction", 5, GUARDED_SUM, lambda s: s.decompose_reduction("C", loop(s, "C", 1)),
             "the guard .* < 99 mixes them"),

@@ -226,9 +226,7 @@ def test_copies_in_a_block() -> None:
     module = te.create_func([A, te.compute((12, 8), lambda i, j: A[j, 11 - i] * 2, name="C")])
     for place in (("read", 0), ("write", 0)):
         sch = weft.Schedule(module)
-        i, j = sch.get_loops("C")
-        outer, inner = sch.split(i, [None, 4])
-        sch.blockize(inner)
+        sch.blockize(sch.split(sch.get_loops("C")[0], [None, 4])[1])
         sch.reindex("C", place)
         check_schedule(module, sch)
 
