@@ -421,8 +421,12 @@ def test_functions_outside_of_the_module() -> None:
 def test_a_function_outside_is_pure_where_all_calls_say_so() -> None:
     pure = TILES.replace("call_extern", "call_pure_extern")
     assert "index) -> i32 attributes {low.pure}" in text_of(parse(pure))
+    assert "index) -> i32 attributes {low.pure}" in text_of(parse(TILES)), "the block states what is accessed"
+    silent = TILES.replace("        T.writes(C[0:16, 0:16])\n", "")
+    assert "low.pure" not in text_of(parse(silent))
     call = next(line for line in TILES.splitlines(keepends=True) if "call_extern" in line)
-    assert "low.pure" not in text_of(parse(pure + call))
+    outside = f'    with T.block("other"):\n{call}'
+    assert "low.pure" not in text_of(parse(pure + outside))
 
 
 def test_what_is_written_may_be_read_unless_the_block_says_what_it_reads() -> None:
@@ -498,7 +502,7 @@ def main(A: T.Buffer((64, 64), "float32", offset_factor=1), B: T.Buffer((64, 64)
             'T.access_ptr(A[0:64, 0:64], "readwrite")',
         ),
         ('T.tvm_access_ptr(T.type_annotation("float32"), A.data, 130, 16, 1)', 'T.access_ptr(A[2, 2], "read")'),
-        ('A.data, Bs.access_ptr("w")', 'A[0:64, 0:64], "readwrite"), T.access_ptr(B[vi * 16:vi * 16 + 16, vj * 16:vj'),
+        ('A.data, Bs.access_ptr("w")', 'A[0, 0], "read"), T.access_ptr(B[vi * 16:vi * 16 + 16, vj * 16:vj'),
         ("T.address_of(As[1, 2])", 'T.access_ptr(A[vi * 16 + 1, vj * 16 + 2], "readwrite")'),
     ],
 )
