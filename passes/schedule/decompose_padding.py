@@ -218,7 +218,7 @@ class DecomposePadding(Primitive):
     3. the block stores one value where a condition holds and a constant where it does not: it stores once, and has
        no other effect
     4. the condition says which indices are inside: it is a conjunction of comparisons of indices
-    5. nothing else below the loop writes the buffer, or reads an element before the block writes it
+    5. no other op below the loop writes the buffer, or reads an element before the block writes it
     6. the inside is not empty
     7. what the fill uses is known before the loop
 

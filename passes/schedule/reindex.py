@@ -295,7 +295,7 @@ class Reindex(Reindexing):
 
     An iterator whose value no index depends on within its domain, such as %v in `%v floordiv 64` below 64, has no
     dimension. The copy runs right before the nest of the block when reading, else right after it: in each iteration of
-    the loops which it shares with writers of what it reads, or with other uses of what it writes. Its block is called
+    the loops which it shares with writers of the buffer, or when writing with its other uses. Its block is called
     `<buffer>_reindex`, its loops ax0, ax1, ...
 
     ```mlir
