@@ -21,7 +21,6 @@ from weft.support.errors import InternalError, Violation
 _MOST_ACCUMULATORS = 3
 _INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge")
 _FLOAT = ("", "oeq", "ogt", "oge", "olt", "ole", "one", "", "ueq", "ugt", "uge", "ult", "ule", "une")
-_LOGIC = {arith.AndIOp: min, arith.OrIOp: max, arith.XOrIOp: lambda one, other: one ^ other}
 
 
 class _Unknown(Exception):
@@ -79,7 +78,14 @@ class Choice:
             name = names[number] if number < len(names) else ""
             return _compare(name, self._number(op.lhs, old, new), self._number(op.rhs, old, new))
         if isinstance(op, arith.AndIOp | arith.OrIOp | arith.XOrIOp):
-            return _LOGIC[type(op)](*(self._condition(operand, old, new) for operand in op.operands))
+            one, other = (self._condition(operand, old, new) for operand in op.operands)
+            return (
+                one & other
+                if isinstance(op, arith.AndIOp)
+                else one | other
+                if isinstance(op, arith.OrIOp)
+                else one ^ other
+            )
         if isinstance(op, arith.SelectOp | scf.IfOp):
             holds = self._condition(op.cond, old, new)
             return self._condition(_branches(value)[0 if holds else 1], old, new)
@@ -136,7 +142,8 @@ def _order_matters(points: Sequence[tuple[int, ...]], one: tuple[int, ...], othe
     shown = ", ".join(str(point) for point in points)
     detail = f"combining {shown} gives {one} or {other}, depending on the order"
     legal = "a condition that also compares the indices of equal values"
-    return Violation(detail, "refuted", {"values": {f"v{at}": list(p) for at, p in enumerate(points)}}, legal)
+    values = {f"value {at}": {f"accumulator {slot}": n for slot, n in enumerate(p)} for at, p in enumerate(points)}
+    return Violation(detail, "refuted", values, legal)
 
 
 def _compare(name: str, left: tuple[int, int], right: tuple[int, int]) -> int:

@@ -44,7 +44,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import EffectInstance, HasParent, NoTerminator, RecursiveMemoryEffect
+from xdsl.traits import EffectInstance, HasParent, MemoryEffect, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import PointerEffects, StatesFact
@@ -310,7 +310,7 @@ _ON_POINTERS = re.compile(
 """Functions in the text of an intrinsic that access only the memory of their pointers."""
 
 
-class _IntrinsicEffects(PointerEffects):
+class _IntrinsicEffects(MemoryEffect):
     """Unknown effects, except for functions that access only the memory of their pointers."""
 
     @classmethod
@@ -318,7 +318,7 @@ class _IntrinsicEffects(PointerEffects):
         call = ast.parse(op.call.data, mode="eval") if isinstance(op, IntrinsicOp) else None
         functions = [ast.unparse(node.func) for node in ast.walk(call) if isinstance(node, ast.Call)] if call else []
         known = bool(functions) and all(_ON_POINTERS.match(name) for name in functions)
-        return super().get_effects(op) or None if known else None
+        return PointerEffects.get_effects(op) or None if known else None
 
 
 OPERAND = "_"

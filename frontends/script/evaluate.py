@@ -430,8 +430,10 @@ class Evaluator(Reader):
 
     def _of_dtype(self, node: ast.Call, function: object, kwargs: dict[str, object]) -> object:
         """Remove `dtype=` from the arguments of a function of values that has no such parameter; returns it."""
-        is_known = isinstance(function, FunctionType) and any(function is known for known in words.FUNCTIONS.values())
-        if not is_known or "dtype" not in kwargs or "dtype" in inspect.signature(function).parameters:
+        if "dtype" not in kwargs or not isinstance(function, FunctionType):
+            return None
+        is_known = any(function is known for known in words.FUNCTIONS.values())
+        if not is_known or "dtype" in inspect.signature(function).parameters:
             return None
         return self.apply(node, checked_dtype, kwargs.pop("dtype"))
 

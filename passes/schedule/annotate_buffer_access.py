@@ -208,8 +208,9 @@ class _Computed:
         type_ = FunctionType.from_lists([a.type for a in entry.args], [result.type for result in results])
         interpreter = Interpreter(ModuleOp([FuncOp("index", type_, Region(entry))]))
         for point in product(*map(range, self.extents)):
-            found = interpreter.call("index", *point)
-            computed = dict(zip(self.values, found if isinstance(found, tuple) else (found,), strict=True))
+            found: object = interpreter.call("index", *point)
+            numbers = cast("tuple[int, ...]", found if isinstance(found, tuple) else (found,))
+            computed = dict(zip(self.values, numbers, strict=True))
             known = {**dict(zip(self.iterators, point, strict=True)), **computed}
             names = {v.name_hint or f"v{v.index}": number for v, number in zip(self.iterators, point, strict=True)}
             yield names, index.evaluate(lambda value, known=known: int(known[value]))

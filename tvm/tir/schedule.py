@@ -101,8 +101,9 @@ class Schedule(_Schedule):
         op = self._replay.block(block.value)
         stated = [region.buffer for region in op.body.block.ops if isinstance(region, ReadsOp)]
         order, read = list(dict.fromkeys([*stated, *buffers_in_text_order(op)])), buffers_of(op, "read")
-        buffer = order[number] if 0 <= number < len(order) else None
-        return read.index(buffer) if buffer in read else len(read)
+        if not 0 <= number < len(order) or order[number] not in read:
+            return len(read)
+        return read.index(order[number])
 
     def _step(self, name: str, /, **given: object) -> Any:
         """Run a step, and name the loops that it creates as TVM does: `i_0`, `i_1`, `i_j_fused`."""
