@@ -471,7 +471,7 @@ def compute_at_blockized_2(sch):
     sch.compute_at(b, loop, preserve_unit_loops=True)
 
 
-@on(cuda_matmul_0)
+@on(cuda_matmul_0, builds=False)
 def compute_at_cuda_matmul_0(sch):
     c = sch.get_sblock("C")
     cl = sch.get_sblock("C_local")
@@ -503,7 +503,7 @@ def reverse_compute_at_tiled_trivial_binding(sch):
     sch.reverse_compute_at(c, loop, preserve_unit_loops=False)
 
 
-@on(factorized)
+@on(factorized, builds=False)
 def reverse_compute_at_factorized(sch):
     rf = sch.get_sblock("B_rf")
     b = sch.get_sblock("B")
@@ -650,12 +650,12 @@ def reverse_compute_at_split_64(sch):
     sch.reverse_compute_at(sch.get_sblock("Z"), a)
 
 
-@on(matmul_relu_padding)
+@on(matmul_relu_padding, builds=False)
 def reverse_compute_at_padding(sch):
     sch.reverse_compute_at(sch.get_sblock("compute"), sch.get_loops(sch.get_sblock("C_reindex_shared"))[0])
 
 
-@on(matmul_relu_padding)
+@on(matmul_relu_padding, builds=False)
 def compute_inline_padding(sch):
     sch.reverse_compute_inline(sch.get_sblock("compute"))
 

@@ -78,44 +78,6 @@ def rowsum_predicate(A: T.Buffer((16, 16)), B: T.Buffer((16,))) -> None:
 
 
 @T.prim_func(s_tir=True)
-def multiple_reduction_blocks(A: T.Buffer((8, 8, 8)), f: T.Buffer((8, 8))) -> None:
-    C = T.sblock_alloc_buffer((8, 8))
-    D = T.sblock_alloc_buffer((8, 8))
-    E = T.sblock_alloc_buffer((8, 8))
-    for i in T.serial(0, 8):
-        for j1 in T.serial(0, 8):
-            for k1o, k1i in T.grid(2, 4):
-                with T.sblock("C"):
-                    ci, cj = T.axis.remap("SS", [i, j1])
-                    ck = T.axis.R(8, k1o * 4 + k1i)
-                    with T.init():
-                        C[ci, cj] = 0.0
-                    C[ci, cj] = C[ci, cj] + A[ci, cj, ck]
-            for k2o, k2i in T.grid(2, 4):
-                with T.sblock("D"):
-                    di, dj = T.axis.remap("SS", [i, j1])
-                    dk = T.axis.R(8, k2o * 4 + k2i)
-                    with T.init():
-                        D[di, dj] = 0.0
-                    D[di, dj] = D[di, dj] + A[di, dj, dk] * C[di, dj]
-        for j2 in T.serial(0, 8):
-            for k3o, k3i in T.grid(2, 4):
-                with T.sblock("E"):
-                    ei, ej = T.axis.remap("SS", [i, j2])
-                    ek = T.axis.R(8, k3o * 4 + k3i)
-                    with T.init():
-                        E[ei, ej] = 0.0
-                    E[ei, ej] = E[ei, ej] + A[ei, ej, ek] * D[ei, ej]
-            for k4o, k4i in T.grid(2, 4):
-                with T.sblock("F"):
-                    fi, fj = T.axis.remap("SS", [i, j2])
-                    fk = T.axis.R(8, k4o * 4 + k4i)
-                    with T.init():
-                        f[fi, fj] = 0.0
-                    f[fi, fj] = f[fi, fj] + A[fi, fj, fk] * E[fi, fj]
-
-
-@T.prim_func(s_tir=True)
 def rowsum_zero_dim(A: T.Buffer([128]), B: T.Buffer([])) -> None:
     for k0 in range(128):
         with T.sblock("B"):
@@ -261,22 +223,6 @@ def rfactor_predicate(sch):
 @on(rowsum_predicate)
 def rfactor_predicate_inner(sch):
     sch.rfactor(sch.get_loops(sch.get_sblock("B"))[2], 1)
-
-
-@on(multiple_reduction_blocks)
-def rfactor_multiple_blocks(sch):
-    c = sch.get_sblock("C")
-    _, _, ko, ki = sch.get_loops(c)
-    sch.rfactor(ko, 0)
-    d = sch.get_sblock("D")
-    _, _, ko, ki = sch.get_loops(d)
-    sch.rfactor(ki, 2)
-    e = sch.get_sblock("E")
-    _, _, ko, ki = sch.get_loops(e)
-    sch.rfactor(ko, 2)
-    f = sch.get_sblock("F")
-    _, _, ko, ki = sch.get_loops(f)
-    sch.rfactor(ki, 2)
 
 
 @on(argmax_topi)
