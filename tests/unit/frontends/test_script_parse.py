@@ -578,3 +578,24 @@ def test_functions_that_are_not_known_are_kept() -> None:
 def test_unknown_functions_that_are_refused(statement: str, message: str) -> None:
     with pytest.raises(weft.CompileError, match=message):
         parse(INTRINSICS.replace('T.evaluate(T.tvm_storage_sync("shared", T.bool(False), -1))', statement))
+
+
+STATED = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.evaluate(A.access_ptr("r", extent=8))
+            B[vi] = T.floor(A[vi], dtype="float32")
+"""
+
+
+def test_dtypes_of_functions_and_pointers_as_statements() -> None:
+    text = text_of(parse(STATED))
+    assert "low.access_ptr %A[%c0] read :" in text, "the first half is no box of all elements"
+    assert "sizes [16] read" in text_of(parse(STATED.replace("extent=8", "extent=16")))
+    with pytest.raises(weft.CompileError, match=r"T\.floor gives float32 here, got dtype='int32'"):
+        parse(STATED.replace('dtype="float32"', 'dtype="int32"'))
+    with pytest.raises(weft.CompileError, match="pointers start at the first element"):
+        parse(STATED.replace("extent=8", "offset=8"))
