@@ -44,6 +44,12 @@ READ_OUTSIDE = function(
     "  %b = memref.load %B[%c0] : memref<12xf32>\n  memref.store %b, %C[%c0] : memref<12xf32>",
     temporaries=TEMPORARY,
 )
+WRITTEN_OUTSIDE = function(
+    block("B", copy("A", "B")),
+    "  memref.store %one, %B[%c0] : memref<12xf32>",
+    block("C", copy("B", "C")),
+    temporaries=TEMPORARY,
+)
 READ_TWICE = function(
     block("B", copy("A", "B")),
     block("C", "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n"
@@ -133,7 +139,7 @@ func.func @f(%A: memref<6xf32>, %I: memref<3xindex>, %C: memref<3xf32>) {
   func.return
 }"""
 STRIDED = function(
-    block("B", copy("A", "B"), "%i in 3 { tir.for %j in 4", at="%j * 3 + %i") + "}",
+    block("B", copy("A", "B"), "%i in 3 { tir.for %j in 4", at="(%j * 3 + %i * 5) mod 12") + "}",
     block("C", copy("B", "C")),
     temporaries=TEMPORARY,
 )
@@ -291,8 +297,8 @@ ROW_REPEATED = function(
     temporaries=TEMPORARY,
 )
 READ_WHERE_WRITTEN = function(
-    block("B", copy("A", "B")).replace("= [%i] {", "= [%i] where [%i] < [11] {"),
-    block("C", copy("B", "C"), "%i in 11", "%v: spatial<11>"),
+    block("B", copy("A", "B")).replace("= [%i] {", "= [%i] where [0] < [%i] {"),
+    block("C", SHIFTED + copy("B", "C", at="%x"), "%i in 11", "%v: spatial<11>"),
     parameters="%A: memref<12xf32>, %C: memref<12xf32>",
     temporaries=TEMPORARY,
 )
@@ -536,8 +542,8 @@ INLINES = [
     Refusal("compute_inline", 1, MATMUL, lambda s: s.compute_inline("Y"),
             r'block "Y" has an init: it is a reduction(.|\n)*legal: compute_at moves it to its readers'),
     Refusal("compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.compute_inline("C"), "it writes the parameter C"),
-    Refusal("compute_inline", 2, READ_OUTSIDE, lambda s: s.compute_inline("B"),
-            "memref.load outside of the blocks of its scope uses B"),
+    Refusal("compute_inline", 2, WRITTEN_OUTSIDE, lambda s: s.compute_inline("B"),
+            "memref.store outside of the blocks of its scope uses B"),
     Refusal("compute_inline", 3, stored_at("d0 floordiv 2"), lambda s: s.compute_inline("B"),
             r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
     Refusal("compute_inline", 3, stored_at("d0 * 3 mod 7"), lambda s: s.compute_inline("B"),
@@ -574,7 +580,7 @@ INLINES = [
     Refusal("reverse_compute_inline", 5, ROW_REPEATED, lambda s: s.reverse_compute_inline("C"),
             "store to the same element of B, so their order matters", ...),
     Refusal("reverse_compute_inline", 5, READ_WHERE_WRITTEN, lambda s: s.reverse_compute_inline("C"),
-            r"its loops or guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
+            r"its loops or guards leave out instance \(v=0\)", {"instance": {"v": 0}}),
     Refusal("reverse_compute_inline", 5, STORED_IN_PART, lambda s: s.reverse_compute_inline("C"),
             r"its loops or guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
     Refusal("reverse_compute_inline", 5, AS_MANY_AS_LOADED, lambda s: s.reverse_compute_inline("C"),
