@@ -30,7 +30,7 @@ from weft.dialects.effects import effects_of, is_opaque, is_same_elements, reach
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import AtomicOp
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from weft.dialects.tir_kinds import IterKind
 
 WORLD = Block(arg_types=[MemRefType(i1, [])]).args[0]
@@ -282,12 +282,22 @@ def _walk_block(op: Operation, block: Block, context: Context, found: list[Acces
 
 
 def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[Access]:
-    """The accesses of external code through a pointer, over detached loops that step through the box."""
-    loops = box_loops(op)
+    """The accesses of external code through a pointer, over detached loops that step through the box, or without one
+    through the regions that the block states for the buffer."""
+    loops = box_loops(op.box_sizes or ())
     inner = replace(context, loops=(*context.loops, *loops))
     whole = op.box_sizes is None
     for is_write, happens in ((False, op.reads), (True, op.writes)):
-        if happens:
+        regions = _stated_regions(op, is_write, context) if happens and whole else ()
+        for region in regions:
+            steps = box_loops(region.box_sizes)
+            around = replace(context, loops=(*context.loops, *steps))
+            operands = [context.resolve(value) for value in region.corner_operands]
+            corner = [Index.of_expr(expr, operands) for expr in region.corner.data.results]
+            places = zip(corner, steps, strict=True)
+            indices = tuple(first + Index.of(step.induction_variable) for first, step in places)
+            yield replace(_access(op, op.buffer, None, is_write, around, roots), indices=indices)
+        if happens and not regions:
             access = _access(op, op.buffer, None if whole else op.indices, is_write, inner, roots)
             indices = access.indices
             if indices is not None:
@@ -316,9 +326,18 @@ def _reachable_from(op: Operation) -> list[SSAValue]:
     return own if function is None else [*own, *reachable_buffers(function)]
 
 
-def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:
-    """Detached loops, one per dimension, over the elements that a pointer gives access to."""
-    return tuple(ForOp.empty(size, f"d{at}") for at, size in enumerate(op.box_sizes or ()))
+def _stated_regions(op: AccessPtrOp, is_write: bool, context: Context) -> list[AccessRegionOp]:
+    """The regions of the buffer of a pointer that the block around it states, if they are of the buffer itself."""
+    if not context.blocks or not is_same_elements(op.buffer):
+        return []
+    kind = WritesOp if is_write else ReadsOp
+    stated = (region for region in context.blocks[-1].body.block.ops if isinstance(region, kind))
+    return [region for region in stated if region.buffer is op.buffer]
+
+
+def box_loops(sizes: Sequence[int]) -> tuple[ForOp, ...]:
+    """Detached loops, one per dimension, over the elements of a box."""
+    return tuple(ForOp.empty(size, f"d{at}") for at, size in enumerate(sizes))
 
 
 def _access(

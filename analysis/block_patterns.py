@@ -19,6 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from weft.analysis.choices import Choice
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import range_of
 from weft.analysis.reductions import why_not_reduction
@@ -59,6 +60,10 @@ def why_in_order(block: BlockOp) -> Violation | None:
         return None
     if Promise.REASSOC in promises_of(function):
         return None
+    choice = choice_of(block)
+    if choice is not None and choice.compares_floats:
+        detail = f'block "{block.label}" compares floats, and NaN and signed zeros give other results in another order'
+        return Violation(detail, "not proved", {}, f'"{Promise.REASSOC.value}" in {PROMISES} of the function')
     for op in operations_in(block):
         if isinstance(op, memref.StoreOp) and not is_in_init(op, block):
             combine = op.value.owner
@@ -79,8 +84,8 @@ def _may_reassociate(op: Operation) -> bool:
 def has_known_combiners(block: BlockOp) -> bool:
     """Whether the updates of a reduction commute, up to rounding. Each accumulator becomes `accumulator op term` with a
     known combiner, the same one for all of its stores, and a term that depends on no accumulator; or the block is
-    declared commutative."""
-    if COMMUTATIVE in block.attributes:
+    declared commutative, or chooses the same value in any order."""
+    if _chooses_freely(block):
         return True
     if takes_pointers(block):
         return False
@@ -92,6 +97,36 @@ def has_known_combiners(block: BlockOp) -> bool:
         if update is None or combiners.setdefault(underlying(store.memref), update.operation) is not update.operation:
             return False
     return True
+
+
+def _chooses_freely(block: BlockOp) -> bool:
+    """Whether a block is declared commutative, or proved to choose the same values in any order."""
+    if COMMUTATIVE in block.attributes:
+        return True
+    choice = choice_of(block)
+    return choice is not None and choice.why_in_order() is None
+
+
+def choice_of(block: BlockOp) -> Choice | None:
+    """The selections of the accumulators of a block, if each of its stores selects an old or a new value."""
+    stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
+    accumulators = {store.memref for store in stores}
+    selects = [store.value.owner for store in stores if isinstance(store.value.owner, arith.SelectOp)]
+    if not stores or len(selects) < len(stores) or len(accumulators) < len(stores) or takes_pointers(block):
+        return None
+    by_buffer = {store.memref: store for store in stores}
+    for op in operations_in(block):
+        if isinstance(op, memref.LoadOp) and op.memref in by_buffer and not is_in_init(op, block):
+            store = by_buffer[op.memref]
+            if list(op.indices) != list(store.indices) or not precedes(op, store):
+                return None
+    values: list[tuple[SSAValue, SSAValue]] = []
+    for store, select in zip(stores, selects, strict=True):
+        for old, new in ((select.lhs, select.rhs), (select.rhs, select.lhs)):
+            if _is_old_value(old, store) and not _depends_on(new, accumulators):
+                values.append((old, new))
+                break
+    return Choice(tuple(selects), tuple(values)) if len(values) == len(stores) else None
 
 
 def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
@@ -122,6 +157,8 @@ class Update:
     """The value combined into the element; None if the combining op computes it itself (`fma`)."""
     operation: type[Operation] | None
     """The op that combines old value and term; None if the stored value is a choice between the two (`select`)."""
+    choice: Choice | None = None
+    """The choice, if it is proved to be commutative."""
 
     @property
     def is_idempotent(self) -> bool:
@@ -132,13 +169,17 @@ class Update:
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
     """The updates of the accumulators of a reduction; None if one is not recognised.
 
-    Known combiners are recognised, and in a block declared commutative an `arith.select` between the old value and a
-    new one: argmax, argmin and the like, over several accumulators at once.
+    Known combiners are recognised, and in a block that is declared or proved commutative an `arith.select` between the
+    old value and a new one: argmax, argmin and the like, over several accumulators at once.
     """
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
     if takes_pointers(block) or len(by_buffer) != len(stores) or not stores:
         return None
+    choice = None if COMMUTATIVE in block.attributes else choice_of(block)
+    if choice is not None and choice.why_in_order() is None:
+        pairs = zip(stores, choice.values, strict=True)
+        return tuple(Update(store, term, None, choice) for store, (_, term) in pairs)
     old_values: dict[SSAValue, memref.StoreOp] = {}
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp) and op.memref in by_buffer and not is_in_init(op, block):

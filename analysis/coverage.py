@@ -23,6 +23,7 @@ from weft.analysis.accesses import (
     Conditions,
     Context,
     Domain,
+    accesses,
     dynamic_extents,
     is_fixed,
     is_loop_value,
@@ -37,7 +38,8 @@ from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, 
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import Counterexample, Missed, Question, places, symbols_in
 from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
-from weft.dialects.tir import AssumeShapeOp, ForOp
+from weft.analysis.structure import loops_around
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 
 if TYPE_CHECKING:
@@ -417,6 +419,17 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
         return True
     earlier = [] if settled else [a for a in found if a.is_write and is_determined(a, settled)]
     return _uncovered_is_empty(read, free, writes, earlier, settled, loop)
+
+
+def reads_own_stores(block: BlockOp, buffer: SSAValue) -> bool:
+    """Whether each element of a buffer that an instance reads was provably stored earlier in the same instance."""
+    found = [access for access in accesses(block) if access.buffer is buffer]
+    around = loops_around(block)
+    innermost = around[-1] if around else None
+    try:
+        return all(access.is_write or read_is_covered(access, found, innermost) for access in found)
+    except NotProved:
+        return False
 
 
 def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, Index]:

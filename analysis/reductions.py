@@ -181,7 +181,8 @@ class _Start:
         indices = [index for access in (self.read, *self.starts) for index in access.expressions]
         indices += map(Index.of, self.block.extents)
         used = (value for index in indices for value in index.values())
-        return list(dict.fromkeys(value for value in used if not self.block.is_ancestor(value.owner)))
+        inner = {loop.induction_variable for access in (self.read, *self.starts) for loop in access.loops}
+        return list(dict.fromkeys(v for v in used if v not in inner and not self.block.is_ancestor(v.owner)))
 
     @cached_property
     def _fixed(self) -> list[SSAValue]:

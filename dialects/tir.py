@@ -8,6 +8,7 @@ Loop variables reach a block only through its bindings, so loops can be transfor
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import cast
@@ -43,10 +44,10 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, NoTerminator, RecursiveMemoryEffect
+from xdsl.traits import EffectInstance, HasParent, MemoryEffect, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.effects import StatesFact
+from weft.dialects.effects import PointerEffects, StatesFact
 from weft.dialects.index_map import (
     canonical_map,
     mixed_extents,
@@ -302,13 +303,32 @@ class WritesOp(AccessRegionOp):
     name = "tir.writes"
 
 
+_ON_POINTERS = re.compile(
+    r"T\.(tvm_(load_matrix_sync|store_matrix_sync|mma_sync|bmma_sync|fill_fragment)|type_annotation"
+    r"|ptx[._](ldmatrix|mma|mma_sp)(_legacy)?|mma_(fill|store)(_legacy)?|bool|u?int\d+|b?float\d+\w*)$"
+)
+"""Functions in the text of an intrinsic that access only the memory of their pointers."""
+
+
+class _IntrinsicEffects(MemoryEffect):
+    """Unknown effects, except for functions that access only the memory of their pointers."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
+        call = ast.parse(op.call.data, mode="eval") if isinstance(op, IntrinsicOp) else None
+        functions = [ast.unparse(node.func) for node in ast.walk(call) if isinstance(node, ast.Call)] if call else []
+        known = bool(functions) and all(_ON_POINTERS.match(name) for name in functions)
+        return PointerEffects.get_effects(op) or None if known else None
+
+
 OPERAND = "_"
 """The prefix of the names of operands in the text of a call."""
 
 
 @irdl_op_definition
 class IntrinsicOp(IRDLOperation):
-    """An opaque call that is preserved: it may read and write all memory that it can reach.
+    """An opaque call that is preserved: it may read and write all memory that it can reach, unless all functions in its
+    text are known to access only the memory of their pointers (loads, stores and products of matrix fragments).
 
     The text of the call refers to the operands as `_0`, `_1`, ... A user-supplied pass replaces it before tir is
     lowered.
@@ -323,6 +343,8 @@ class IntrinsicOp(IRDLOperation):
     call = prop_def(StringAttr)
     arguments = var_operand_def()
     values = var_result_def()
+
+    traits = traits_def(_IntrinsicEffects())
 
     assembly_format = "$call `(` $arguments `)` attr-dict `:` functional-type($arguments, $values)"
 

@@ -27,7 +27,18 @@ from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Scalar, Symbol, index_key, reads, walk
 from weft.support.errors import did_you_mean
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, as_expr, as_number, binary, cast_to, is_integer
+from weft.texpr.expr import (
+    Binary,
+    BinaryKind,
+    Const,
+    Expr,
+    as_expr,
+    as_number,
+    binary,
+    cast_to,
+    checked_dtype,
+    is_integer,
+)
 from weft.texpr.shapes import as_index, items
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
@@ -443,6 +454,7 @@ class Evaluator(Reader):
         if isinstance(function, Construct):
             raise self.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
         args, kwargs = self.arguments(node)
+        stated = self._of_dtype(node, function, kwargs)
         of_values = any(isinstance(value, Expr | Buffer) for value in (*args, *kwargs.values()))
         if of_values and isinstance(function, BuiltinFunctionType) and function in OF_VALUES:
             return self._of_values(node, function, args)
@@ -452,7 +464,19 @@ class Evaluator(Reader):
                 f"{shown(function)} is not called from a script: T's functions are, and Python's "
                 f"{', '.join(sorted(BUILTINS))} on numbers",
             )
-        return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+        found = self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+        if stated is not None and isinstance(found, Expr) and found.dtype != stated:
+            raise self.error(node, f"{ast.unparse(node.func)} gives {found.dtype} here, got dtype={stated!r}")
+        return found
+
+    def _of_dtype(self, node: ast.Call, function: object, kwargs: dict[str, object]) -> object:
+        """Remove `dtype=` from the arguments of a function of values that has no such parameter; returns it."""
+        if "dtype" not in kwargs or not isinstance(function, FunctionType):
+            return None
+        is_known = any(function is known for known in words.FUNCTIONS.values())
+        if not is_known or "dtype" in inspect.signature(function).parameters:
+            return None
+        return self.apply(node, checked_dtype, kwargs.pop("dtype"))
 
     def intrinsic_value(self, node: ast.Call) -> object:
         """The value of a call that is kept as text; functions have some."""

@@ -52,6 +52,8 @@ from weft.texpr.shapes import items
 NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
 _TRUE = to_attribute(True)
+_OF_BLOCK = "block"
+"""The access of `A.data`: that of the block around it."""
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's access masks. With "w" the pointer may also be read."""
 _ACCESSES = ("read", "write", "readwrite")
@@ -141,6 +143,8 @@ class FunctionParser(Evaluator):
         """The names that statements without an annotation assign."""
         self._readable: frozenset[SSAValue] | None = None
         """The buffers in `T.reads` of the innermost block, None without that statement."""
+        self._writable: frozenset[SSAValue] | None = None
+        """The buffers in `T.writes` of the innermost block, None without that statement."""
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
         return self.emitter.note(expr, self.source.place(node))
@@ -625,7 +629,7 @@ class FunctionParser(Evaluator):
 
         TVM's newer order, with the dtype first, is accepted too. A symbolic extent or stride that is declared as
         T.int32() is passed as such, other indices as 64 bits. The function may have effects, unless it is
-        `T.call_pure_extern`.
+        `T.call_pure_extern` or its block states what is read and written by `T.reads` and `T.writes`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -638,7 +642,8 @@ class FunctionParser(Evaluator):
             results.append(value_type_of(named))
         operands = [self._outside_operand(argument) for argument in arguments]
         op = self.emitter.call(name, operands, results)
-        self.calls.append(PendingCall(op, node, name, outside=True, pure=pure))
+        accesses_stated = self._readable is not None and bool(self._writable)
+        self.calls.append(PendingCall(op, node, name, outside=True, pure=pure or accesses_stated))
         return op
 
     def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:
@@ -679,7 +684,7 @@ class FunctionParser(Evaluator):
         there."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node
-        pointer = self._pointer(node)
+        pointer = self.pointer(node)
         if isinstance(node, ast.Call) and pointer is None:
             word = self.evaluate(node.func) if isinstance(node.func, ast.Attribute) else None
             if isinstance(word, IntrinsicWord) or word is words.type_annotation:
@@ -697,7 +702,7 @@ class FunctionParser(Evaluator):
         if isinstance(value, str):
             return ast.Constant(value)
         if isinstance(value, Buffer):
-            operands.append(self.emitter.pointer(self._start_of(value, "readwrite")))
+            operands.append(self.emitter.pointer(self._start_of(value, _OF_BLOCK)))
         else:
             operands.append(self._operand(node))
         return ast.Name(f"{OPERAND}{len(operands) - 1}")
@@ -705,7 +710,7 @@ class FunctionParser(Evaluator):
     # Arguments
 
     def _operand(self, node: ast.expr) -> SSAValue:
-        pointer = self._pointer(node)
+        pointer = self.pointer(node)
         if pointer is not None:
             return self.emitter.pointer(pointer)
         value = self.evaluate(node)
@@ -719,7 +724,7 @@ class FunctionParser(Evaluator):
         if isinstance(node, ast.Attribute) and node.attr == "data":
             buffer = self.evaluate(node)
             if isinstance(buffer, Buffer):
-                return self.emitter.pointer(self._start_of(buffer, "readwrite"))
+                return self.emitter.pointer(self._start_of(buffer, _OF_BLOCK))
         if isinstance(node, ast.Name):
             value = self.evaluate(node)
             if isinstance(value, Symbol) and value.dtype == "int32":
@@ -728,7 +733,7 @@ class FunctionParser(Evaluator):
                 raise self.error(node, f'a function outside takes pointers: {value.name}.access_ptr("r")')
         return self._operand(node)
 
-    def _pointer(self, node: ast.expr) -> Pointer | None:
+    def pointer(self, node: ast.expr) -> Pointer | None:
         """A pointer: `A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`; None for other
         nodes."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -749,11 +754,20 @@ class FunctionParser(Evaluator):
     def _whole(self, node: ast.Call, buffer: Buffer) -> Pointer:
         mask = self.evaluate(node.args[0]) if len(node.args) == 1 else None
         for keyword in node.keywords:
-            raise self.error(keyword, "pointers start at the first element: T.address_of(A[i, j]) is one to another")
+            if keyword.arg != "extent":
+                told = "pointers start at the first element: T.address_of(A[i, j]) is one to another"
+                raise self.error(keyword, told)
         access = _MASKS.get(mask) if isinstance(mask, str | int) else None
         if access is None:
             raise self.error(node, f'access is "r", "w" or "rw": {buffer.name}.access_ptr("r")')
-        return self._start_of(buffer, access)
+        extents = [as_number(self.evaluate(keyword.value)) for keyword in node.keywords]
+        return self._from_start(buffer, access, *extents)
+
+    def _from_start(self, buffer: Buffer, access: str, extent: object = None) -> Pointer:
+        """A pointer to the first `extent` elements of a buffer in row-major order, or to all of it."""
+        start = self._start_of(buffer, access)
+        whole = extent is None or (start.sizes is not None and math.prod(start.sizes) == extent)
+        return start if whole else replace(start, sizes=None)
 
     def _start_of(self, buffer: Buffer, access: str) -> Pointer:
         corner = buffer.element([as_expr(0)] * buffer.rank) or ()
@@ -763,7 +777,7 @@ class FunctionParser(Evaluator):
 
     def _flat(self, node: ast.Call) -> Pointer:
         """`T.tvm_access_ptr(T.type_annotation("float32"), A.data, offset, extent, mask)`: offset in elements."""
-        if len(node.args) != 5 or node.keywords:
+        if len(node.args) != 5 or any(keyword.arg != "dtype" for keyword in node.keywords):
             raise self.error(
                 node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{words.tvm_access_ptr.usage}`"
             )
@@ -777,10 +791,7 @@ class FunctionParser(Evaluator):
             raise self.error(node.args[4], f"a mask is 1 for reading, 2 for writing, or 3, got {shown(mask)}")
         offset = self.index(node.args[2], "an offset")
         if static_extent(offset) == 0:
-            extent = as_number(self.evaluate(node.args[3]))
-            start = self._start_of(buffer, access)
-            whole = start.sizes is not None and math.prod(start.sizes) == extent
-            return start if whole else replace(start, sizes=None)
+            return self._from_start(buffer, access, as_number(self.evaluate(node.args[3])))
         place = self.stored_indices(node.args[2], FlatView(buffer, buffer.name), [offset])
         return self._decided(Pointer(buffer, place, None, access))
 
@@ -800,9 +811,15 @@ class FunctionParser(Evaluator):
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
-        """Resolve access "w": the function may also read, unless `T.reads` of the block omits the buffer."""
-        if pointer.access != "w":
+        """Resolve access "w" and `_OF_BLOCK`: the function may read, or also write, unless `T.reads` or `T.writes` of
+        the block omits the buffer. The regions that these state bound what it accesses of `A.data`."""
+        if pointer.access not in ("w", _OF_BLOCK):
             return pointer
-        readable = self._readable
-        reads = readable is None or pointer.buffer.value in readable
-        return replace(pointer, access="readwrite" if reads else "write")
+        value, readable, writable = pointer.buffer.value, self._readable, self._writable
+        reads = readable is None or value in readable
+        if pointer.access == "w":
+            return replace(pointer, access="readwrite" if reads else "write")
+        if readable is None or writable is None:
+            return replace(pointer, access="readwrite")
+        one = "read" if reads else "write"
+        return replace(pointer, access="readwrite" if reads == (value in writable) else one, sizes=None)

@@ -226,7 +226,9 @@ class StatementParser(FunctionParser):
             return  # a vector without uses
         word = self._word(value)
         is_value = isinstance(word, Construct) and word in self.VALUES and word not in self.OPERATIONS
-        if isinstance(value, ast.Call) and isinstance(word, Construct | None) and not is_value:
+        if (pointer := self.pointer(value)) is not None:
+            self.emitter.pointer(pointer)
+        elif isinstance(value, ast.Call) and isinstance(word, Construct | None) and not is_value:
             self._expression(value)
         else:
             self.expression(value)
@@ -882,8 +884,8 @@ class StatementParser(FunctionParser):
             leaf = Leaf.of(argument, axis)
             start = head.starts.get(axis)
             leaves[axis] = leaf if start is None else self.apply(node, binary, BinaryKind.ADD, leaf, start)
-        outer = self._readable
-        self._readable = None
+        outer = self._readable, self._writable
+        self._readable = self._writable = None
         with self.emitter.body(op.body.block), self.scope.nested(leaves):
             self.body(head.views)
             for kind, regions in head.regions:
@@ -891,7 +893,7 @@ class StatementParser(FunctionParser):
             if head.init is not None:
                 self._init(head.init)
             self.body(body)
-        self._readable = outer
+        self._readable, self._writable = outer
         self.place(node)
         self.emitter.effect(op)
 
@@ -1075,6 +1077,8 @@ class StatementParser(FunctionParser):
             buffers.append(buffer)
         if kind is ReadsOp:
             self._readable = frozenset({b.value for b in buffers} | (self._readable or frozenset()))
+        else:
+            self._writable = frozenset({b.value for b in buffers} | (self._writable or frozenset()))
         boxes = [self.region_of(node, buffer) for node, buffer in zip(nodes, buffers, strict=True)]
         if any(box is None for box in boxes):
             return  # without statements, regions are inferred

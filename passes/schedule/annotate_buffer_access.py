@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
+from math import prod
+from typing import cast
 
-from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value
@@ -15,6 +20,7 @@ from weft.analysis.code_motion import disturbed_unnamed
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.questions import instances_where, point_text
+from weft.dialects.effects import is_pure
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
 from weft.passes.index_ops import insert_at_start
 from weft.passes.schedule.caching import buffer_extents, pick
@@ -53,7 +59,8 @@ class AnnotateBufferAccess(Primitive):
     1. the block reads or writes that many buffers
     2. the region is a box of constant size over the iterators: a begin and an end for each dimension of the buffer,
        built from the iterators; an end is above the begin by a constant of at least 1, an index of 64 bits
-    3. every access of an instance is in the region
+    3. every access of an instance is in the region: an index that the block computes from its iterators by other than
+       integer arithmetic is evaluated at each of their values
 
     Replaces an older annotation for that buffer. The step lists the begin and end of each dimension, in turn.
 
@@ -102,6 +109,10 @@ class AnnotateBufferAccess(Primitive):
                 continue
             offset = None if access.indices is None else access.indices[at] - first
             own = self.block.iter_vars
+            computed = None if offset is None else _Computed.of(self.block, offset)
+            if offset is not None and computed is not None:
+                self._require_all_inside(access, computed, offset, size, at)
+                continue
             if offset is None or not all(v in own or is_loop_value(v) or is_fixed(v) for v in offset.values()):
                 detail = f"which elements of {name} it touches is not known"
                 self.refuse(3, Violation(detail, "not proved"), access.op)
@@ -123,3 +134,83 @@ class AnnotateBufferAccess(Primitive):
                 validate = partial(found.holds, otherwise=True)
                 violation = Violation(detail, counterexample={"instance": instance}, validate=validate)
                 self.refuse(3, violation, access.op)
+
+    def _require_all_inside(self, access: Access, computed: _Computed, offset: Index, size: int, at: int) -> None:
+        """Evaluate an index that is no function of integers alone, at each point of the iterators that it uses."""
+        for point, number in computed.numbers(offset):
+            if 0 <= number < size:
+                continue
+            verb = "writes" if access.is_write else "reads"
+            where = f"an element of {buffer_name(access.buffer)} that is outside, in dimension {at}"
+            detail = f"instance {point_text(point.items())} {verb} {where}"
+            conditional = access.conditions.indices or not access.conditions.exact
+            if conditional:
+                self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op)
+            self.refuse(3, Violation(detail, counterexample={"instance": point}), access.op)
+
+
+_MOST_POINTS = 1 << 14
+"""The most points at which an index is evaluated."""
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """Values that pure operations of a block compute from some of its iterators, as those of a resized image are."""
+
+    values: tuple[SSAValue, ...]
+    operations: tuple[Operation, ...]
+    """The operations that compute the values, in order."""
+    iterators: tuple[BlockArgument, ...]
+    extents: tuple[int, ...]
+
+    @staticmethod
+    def of(block: BlockOp, index: Index) -> _Computed | None:
+        """The computed values of an index over the iterators of a block. None if there are none, if they depend on
+        memory or on other values, and if there are too many points."""
+        own = block.body.block
+        values = tuple(v for v in index.values() if isinstance(v.owner, Operation) and not is_fixed(v))
+        operations: dict[Operation, None] = {}
+        used = {value for value in index.values() if value not in values}
+
+        def visit(value: SSAValue) -> bool:
+            op = value.owner
+            if not isinstance(op, Operation):
+                used.add(value)
+                return value in block.iter_vars
+            if op in operations:
+                return True
+            if not is_pure(op) or not (op.parent is own or isinstance(op, arith.ConstantOp)):
+                return False
+            found = all(map(visit, op.operands))
+            operations[op] = None
+            return found
+
+        if not values or not all(map(visit, values)):
+            return None
+        iterators = tuple(variable for variable in block.iter_vars if variable in used)
+        extents = [block.extents[variable.index] for variable in iterators]
+        numbers = tuple(extent for extent in extents if isinstance(extent, int))
+        if len(iterators) < len(used) or len(numbers) < len(extents) or prod(numbers) > _MOST_POINTS:
+            return None
+        return _Computed(values, tuple(operations), iterators, numbers)
+
+    def numbers(self, index: Index) -> Iterator[tuple[dict[str, int], int]]:
+        """The index at each point of the iterators, with the point."""
+        from weft.interp.interpreter import Interpreter  # start-up: 50 ms
+
+        entry = Block(arg_types=[variable.type for variable in self.iterators])
+        copies: dict[SSAValue, SSAValue] = dict(zip(self.iterators, entry.args, strict=True))
+        for op in self.operations:
+            entry.add_op(op.clone(copies))
+            copies.update(zip(op.results, cast("Operation", entry.last_op).results, strict=True))
+        results = [copies[value] for value in self.values]
+        entry.add_op(ReturnOp(*results))
+        type_ = FunctionType.from_lists([a.type for a in entry.args], [result.type for result in results])
+        interpreter = Interpreter(ModuleOp([FuncOp("index", type_, Region(entry))]))
+        for point in product(*map(range, self.extents)):
+            found: object = interpreter.call("index", *point)
+            numbers = cast("tuple[int, ...]", found if isinstance(found, tuple) else (found,))
+            computed = dict(zip(self.values, numbers, strict=True))
+            known = {**dict(zip(self.iterators, point, strict=True)), **computed}
+            names = {v.name_hint or f"v{v.index}": number for v, number in zip(self.iterators, point, strict=True)}
+            yield names, index.evaluate(lambda value, known=known: int(known[value]))

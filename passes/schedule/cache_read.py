@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_unnamed, ops_until
-from weft.analysis.coverage import uncovered_element
+from weft.analysis.coverage import read_is_covered, uncovered_element
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
@@ -22,6 +22,7 @@ from weft.analysis.structure import (
     child_blocks,
     child_towards,
     function_of,
+    loops_around,
     precedes,
     scope_of,
     writers_of,
@@ -38,6 +39,7 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
+from weft.passes.schedule.primitive import operation_text
 from weft.passes.schedule.requirements import element_text, missed_element, unwritten_element
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
@@ -71,13 +73,14 @@ class CacheRead(ReadCopy):
     1. the block reads that many buffers: accumulators of the block itself are not counted; `consumer_blocks`, if given,
        are blocks of the scope that read the buffer, and only they read the copy
     2. the scope is a memory scope
-    3. the buffer has at most one writer, before every reader: in the scope
+    3. the buffer has at most one writer, before every reader: in the scope, apart from writers after all of them
     4. what is copied was written: all of a temporary, or else the box that the readers read
     5. loops that run in parallel stay independent: parallel and vectorized ones
 
     The copy runs right after that writer, or at the start of the scope. It contains the box that is read: in the
-    function, in an instance of the enclosing block, or in an iteration of the innermost loop around both the writer and
-    the readers. It is guarded by the guards that all readers have. The new block is called `<buffer>_<scope>`, its
+    function, in an instance of the enclosing block, or in an iteration of the innermost loop around the writer and
+    a reader. If other readers are outside of that loop, each iteration copies the box that the writer writes. The copy
+    is guarded by the guards that all readers, or the writer, have. The new block is called `<buffer>_<scope>`, its
     loops ax0, ax1, ...; move it with `compute_at`.
 
     ```mlir
@@ -98,45 +101,74 @@ class CacheRead(ReadCopy):
         buffer = self.buffer_to_copy("read")
         scope = scope_of(block)
         readers = consumers_named(self, block, buffer, self.consumer_blocks)
-        writers = writers_of(buffer, scope)
+        known = writers_of(buffer, scope)
+        writers = [w for w in known if not all(_ends_before(reader, w) for reader in readers)]
         if len(writers) > 1:
             names = ", ".join(f'"{w.label}"' for w in writers)
             self.refuse(3, f"blocks {names} write {buffer_name(buffer)}")
         for use in buffer.uses:
             user = use.operation
             writes = buffer in buffers_stored_by(user)
-            if writes and scope.is_ancestor(user) and not any(w.is_ancestor(user) for w in writers):
+            if writes and scope.is_ancestor(user) and not any(w.is_ancestor(user) for w in known):
                 self.refuse(3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user)
         self.require_redirected(buffer, readers)
-        writer = writers[0] if writers else None
-        common, first = (
-            (scope, child_towards(scope, child_blocks(scope)[0]))
-            if writer is None
-            else self._behind(writer, readers, buffer)
-        )
+        if not writers:
+            first = child_towards(scope, child_blocks(scope)[0])
+            self.require(3, disturbed_unnamed(ops_until(first, readers), buffer, writes=True))
+            box = self._box(buffer, None, readers, scope)
+            if box is not None and is_temporary(buffer):
+                self.require_written(buffer, accesses(function_of(block)), readers, scope, box)
+            guards = () if box is None else common_guards(readers, scope)
+            return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
+        (writer,) = writers
+        common, first = self._behind(writer, readers, buffer)
+        if not all(common.is_ancestor(reader) for reader in readers):
+            return self._copy_of_writes(writer, readers, buffer, common, first)
         self.require(3, disturbed_unnamed(ops_until(first, readers), buffer, writes=True))
         box = self._box(buffer, writer, readers, common)
         if box is not None and is_temporary(buffer):
-            self.require_written(buffer, accesses(writer or function_of(block)), readers, common, box)
-        guards = () if writer is None and box is None else common_guards(readers, common)
+            self.require_written(buffer, accesses(writer), readers, common, box)
+        guards = common_guards(readers, common)
         return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
     def _behind(self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue) -> tuple[Operation, Operation]:
-        """The innermost loop around the writer and all readers, or the scope, and the op in it after the writer."""
+        """The innermost loop around the writer and a reader, or the scope, and the op in it after the writer."""
         scope = scope_of(writer)
-        around = (
-            parent for parent in ancestors(writer) if parent is scope or all(parent.is_ancestor(r) for r in readers)
-        )
-        common = next(around)
-        place = child_towards(common, writer)
         for reader in readers:
-            if reader is writer or not precedes(writer, reader) or child_towards(common, reader) is place:
+            if reader is writer or not precedes(writer, reader):
                 self.refuse(
                     3, f'block "{writer.label}" writes {buffer_name(buffer)} while "{reader.label}" reads it', reader
                 )
+        around = (
+            parent for parent in ancestors(writer) if parent is scope or any(parent.is_ancestor(r) for r in readers)
+        )
+        common = next(around)
+        place = child_towards(common, writer)
         if place.next_op is None:
             raise InternalError("a reader follows the writer, but nothing does")
         return common, place.next_op
+
+    def _copy_of_writes(
+        self, writer: BlockOp, readers: tuple[BlockOp, ...], buffer: SSAValue, common: Operation, first: Operation
+    ) -> CachePlan:
+        """Copy, in each iteration of a loop, the box that the writer writes there: some readers are outside of it."""
+        scope = scope_of(writer)
+        if not isinstance(common, ForOp):
+            self.refuse(3, f'block "{writer.label}" writes {buffer_name(buffer)} in {op_name(common)}', writer)
+        passed = ops_until(child_towards(scope, writer), readers)
+        self.require(3, disturbed_unnamed(passed, buffer, writes=True))
+        writes = [a for a in accesses(writer) if a.is_write and a.buffer is buffer]
+        box = box_of([a for a in accesses_in_scope(writer) if a.is_write and a.buffer is buffer], common)
+        if is_temporary(buffer):
+            with self.deciding(4), planned_copy(buffer, (writer,), common, box) as copied:
+                covered = read_is_covered(copied, [*writes, copied], None)
+            if not covered:
+                detail = f"an iteration of {operation_text(common)} may not write a box of {buffer_name(buffer)}"
+                self.refuse(4, Violation(detail, "not proved"), writer)
+        else:
+            self.require_written_before(writer, readers, buffer, 4)
+        guards = common_guards((writer,), common)
+        return CachePlan(self.block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
     def _box(
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
@@ -163,6 +195,11 @@ class CacheRead(ReadCopy):
         if len(found) < len(box) or unwritten_element(writer, buffer, sizes, [s.lower for s in found]) is not None:
             self.refuse(4, whole, writer)
         return box
+
+
+def _ends_before(block: BlockOp, other: BlockOp) -> bool:
+    """Whether all instances of a block run before those of another one: they share no loop of their scope."""
+    return precedes(block, other) and not any(loop.is_ancestor(other) for loop in loops_around(block))
 
 
 def _holds_all(span: Span, extent: Index) -> bool:

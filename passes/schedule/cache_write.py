@@ -9,11 +9,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_unnamed, ops_until
-from weft.analysis.coverage import read_is_covered
+from weft.analysis.coverage import read_is_covered, reads_own_stores
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.reductions import why_reads_earlier
-from weft.analysis.structure import ancestors, child_towards, precedes, scope_of, sources_of, writers_of
+from weft.analysis.structure import ancestors, child_towards, scope_of, sources_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -45,7 +45,7 @@ class Writing(Caching):
         if others:
             self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0])
         consumers = () if names is None else consumers_named(self, block, buffer, names)
-        self._require_written_before(consumers, buffer)
+        self.require_written_before(block, consumers, buffer, 5)
         redirected = (block, *consumers)
         common = self._common_body(buffer, scope) if loop is None else loop
         if common is not scope and not isinstance(common, ForOp):
@@ -59,7 +59,8 @@ class Writing(Caching):
         self.require(4, disturbed_unnamed((place,), buffer))
         if consumers:
             self.require(5, disturbed_unnamed(ops_until(place, consumers), buffer, writes=True))
-        self.require(5, why_reads_earlier(block, buffer))
+        if block.init is not None or not reads_own_stores(block, buffer):
+            self.require(5, why_reads_earlier(block, buffer))
         self._require_whole_results(place)
         if common is scope and not isinstance(scope, BlockOp):
             self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)))
@@ -77,19 +78,6 @@ class Writing(Caching):
             if isinstance(loop, ForOp) and runs_in_parallel(loop) and loop.induction_variable in reduced:
                 detail = f"loop {operation_text(loop)} is {loop.kind.data.value}, and combines in its iterations"
                 self.refuse(5, Violation(detail, legal="outside of that loop"), loop)
-
-    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue) -> None:
-        """Refuse unless the block has written each element that the consumers read."""
-        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
-        for consumer in consumers:
-            if consumer is self.block or not precedes(self.block, consumer):
-                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer)
-            for read in (a for a in accesses(consumer) if a.buffer is buffer):
-                with self.deciding(5, read.op):
-                    covered = read_is_covered(read, [*writes, read], None)
-                if not covered:
-                    detail = f'block "{consumer.label}" may read of {buffer_name(buffer)} what was there before'
-                    self.refuse(5, Violation(detail, "not proved"), read.op)
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
         """The innermost op around the block and another use of the buffer, or the scope."""

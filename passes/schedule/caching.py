@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Access, Conditions, Context, Domain, range_of
-from weft.analysis.coverage import missed_instance
+from weft.analysis.accesses import Access, Conditions, Context, Domain, accesses, range_of
+from weft.analysis.coverage import missed_instance, read_is_covered
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index
@@ -35,6 +35,7 @@ from weft.analysis.structure import (
     function_of,
     guards_of,
     loops_around,
+    precedes,
     scope_of,
 )
 from weft.dialects.effects import op_name, touches_memory, views_of
@@ -271,11 +272,14 @@ def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValu
 def consumers_named(
     primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
 ) -> tuple[BlockOp, ...]:
-    """The blocks of the scope that read a buffer: all, or those named in a list of strings."""
+    """The blocks of the scope that read a buffer: all, or those named in a list of strings, which may name a block that
+    only writes the buffer itself."""
     readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
     if not isinstance(names, ArrayAttr):
         return tuple(readers.values())
     wanted = [name.data for name in names if isinstance(name, StringAttr)]
+    if block.label not in readers and buffer in buffers_written(block):
+        wanted = [name for name in wanted if name != block.label]
     for name in wanted:
         if name not in readers:
             detail = f'no block "{name}" of the scope reads {buffer_name(buffer)}'
@@ -302,6 +306,21 @@ class Caching(Primitive):
         for use in buffer.uses:
             if any(block.is_ancestor(use.operation) for block in blocks):
                 self.require(3, why_not_redirected(use.operation, buffer), use.operation)
+
+    def require_written_before(
+        self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue, requirement: int
+    ) -> None:
+        """Refuse unless a block has written each element that the readers, which follow it, read."""
+        writes = [a for a in accesses(writer) if a.is_write and a.buffer is buffer]
+        for reader in readers:
+            if reader is writer or not precedes(writer, reader):
+                self.refuse(requirement, f'block "{reader.label}" reads {buffer_name(buffer)} before', reader)
+            for read in (a for a in accesses(reader) if a.buffer is buffer):
+                with self.deciding(requirement, read.op):
+                    covered = read_is_covered(read, [*writes, read], None)
+                if not covered:
+                    detail = f'block "{reader.label}" may read of {buffer_name(buffer)} what was there before'
+                    self.refuse(requirement, Violation(detail, "not proved"), read.op)
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:

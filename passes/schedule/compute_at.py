@@ -74,7 +74,7 @@ from weft.passes.schedule.requirements import (
     why_not_any_order,
 )
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import Violation
+from weft.support.errors import ScheduleError, Violation
 
 
 @dataclass(frozen=True)
@@ -507,7 +507,8 @@ class ReverseComputeAt(BlockMotion):
     3. every producer is under the loop: all blocks before it that write what it reads, except sole writers whose nest
        precedes that of the loop
     4. the indices of its loads can be inverted, and the producers fill ranges: indices of its loads from a
-       producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
+       producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it;
+       or a range around it, which no two iterations share
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, updates in one only: an instance that updates what it reads
        runs after the one that starts its accumulation
@@ -548,7 +549,22 @@ class ReverseComputeAt(BlockMotion):
                 self.refuse(3, Violation(detail, legal="a loop around all its producers"), producer)
         if not producers:
             self.refuse(3, "all that write what it reads run before the loop")
-        domains = self._domains(producers)
+        domains, doubt = self._domains(producers)
+        if doubt is None:
+            return self._plan_over(domains, producers, kept)
+        try:
+            plan = self._plan_over(domains, producers, kept)
+            with self._domain_afterwards(plan.domains, plan.kept) as (after, _):
+                if repeated_instance(after, ()) is None:
+                    return plan
+        except (ScheduleError, NotProved):
+            pass
+        self.refuse(4, *doubt)
+
+    def _plan_over(
+        self, domains: tuple[IterDomain, ...], producers: Sequence[BlockOp], kept: Sequence[IterGuard]
+    ) -> MovePlan:
+        block = self.block
         kept = self.former_only(2, domains, kept)
         self._require_final(domains, producers)
         self.require_all_instances(6, domains)
@@ -568,8 +584,14 @@ class ReverseComputeAt(BlockMotion):
         others = [other for other in producers_of(self.block) if other is not producer]
         return not any(set(buffers_written(producer)) & set(buffers_written(other)) for other in others)
 
-    def _domains(self, producers: Sequence[BlockOp]) -> tuple[IterDomain, ...]:
+    def _domains(
+        self, producers: Sequence[BlockOp]
+    ) -> tuple[tuple[IterDomain, ...], tuple[Violation, Operation] | None]:
+        """The domain of each iterator, which covers the elements that an iteration writes, and a violation if it may
+        contain others."""
         block = self.block
+        doubt: tuple[Violation, Operation] | None = None
+        unknown: set[SSAValue] = set()
         written = [a for p in producers for a in accesses(p) if a.is_write]
         spans: dict[SSAValue, Span] = {}
         for read in accesses_of_instance(block):
@@ -581,17 +603,21 @@ class ReverseComputeAt(BlockMotion):
                     where = f"an iteration of {operation_text(self.loop)} writes of {buffer_name(read.buffer)}"
                     detail = f"what {where} is not one dense range of iterator %{variable.name_hint}"
                     legal = "a loop below which the producer's loops step through that range by 1"
-                    self.refuse(4, Violation(detail, "not proved", legal=legal), read.op)
+                    doubt = doubt or (Violation(detail, "not proved", legal=legal), read.op)
+                    if span is None:
+                        unknown.add(variable)
+                        continue
                 known = spans.get(variable)
                 merged = span if known is None else hull([known, span])
                 if merged is None:
                     detail = f"the ranges of iterator %{variable.name_hint} do not fit together"
                     self.refuse(4, detail, read.op)
                 spans[variable] = merged
-        return tuple(
-            domain_from_span(spans.get(variable), extent, again=False)
+        domains = tuple(
+            domain_from_span(None if variable in unknown else spans.get(variable), extent, again=False)
             for variable, extent in zip(block.iter_vars, block.extents, strict=True)
         )
+        return domains, doubt
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp]) -> None:
         """Refuse if a producer instance of a later iteration writes what an iteration consumes, or touches what it

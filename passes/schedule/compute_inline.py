@@ -4,14 +4,14 @@ fuse_reduction_epilogue: start a reduction from the value that its epilogue comb
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Access, Conditions, Context, accesses, range_of
+from weft.analysis.accesses import Access, Conditions, Context, accesses, domain_of, range_of
 from weft.analysis.block_patterns import is_in_init, updates_of, why_in_order
 from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
 from weft.analysis.coverage import fills_box_around, uncovered_element
@@ -32,10 +32,12 @@ from weft.analysis.reductions import why_not_reduction
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
+    bindings_of,
     buffers_loaded,
     buffers_written,
     child_blocks,
     child_towards,
+    guards_of,
     precedes,
     readers_of,
     scope_of,
@@ -48,12 +50,14 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize, set_access
 from weft.passes.schedule.dominance import hoist, why_not_dominating
-from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold
-from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
+from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold, set_extents
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, owner_text
 from weft.passes.schedule.requirements import (
     element_text,
     found_overlapping,
     instance_left_out,
+    iterator_names,
+    missed_by,
     missed_element,
     single_store,
     started_elsewhere,
@@ -62,8 +66,8 @@ from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 
 
-def loads_of(block: BlockOp, buffer: SSAValue) -> list[memref.LoadOp]:
-    return [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
+def loads_in(root: Operation, buffer: SSAValue) -> list[memref.LoadOp]:
+    return [op for op in root.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
 
 
 def insert_instance(
@@ -138,7 +142,7 @@ class ComputeInline(Primitive):
 
     Requirements:
     1. the block is complete
-    2. it stores once to a temporary: unconditionally, and only blocks of its scope read that
+    2. it stores once to a temporary: unconditionally, and only blocks and conditions of its scope read that
     3. the indices of the store can be inverted: each element that is read is one that some instance stores
     4. nothing between the block and a reader writes what it reads: nor does the reader, before it needs it
     5. every read comes after the block
@@ -166,30 +170,32 @@ class ComputeInline(Primitive):
         inverse = inverse_in_block(block, list(store.indices))
         if isinstance(inverse, Violation):
             self.refuse(3, inverse, store)
-        readers = readers_of(store.memref, scope_of(block))
+        scope = scope_of(block)
+        conditions = [load for load in loads_in(scope, store.memref) if scope_of(load) is scope]
+        readers = [*readers_of(store.memref, scope), *conditions]
         for reader in readers:
             self.require(3, unstored_element(reader, block, store.memref), reader)
             if not precedes(block, reader):
-                self.refuse(5, f'block "{reader.label}" reads it before', reader)
+                self.refuse(5, f"{owner_text(reader)} reads it before", reader)
         require_uses_inside(self, 2, store.memref, [block, *readers])
         self._require_same_inputs(readers, store.memref)
-        loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
+        loads = tuple(load for reader in readers for load in loads_in(reader, store.memref))
         for load in loads:
             self.require(6, why_not_dominating(captured_values(block), InsertPoint.before(load)), load)
         return ComputeInlinePlan(block, store, inverse, loads)
 
-    def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue) -> None:
+    def _require_same_inputs(self, readers: Sequence[Operation], buffer: SSAValue) -> None:
         """Refuse if an operation between producer and reader overwrites an input of the producer."""
         block, scope = self.block, scope_of(self.block)
         for reader in readers:
             passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
             self.require(4, passing_conflict(block, passed, (), flow_to=True))
-            if passing_conflict(block, [reader], (), flow_to=True) is not None:
+            if isinstance(reader, BlockOp) and passing_conflict(block, [reader], (), flow_to=True) is not None:
                 self.require(4, overwritten_before_use(block, reader, buffer))
 
 
 def require_uses_inside(
-    primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[BlockOp], subject: str | None = None
+    primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[Operation], subject: str | None = None
 ) -> None:
     """Refuse unless only loads and stores of these blocks access a buffer, which is about to be erased."""
     for use in buffer.uses:
@@ -201,7 +207,7 @@ def require_uses_inside(
 
 
 @or_undecided
-def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Violation | None:
+def unstored_element(reader: Operation, writer: BlockOp, buffer: SSAValue) -> Violation | None:
     """An element of `buffer` that `reader` reads and the only store of `writer` never writes. None if that is ruled
     out, or if the subscripts of a reader are not affine and `writer` runs its whole domain."""
     (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
@@ -303,18 +309,19 @@ def _may_be_positive(context: Context, index: Index) -> bool:
 
 @dataclass(frozen=True)
 class ReverseComputeInlinePlan(Plan):
-    """Consumer and producer, the producer's store, the consumer's instance that reads each stored element, and the
-    conditions under which it exists."""
+    """Consumer and producer, the producer's store, the consumer's instance that reads each stored element, the
+    conditions under which it exists, and the extents of the producer's iterators."""
 
     consumer: BlockOp
     producer: BlockOp
     store: memref.StoreOp
     instance: tuple[Index, ...]
     conditions: Conditions
+    extents: tuple[int | SSAValue, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
-        loads = loads_of(self.consumer, buffer)
+        loads = loads_in(self.consumer, buffer)
         known: dict[SSAValue, SSAValue] = {load.res: store.value for load in loads}
         operations, values = insert_instance(self.consumer, self.instance, store, known, loads)
         copies = [values[index].owner for load in loads for index in load.indices if index in values]
@@ -324,6 +331,7 @@ class ReverseComputeInlinePlan(Plan):
             kept = if_all_hold(self.conditions.positives, self.conditions.zeros, inserted, store)
             insert_before(store, [kept])
         Rewriter.erase_op(store)
+        set_extents(self.producer, self.extents)
         erase_inlined(self.consumer, buffer)
         return (self.producer,)
 
@@ -365,7 +373,7 @@ class ReverseComputeInline(MovingPrimitive):
         store = single_store(self, 3, producer)
         inverse = self._inverse(buffer)
         self.require(5, shared_element(producer), producer)
-        self._require_stored(producer, buffer)
+        extents = self._require_stored(producer, buffer)
         element = [Index.of(index) for index in store.indices]
         conditions = conditions_left(producer, inverse.conditions(element))
         scope = scope_of(block)
@@ -375,7 +383,7 @@ class ReverseComputeInline(MovingPrimitive):
         used = [value for index in inverse.shifts for value in index.values()]
         reason = why_not_dominating([*captured_values(block), *used], InsertPoint.before(store))
         self.require(7, reason)
-        return ReverseComputeInlinePlan(block, producer, store, inverse.instance(element), conditions)
+        return ReverseComputeInlinePlan(block, producer, store, inverse.instance(element), conditions, extents)
 
     def _producer(self) -> tuple[SSAValue, BlockOp]:
         block = self.block
@@ -396,7 +404,7 @@ class ReverseComputeInline(MovingPrimitive):
         self.refuse(2, "it reads no temporary that a block of its scope writes")
 
     def _inverse(self, buffer: SSAValue) -> AccessInverse:
-        loads = loads_of(self.block, buffer)
+        loads = loads_in(self.block, buffer)
         first = [Index.of(i) for i in loads[0].indices]
         for load in loads:
             if load.parent_op() is not self.block:
@@ -408,15 +416,32 @@ class ReverseComputeInline(MovingPrimitive):
             self.refuse(4, inverse, loads[0])
         return inverse
 
-    def _require_stored(self, producer: BlockOp, buffer: SSAValue) -> None:
-        """Refuse unless each instance of the block reads an element that an instance of the producer stores."""
+    def _require_stored(self, producer: BlockOp, buffer: SSAValue) -> tuple[int | SSAValue, ...]:
+        """Refuse unless each instance of the block reads an element that an instance of the producer stores. Returns
+        the extents of the producer's iterators, without the values that its guards exclude if it is to write a
+        parameter: such a block must run its whole domain."""
         if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
             detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
             self.refuse(5, Violation(detail, "not proved"), producer)
+        extents = producer.extents
         if not all(is_temporary(written) for written in buffers_written(self.block)):
-            # A block that writes a parameter must run its whole domain.
-            self.require(5, instance_left_out(producer), producer)
+            extents = _guarded_extents(producer)
+            domain = replace(domain_of(producer), extents=tuple(map(Index.of, extents)))
+            told = "its loops or guards leave out {}"
+            self.require(5, missed_by(domain, iterator_names(producer), told.format), producer)
         self.require(5, unstored_element(self.block, producer, buffer))
+        return tuple(extents)
+
+
+def _guarded_extents(block: BlockOp) -> list[int | SSAValue]:
+    """The extents of the iterators of a block below the constant upper bounds in its guards."""
+    extents = list(block.extents)
+    for left, right in guards_of(block):
+        for at, binding in enumerate(bindings_of(block)):
+            end, extent = binding + right - left, extents[at]
+            if end.is_constant and isinstance(extent, int) and 0 < end.constant < extent:
+                extents[at] = end.constant
+    return extents
 
 
 def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue) -> Violation | None:
@@ -552,7 +577,7 @@ class FuseReductionEpilogue(Primitive):
         self, buffer: SSAValue, store: memref.StoreOp, operation: type[Operation]
     ) -> tuple[memref.LoadOp, Operation]:
         epilogue, subject = self.epilogue_block, block_text(self.epilogue_block)
-        loads, combine = loads_of(epilogue, buffer), store.value.owner
+        loads, combine = loads_in(epilogue, buffer), store.value.owner
         if len(loads) != 1 or loads[0].parent_op() is not epilogue:
             self.refuse(4, f"it does not load {buffer_name(buffer)} once, unconditionally", epilogue, subject)
         (load,) = loads

@@ -32,7 +32,7 @@ from weft.passes.schedule.loop_nests import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.schedule.requirements import require_sole_use, single_store
+from weft.passes.schedule.requirements import require_unseen, single_store
 from weft.support.errors import InternalError, Violation
 
 
@@ -218,7 +218,7 @@ class DecomposePadding(Primitive):
     3. the block stores one value where a condition holds and a constant where it does not: it stores once, and has
        no other effect
     4. the condition says which indices are inside: it is a conjunction of comparisons of indices
-    5. nothing else below the loop touches the buffer: the buffer that the block writes
+    5. no other op below the loop writes the buffer, or reads an element before the block writes it
     6. the inside is not empty
     7. what the fill uses is known before the loop
 
@@ -244,7 +244,7 @@ class DecomposePadding(Primitive):
         self.require(2, why_not_around(self.loop, block), self.loop)
         padding = self._padding()
         positives, zeros = self._conditions(padding)
-        require_sole_use(self, 5, block, self.loop, (padding.store.memref,))
+        require_unseen(self, 5, block, self.loop, (padding.store.memref,))
         inside = self._inside(positives, zeros)
         used = _values_of_fill(block, self.loop, padding)
         self.require(7, why_not_dominating(used, InsertPoint.before(self.loop)))

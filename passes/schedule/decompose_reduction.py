@@ -32,7 +32,7 @@ from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import init_block, insert_in_copies, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import require_sole_use, started_elsewhere, two_iterations
+from weft.passes.schedule.requirements import require_unseen, started_elsewhere, two_iterations
 from weft.support.errors import Violation
 
 
@@ -123,7 +123,7 @@ class DecomposeReduction(Primitive):
             if outer.induction_variable in reduced:
                 detail = f"{operation_text(outer)} is outside of {operation_text(self.loop)} and a reduce iterator is"
                 self.refuse(3, f"{detail} bound to it: the init would run again between updates", outer)
-        require_sole_use(self, 4, block, self.loop, buffers_written(block))
+        require_unseen(self, 4, block, self.loop, buffers_written(block))
         self.require(4, why_not_started_before(block, self.loop))
         spatial = sources_of(block, IterKind.SPATIAL)
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)

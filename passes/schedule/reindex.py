@@ -13,41 +13,57 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Context, accesses, domain_of, is_fixed, range_of
+from weft.analysis.accesses import Context, Domain, accesses, domain_of, is_fixed, range_of
 from weft.analysis.code_motion import disturbed_unnamed, shared_element
 from weft.analysis.dependence import buffer_name
+from weft.analysis.footprint import span_of
 from weft.analysis.index import Index
 from weft.analysis.reductions import why_reads_earlier
 from weft.analysis.structure import (
+    ancestors,
+    bindings_of,
     buffers_stored_by,
     child_towards,
     function_of,
+    loops_around,
     parts_of,
     scope_of,
     writers_of,
 )
 from weft.dialects.effects import op_name
-from weft.dialects.tir import AccessRegionOp, BlockOp
+from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.index_ops import index_before, set_access
 from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import points_of_iterators, required_layout
-from weft.passes.schedule.loop_nests import block_in_loops, set_corner, values_in
-from weft.passes.schedule.primitive import BufferPlace, Plan
+from weft.passes.schedule.loop_nests import (
+    IterDomain,
+    domain_from_span,
+    full_domain,
+    loops_over,
+    nest,
+    new_block,
+    set_corner,
+    set_guards,
+    values_in,
+)
+from weft.passes.schedule.primitive import BufferPlace, Plan, operation_text
 from weft.passes.schedule.requirements import iterator_names, missed_by
 from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
 class ReindexPlan(Plan):
-    """A buffer, its indices in the block, the iterators that these use, the indices, extents and scope of the copy
-    (None for the scope of the buffer), and the nest before (or after) which the copy runs."""
+    """A buffer, its indices in the block, the iterators that these use and their domains in the copy, the indices,
+    extents and scope of the copy (None for the scope of the buffer), and the nest before (or after) which it runs."""
 
     block: BlockOp
     buffer: SSAValue
     indices: tuple[Index, ...]
     iterators: tuple[int, ...]
+    domains: tuple[IterDomain, ...]
     new_indices: tuple[Index, ...]
     new_extents: tuple[int | SSAValue, ...]
     scope: str | None
@@ -62,9 +78,12 @@ class ReindexPlan(Plan):
         alloc = new_alloc(old.element_type, self.new_extents, space, name, block)
         insert_alloc(self.buffer, alloc)
         self._redirect(alloc.memref)
-        copy, outermost = self._copy(name, alloc.memref)
+        extents = [self.block.extents[at] for at in self.iterators]
+        loops, bindings, guards = loops_over(self.domains, extents, self.block, unit_loops=True)
+        copy = self._copy(name, alloc.memref, extents, bindings)
         before, after = InsertPoint.before(self.place), InsertPoint.after(self.place)
-        Rewriter.insert_op(outermost, before if self.reading else after)
+        Rewriter.insert_op(nest(loops, [copy]), before if self.reading else after)
+        set_guards(copy, guards)
         return (copy,)
 
     def _redirect(self, new: SSAValue) -> None:
@@ -77,11 +96,10 @@ class ReindexPlan(Plan):
             elif isinstance(op, memref.LoadOp | memref.StoreOp):
                 set_access(op, new, [index_before(index, op) for index in self.new_indices])
 
-    def _copy(self, name: str, new: SSAValue) -> tuple[BlockOp, Operation]:
-        extents = [self.block.extents[at] for at in self.iterators]
+    def _copy(self, name: str, new: SSAValue, extents: Sequence[int | SSAValue], bindings: Sequence[Index]) -> BlockOp:
         variables = [self.block.iter_vars[at] for at in self.iterators]
         hints = [variable.name_hint for variable in variables]
-        copy, outermost = block_in_loops(name, [SPATIAL] * len(extents), extents, hints, self.block)
+        copy = new_block(name, [SPATIAL] * len(extents), extents, bindings, hints, self.block)
         body = copy.body.block
         mapping: dict[SSAValue, Index] = dict(zip(variables, map(Index.of, body.args), strict=True))
         theirs, ours = (
@@ -92,7 +110,7 @@ class ReindexPlan(Plan):
         body.add_ops([load, memref.StoreOp.get(load.res, *(ours if self.reading else theirs))])
         for op in body.ops:
             op.location = self.block.location
-        return copy, outermost
+        return copy
 
 
 class Reindexing(MovingPrimitive):
@@ -107,7 +125,8 @@ class Reindexing(MovingPrimitive):
         block = self.block
         if len(parts_of(block)) > 1:
             self.refuse(3, "loop_partition made it one of several parts of a block")
-        place = child_towards(scope_of(block), block)
+        common = self._common(buffer, reading=reading)
+        place = child_towards(common, block)
         indices = self._indices(buffer, place)
         simpler = tuple(index.simplified(range_of) for index in indices)
         mapped: set[int] = set() if index_map is None else index_map.used_dims()
@@ -118,7 +137,8 @@ class Reindexing(MovingPrimitive):
         )
         if not iterators:
             self.refuse(2, f"no iterator is in the indices of {buffer_name(buffer)}")
-        self._require_all(buffer, iterators)
+        domains = self._domains(common, iterators)
+        self._require_all(buffer, iterators, common, domains)
         if reading:
             self._require_unchanged(buffer, place)
         else:
@@ -131,7 +151,39 @@ class Reindexing(MovingPrimitive):
         new_extents = tuple(block.extents[at] for at in iterators)
         if index_map is not None:
             new_indices, new_extents = self._layout(index_map, iterators)
-        return ReindexPlan(block, buffer, simpler, iterators, new_indices, new_extents, scope, reading, place)
+        return ReindexPlan(block, buffer, simpler, iterators, domains, new_indices, new_extents, scope, reading, place)
+
+    def _common(self, buffer: SSAValue, *, reading: bool) -> Operation:
+        """The innermost loop that the block shares with another use of the buffer, or with a store if only these
+        matter; or the scope."""
+        block, scope = self.block, scope_of(self.block)
+        others = [use.operation for use in buffer.uses if not block.is_ancestor(use.operation)]
+        if reading:
+            others = [op for op in others if buffer in buffers_stored_by(op)]
+        around = (p for p in ancestors(block) if p is scope or any(p.is_ancestor(op) for op in others))
+        common = next(around)
+        if common is not scope and not isinstance(common, ForOp):
+            requirement, used = (4, "written") if reading else (5, "used")
+            self.refuse(requirement, f"{buffer_name(buffer)} is {used} elsewhere in {common.name} around it", common)
+        return common
+
+    def _domains(self, common: Operation, iterators: Sequence[int]) -> tuple[IterDomain, ...]:
+        """The values of the iterators in one iteration of a loop, or in one instance of the scope."""
+        block = self.block
+        if not isinstance(common, ForOp | BlockOp):
+            return tuple(full_domain(block.extents[at]) for at in iterators)
+        fixed = [loop.induction_variable for loop in loops_around(block) if loop.is_ancestor(common)]
+        found: list[IterDomain] = []
+        bindings = bindings_of(block)
+        for at in iterators:
+            span = span_of(bindings[at].simplified(range_of), fixed)
+            if span is None or not span.tight:
+                name = f"%{block.iter_vars[at].name_hint or at}"
+                where = f"an iteration of {operation_text(common)}" if isinstance(common, ForOp) else "an instance"
+                detail = f"the values of iterator {name} in {where} are not one range"
+                self.refuse(3, Violation(detail, "not proved"))
+            found.append(domain_from_span(span, block.extents[at]))
+        return tuple(found)
 
     def _layout(
         self, index_map: AffineMap, iterators: Sequence[int]
@@ -169,8 +221,10 @@ class Reindexing(MovingPrimitive):
         self.require(2, why_not_dominating(outer, InsertPoint.before(place)))
         return indices
 
-    def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:
-        """Refuse requirement 3 if some instance does not access the buffer."""
+    def _require_all(
+        self, buffer: SSAValue, iterators: Sequence[int], common: Operation, domains: Sequence[IterDomain]
+    ) -> None:
+        """Refuse requirement 3 if some instance in the domains does not access the buffer."""
         block, name = self.block, buffer_name(buffer)
         context, init = Context.around(block).inside(block), block.init
         found = [access for access in accesses(block) if access.buffer is buffer]
@@ -183,10 +237,19 @@ class Reindexing(MovingPrimitive):
             steps = [v for v, kind, extent in kinds if kind is IterKind.REDUCE and extent != 1]
             if any(index.depends_on(steps) for index in self._indices(buffer, block)):
                 self.refuse(3, f"only the init accesses {name}, in the first step of the reduction", found[0].op)
-        whole = domain_of(block)
-        parts = ((whole.bindings[at], whole.extents[at]) for at in iterators)
-        bindings, extents = zip(*parts, strict=True)
-        domain, names = replace(whole, bindings=bindings, extents=extents), iterator_names(block)
+        if isinstance(common, ForOp | BlockOp):
+            context = Context.in_scope(block)
+            loops = tuple(loop for loop in context.loops if not loop.is_ancestor(common))
+            bindings = context.resolve_map(block)
+            lower = [bindings[at] - domain.lower for at, domain in zip(iterators, domains, strict=True)]
+            sizes = tuple(Index.of(domain.extent) for domain in domains)
+            domain = Domain(loops, tuple(lower), sizes, context.inside(block).conditions)
+        else:
+            whole = domain_of(block)
+            parts = ((whole.bindings[at], whole.extents[at]) for at in iterators)
+            bindings, extents = zip(*parts, strict=True)
+            domain = replace(whole, bindings=bindings, extents=extents)
+        names = iterator_names(block)
         left = missed_by(domain, [names[at] for at in iterators], lambda text: f"its guards leave out {text}")
         self.require(3, left)
 
@@ -223,14 +286,16 @@ class Reindex(Reindexing):
     2. all accesses have the same indices, over iterators of the block: the block only loads from and stores to the
        buffer, at indices over its iterators and values that are known outside of its nest
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
-    4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
+    4. nothing in the nest writes what is read: the nest is that below the loops which the block shares with a writer
+       of the buffer
     5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
-       and stores to different elements in different instances; no other op in its nest accesses the buffer
+       and stores to different elements in different instances
     6. the extents of the iterators are known at the top of the function
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
     An iterator whose value no index depends on within its domain, such as %v in `%v floordiv 64` below 64, has no
-    dimension. The copy runs right before the nest of the block when reading, else right after it. Its block is called
+    dimension. The copy runs right before the nest of the block when reading, else right after it: in each iteration of
+    the loops which it shares with writers of the buffer, or when writing with its other uses. Its block is called
     `<buffer>_reindex`, its loops ax0, ax1, ...
 
     ```mlir
@@ -279,7 +344,8 @@ class ReindexCacheRead(_ReindexingCache):
     2. all accesses have the same indices, over iterators of the block: the block only loads from the buffer, at indices
        over its iterators and values that are known outside of its nest
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
-    4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
+    4. nothing in the nest writes what is read: the nest is that below the loops which the block shares with a writer
+       of the buffer
     5. what is written is the block's alone: applies only to `reindex_cache_write`
     6. the extents of the iterators are known at the top of the function: those of the copy, too
     7. loops that run in parallel stay independent: parallel and vectorized ones
@@ -316,8 +382,7 @@ class ReindexCacheWrite(_ReindexingCache):
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
     4. nothing in the nest writes what is read: applies only to `reindex_cache_read`
     5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
-       and stores to different elements in different instances; no other op in its nest accesses the buffer; the index
-       map depends on spatial iterators only
+       and stores to different elements in different instances; the index map depends on spatial iterators only
     6. the extents of the iterators are known at the top of the function: those of the copy, too
     7. loops that run in parallel stay independent: parallel and vectorized ones
     8. the scope is a memory scope

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.accesses import Domain, accesses, domain_of
 from weft.analysis.block_patterns import combines_freely, why_in_order
 from weft.analysis.code_motion import shared_element
-from weft.analysis.coverage import missed_instance
+from weft.analysis.coverage import missed_instance, read_is_covered
 from weft.analysis.dependence import buffer_name, or_undecided
 from weft.analysis.index import Index
 from weft.analysis.questions import Counterexample, Missed, point_text
@@ -117,7 +117,7 @@ def unwritten_element(
             continue
         start = lower or [Index({})] * len(store.indices)
         places = tuple(index - first for index, first in zip(store.indices, start, strict=True))
-        loops = tuple(loop for loop in store.loops if scope.is_ancestor(loop))
+        loops = tuple(loop for loop in store.loops if not loop.is_ancestor(scope))
         missed = missed_instance(Domain(loops, places, tuple(extents), store.conditions), loops_run=True)
         if missed is None:
             return None
@@ -142,17 +142,26 @@ def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
     return None
 
 
-def require_sole_use(
+def require_unseen(
     primitive: Primitive, requirement: int, block: BlockOp, loop: ForOp, buffers: Collection[SSAValue]
 ) -> None:
-    """Refuse if anything else below a loop around a block touches one of the buffers."""
-    for access in accesses(loop):
+    """Refuse unless a block may write other values to the buffers before a loop around it: another op below the loop
+    writes one of the buffers, or may read an element before the block writes it in the same run of the loop."""
+    found = accesses(loop)
+    around = next((op for op in ancestors(loop) if isinstance(op, ForOp)), None)
+    for access in found:
         if block in access.blocks:
             continue
         for buffer in buffers:
-            if may_overlap(access.buffer, buffer):
-                detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
-                primitive.refuse(requirement, found_overlapping(detail, buffer, access.buffer), access.op)
+            if not may_overlap(access.buffer, buffer):
+                continue
+            own = [other for other in found if other.buffer is buffer]
+            if not access.is_write and access.buffer is buffer:
+                with primitive.deciding(requirement, access.op):
+                    if read_is_covered(access, own, around):
+                        continue
+            detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
+            primitive.refuse(requirement, found_overlapping(detail, buffer, access.buffer), access.op)
 
 
 def found_overlapping(detail: str, buffer: SSAValue, found: SSAValue) -> Violation:

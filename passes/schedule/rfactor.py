@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.block_patterns import Update, neutral_value, updates_of, why_in_order
+from weft.analysis.block_patterns import Update, choice_of, neutral_value, updates_of, why_in_order
 from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
@@ -18,7 +18,7 @@ from weft.analysis.reductions import why_not_reduction
 from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, sources_of
 from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
+from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.traversal import captured_values
 from weft.passes.index_ops import (
     conjunction_before,
@@ -102,7 +102,10 @@ def _combined(
     partial: Partial, known: dict[SSAValue, SSAValue], terms: Mapping[SSAValue, SSAValue], old: BlockOp, body: Block
 ) -> SSAValue:
     """The accumulator's old value combined with its partial result."""
-    accumulator, operation = partial.accumulator, partial.update.operation
+    accumulator, operation, choice = partial.accumulator, partial.update.operation, partial.update.choice
+    if choice is not None:
+        values = {value: known[value] for pair in choice.values for value in pair}
+        return choice.combined(choice.selects.index(partial.update.store.value.owner), values, body)
     if operation is None:
         return _copied(partial.update.store.value, known, old, body)
     update = partial.update.store.value.owner
@@ -262,6 +265,8 @@ class RfactorPlan(Plan):
             known[p.accumulator] = old_value.res
             if p.update.term is not None:
                 known[p.update.term] = term.res
+            if p.update.choice is not None:
+                known |= {old: old_value.res for old, new in p.update.choice.values if new is p.update.term}
         values = [_combined(p, known, terms, old, body) for p in partials]
         stored = zip(values, partials, places, strict=True)
         body.add_ops([memref.StoreOp.get(value, p.accumulator, place) for value, p, place in stored])
@@ -284,8 +289,9 @@ class Rfactor(MovingPrimitive):
        iterator is bound to a loop of the reduction; the loops of the reduction contain only the block
     4. factor_axis is a place among the dimensions of the result: `-(rank + 1) .. rank`
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
-       or, exclusive or; or the block is declared `tir.commutative` and selects old or new values (argmax, argmin).
-       Floating-point sums and products need the assumption `reassoc` on the function, or `fastmath<reassoc>` on the op
+       or, exclusive or; or it selects old or new values (argmax, argmin), by comparisons that give the same result in
+       any order or in a block that is declared `tir.commutative`. Floating-point sums, products and comparisons need
+       the assumption `reassoc` on the function, or sums and products `fastmath<reassoc>` on the op
     6. each spatial instance stores to distinct elements: at indices computed from its spatial iterators
     7. guards are on spatial or on reduce loops: not on both
     8. what the new buffer and loops need is known before the loops
@@ -321,6 +327,8 @@ class Rfactor(MovingPrimitive):
         reduced = self._reduce_loops(block, chain)
         updates = updates_of(block)
         if updates is None:
+            choice = None if COMMUTATIVE in block.attributes else choice_of(block)
+            self.require(5, None if choice is None else choice.why_in_order(), block)
             detail = "how it combines a term into its accumulators is not understood"
             legal = "sum, product, min, max, and, or, xor; tir.commutative with arith.select of old and new values"
             self.refuse(5, Violation(detail, "not proved", legal=legal), block)

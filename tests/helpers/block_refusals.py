@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loop_refusals import PLAIN, RUNNING_SUM, SCAN
+from loop_refusals import PLAIN, SCAN, SUM_READ_BEFORE
 from refusal import (
     DOUBLED,
     PRODUCER_CONSUMER,
@@ -42,6 +42,12 @@ READ_OUTSIDE = function(
     block("B", copy("A", "B")),
     block("C", copy("B", "C")),
     "  %b = memref.load %B[%c0] : memref<12xf32>\n  memref.store %b, %C[%c0] : memref<12xf32>",
+    temporaries=TEMPORARY,
+)
+WRITTEN_OUTSIDE = function(
+    block("B", copy("A", "B")),
+    "  memref.store %one, %B[%c0] : memref<12xf32>",
+    block("C", copy("B", "C")),
     temporaries=TEMPORARY,
 )
 READ_TWICE = function(
@@ -133,7 +139,7 @@ func.func @f(%A: memref<6xf32>, %I: memref<3xindex>, %C: memref<3xf32>) {
   func.return
 }"""
 STRIDED = function(
-    block("B", copy("A", "B"), "%i in 3 { tir.for %j in 4", at="%j * 3 + %i") + "}",
+    block("B", copy("A", "B"), "%i in 3 { tir.for %j in 4", at="(%j * 3 + %i * 5) mod 12") + "}",
     block("C", copy("B", "C")),
     temporaries=TEMPORARY,
 )
@@ -291,8 +297,8 @@ ROW_REPEATED = function(
     temporaries=TEMPORARY,
 )
 READ_WHERE_WRITTEN = function(
-    block("B", copy("A", "B")).replace("= [%i] {", "= [%i] where [%i] < [11] {"),
-    block("C", copy("B", "C"), "%i in 11", "%v: spatial<11>"),
+    block("B", copy("A", "B")).replace("= [%i] {", "= [%i] where [0] < [%i] {"),
+    block("C", SHIFTED + copy("B", "C", at="%x"), "%i in 11", "%v: spatial<11>"),
     parameters="%A: memref<12xf32>, %C: memref<12xf32>",
     temporaries=TEMPORARY,
 )
@@ -536,8 +542,8 @@ INLINES = [
     Refusal("compute_inline", 1, MATMUL, lambda s: s.compute_inline("Y"),
             r'block "Y" has an init: it is a reduction(.|\n)*legal: compute_at moves it to its readers'),
     Refusal("compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.compute_inline("C"), "it writes the parameter C"),
-    Refusal("compute_inline", 2, READ_OUTSIDE, lambda s: s.compute_inline("B"),
-            "memref.load outside of the blocks of its scope uses B"),
+    Refusal("compute_inline", 2, WRITTEN_OUTSIDE, lambda s: s.compute_inline("B"),
+            "memref.store outside of the blocks of its scope uses B"),
     Refusal("compute_inline", 3, stored_at("d0 floordiv 2"), lambda s: s.compute_inline("B"),
             r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
     Refusal("compute_inline", 3, stored_at("d0 * 3 mod 7"), lambda s: s.compute_inline("B"),
@@ -574,7 +580,7 @@ INLINES = [
     Refusal("reverse_compute_inline", 5, ROW_REPEATED, lambda s: s.reverse_compute_inline("C"),
             "store to the same element of B, so their order matters", ...),
     Refusal("reverse_compute_inline", 5, READ_WHERE_WRITTEN, lambda s: s.reverse_compute_inline("C"),
-            r"its loops or guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
+            r"its loops or guards leave out instance \(v=0\)", {"instance": {"v": 0}}),
     Refusal("reverse_compute_inline", 5, STORED_IN_PART, lambda s: s.reverse_compute_inline("C"),
             r"its loops or guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
     Refusal("reverse_compute_inline", 5, AS_MANY_AS_LOADED, lambda s: s.reverse_compute_inline("C"),
@@ -695,7 +701,7 @@ REDUCTIONS = [
     Refusal("decompose_reduction", 3, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 1)),
             "%k is outside of %j and a reduce iterator is bound to it: the init would run again between updates",
             prepare=lambda s: s.reorder(loop(s, "Y", 2), loop(s, "Y", 0))),
-    Refusal("decompose_reduction", 4, RUNNING_SUM, lambda s: s.decompose_reduction("S", loop(s, "S")),
+    Refusal("decompose_reduction", 4, SUM_READ_BEFORE, lambda s: s.decompose_reduction("S", loop(s, "S")),
             'block "C" touches S below the loop'),
     Refusal("decompose_reduction", 5, GUARDED_SUM, lambda s: s.decompose_reduction("C", loop(s, "C", 1)),
             "the guard .* < 99 mixes them"),

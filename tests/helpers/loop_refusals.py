@@ -140,6 +140,13 @@ func.func @f(%A: memref<8xf32>, %C: memref<8xf32>) {
   func.return
 }"""
 
+# The other block reads the sum before it starts again.
+_AFTER = RUNNING_SUM[RUNNING_SUM.index('    tir.block "C"') : RUNNING_SUM.index("    } }")] + "    }\n"
+SUM_READ_BEFORE = (
+    RUNNING_SUM.replace(_AFTER[:-6], "")
+    .replace("    }\n    } }", "    } }")
+    .replace('    tir.block "S"', f'{_AFTER}    tir.block "S"')
+)
 
 # Three times a sum, each time from its start.
 REPEATED = """

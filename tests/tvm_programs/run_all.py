@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-FAMILIES = ("tensor_ir", "te", "relax", "trace", "dlight")
+PRIMITIVES = ("cache", "inline", "motion", "reduction", "other")
+FAMILIES = ("tensor_ir", "te", "relax", "trace", "dlight", *PRIMITIVES)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 from weft.analysis.structure import find_function
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
+from weft.dialects.tir import ReadsOp
 from weft.frontends.script.regions import buffers_in_text_order
 from weft.frontends.script.schedule import Schedule as _Schedule
 from weft.frontends.script.show import show_text
@@ -94,11 +95,15 @@ class Schedule(_Schedule):
         return found
 
     def _number(self, block: BlockHandle, number: int) -> int:
-        """weft's number of the `number`-th buffer that a block reads in TVM."""
+        """weft's number of the `number`-th buffer that a block reads in TVM: accumulators count if `T.reads` names
+        them."""
         self._given = number
         op = self._replay.block(block.value)
-        order = buffers_in_text_order(op)
-        return buffers_of(op, "read").index(order[number]) if 0 <= number < len(order) else number
+        stated = [region.buffer for region in op.body.block.ops if isinstance(region, ReadsOp)]
+        order, read = list(dict.fromkeys([*stated, *buffers_in_text_order(op)])), buffers_of(op, "read")
+        if not 0 <= number < len(order) or order[number] not in read:
+            return len(read)
+        return read.index(order[number])
 
     def _step(self, name: str, /, **given: object) -> Any:
         """Run a step, and name the loops that it creates as TVM does: `i_0`, `i_1`, `i_j_fused`."""

@@ -96,14 +96,30 @@ def test_4_a_condition_on_indices() -> None:
     refused(lambda: decompose(loaded), 4, "not a conjunction of comparisons of indices", kind="not proved")
 
 
-def test_5_the_buffer_alone() -> None:
-    shared = schedule(
-        (
-            '    } }\n  tir.for %i in 12 {\n    tir.block "Q"',
-            '    }\n    tir.block "Q"',
-        )
-    )
-    refused(lambda: decompose(shared), 5, 'block "Q" touches P below the loop')
+TOGETHER = ('    } }\n  tir.for %i in 12 {\n    tir.block "Q"', '    }\n    tir.block "Q"')
+
+
+def test_5_readers_of_what_was_written() -> None:
+    """The fill precedes a loop that holds the consumer of each element, too."""
+    sch = schedule(TOGETHER)
+    decompose(sch)
+    check_schedule(schedule(TOGETHER).mod, sch)
+
+
+def test_5_readers_before() -> None:
+    early = "%at = affine.apply affine_map<(d0) -> ((d0 + 1) mod 12)>(%v)\n      %p = memref.load %P[%at]"
+    sch = schedule(TOGETHER, ("%p = memref.load %P[%v]", early))
+    refused(lambda: decompose(sch), 5, 'block "Q" touches P below the loop')
+
+
+def test_5_readers_of_an_earlier_run() -> None:
+    """In each iteration of `n`, the first reads are of what the one before it wrote."""
+    body = PADDED[PADDED.index("  tir.for %i in 12") : PADDED.index("  func.return")]
+    producer, consumer = body.split("  tir.for %i in 12")[1:]
+    nest = "  tir.for %i in 12"
+    half = f"tir.for %n in 2 {{ tir.for %o in 1 {{\n{nest}{consumer}{nest}{producer}}} }}\n"
+    sch = weft.Schedule(weft.parse(PADDED.replace(body, half), "f.mlir"))
+    refused(lambda: decompose(sch, 1), 5, 'block "Q" touches P below the loop')
 
 
 def test_6_something_inside() -> None:

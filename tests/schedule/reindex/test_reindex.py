@@ -199,11 +199,78 @@ def test_3_parts_of_a_block() -> None:
     refused(lambda: sch.reindex("C_i0", "A"), 3, "one of several parts of a block")
 
 
-def test_4_what_is_read_does_not_change_in_the_nest() -> None:
-    sch = schedule(function(block("B", copy("A", "B")), block("C", copy("B", "C")), temporaries=TEMPORARY))
+def beside_its_producer() -> tuple[ModuleOp, weft.Schedule]:
+    module = weft.parse(function(block("B", copy("A", "B")), block("C", copy("B", "C")), temporaries=TEMPORARY))
+    sch = weft.Schedule(module)
     (i,) = sch.get_loops("C")
-    sch.compute_at("B", i)
-    refused(lambda: sch.reindex("C", "B"), 4, "memref.store writes B there")
+    outer, _ = sch.split(i, [None, 4])
+    sch.compute_at("B", outer)
+    return module, sch
+
+
+@pytest.mark.parametrize("name", ["B", "C"])
+def test_copies_in_a_shared_loop(name: str) -> None:
+    """Each iteration of the loop that producer and consumer share copies what it reads or writes."""
+    module, sch = beside_its_producer()
+    made = sch.reindex(name, ("read", 0) if name == "C" else ("write", 0))
+    assert [sch.get(loop).extent for loop in sch.get_loops(made)] == [3, 4]
+    check_schedule(module, sch)
+    module, sch = beside_its_producer()
+    primitive = sch.reindex_cache_read if name == "C" else sch.reindex_cache_write
+    primitive(name, 0, "local", lambda v: (v % 4, v // 4))
+    check_schedule(module, sch)
+
+
+def test_copies_in_a_block() -> None:
+    A = te.placeholder((8, 12), name="A")
+    module = te.create_func([A, te.compute((12, 8), lambda i, j: A[j, 11 - i] * 2, name="C")])
+    for place in (("read", 0), ("write", 0)):
+        sch = weft.Schedule(module)
+        sch.blockize(sch.split(sch.get_loops("C")[0], [None, 4])[1])
+        sch.reindex("C", place)
+        check_schedule(module, sch)
+
+
+def test_3_values_of_an_iteration_that_are_no_range() -> None:
+    """Each iteration of the shared loop runs every third instance."""
+    spread = """tir.for %i in 3 {
+      tir.for %j in 4 { tir.block "B" iters(%v: spatial<12>) = [%j * 3 + %i] { COPY_A } }
+      tir.for %j in 4 { tir.block "C" iters(%v: spatial<12>) = [%j * 3 + %i] { COPY_B } } }"""
+    text = function(spread.replace("COPY_A", copy("A", "B")).replace("COPY_B", copy("B", "C")), temporaries=TEMPORARY)
+    for name, place in (("C", ("read", 0)), ("B", ("write", 0))):
+        told = "the values of iterator %v in an iteration of %i are not one range"
+        refused(lambda name=name, place=place: schedule(text).reindex(name, place), 3, told, kind="not proved")
+
+
+def test_3_instances_left_out_of_an_iteration() -> None:
+    """The guard leaves out instances of the last iteration."""
+    guarded = """tir.for %i in 4 {
+      tir.for %j in 4 { tir.block "B" iters(%v: spatial<14>) = [%i * 4 + %j] where [%i * 4 + %j] < [14] { COPY_A } }
+      tir.for %j in 4 { tir.block "C" iters(%v: spatial<14>) = [%i * 4 + %j] where [%i * 4 + %j] < [14] { COPY_B } }
+    }"""
+    bodies = (copy(*pair).replace("12", "14") for pair in (("A", "B"), ("B", "C")))
+    text = function(
+        guarded.replace("COPY_A", next(bodies)).replace("COPY_B", next(bodies)),
+        parameters="%A: memref<14xf32>, %C: memref<14xf32>",
+        temporaries=TEMPORARY.replace("12", "14"),
+    )
+    refused(lambda: schedule(text).reindex("C", ("read", 0)), 3, "it depends on what %i is", kind="not proved")
+
+
+def under_a_condition() -> str:
+    body = """tir.for %i in 12 {
+      %from = arith.constant 0 : index
+      %holds = arith.cmpi sge, %i, %from : index
+      scf.if %holds {
+        tir.block "B" iters(%v: spatial<12>) = [%i] { COPY_A }
+        tir.block "C" iters(%v: spatial<12>) = [%i] { COPY_B }
+      }
+    }"""
+    return function(body.replace("COPY_A", copy("A", "B")).replace("COPY_B", copy("B", "C")), temporaries=TEMPORARY)
+
+
+def test_4_what_is_read_does_not_change_in_the_nest() -> None:
+    refused(lambda: schedule(under_a_condition()).reindex("C", "B"), 4, "B is written elsewhere in scf.if around it")
 
 
 def test_5_only_writer() -> None:
@@ -217,10 +284,8 @@ def test_5_what_was_there_before() -> None:
 
 
 def test_5_readers_in_the_nest() -> None:
-    sch = schedule(function(block("B", copy("A", "B")), block("C", copy("B", "C")), temporaries=TEMPORARY))
-    (i,) = sch.get_loops("C")
-    sch.compute_at("B", i)
-    refused(lambda: sch.reindex("B", ("write", 0)), 5, "memref.load accesses B in the nest")
+    told = "B is used elsewhere in scf.if around it"
+    refused(lambda: schedule(under_a_condition()).reindex("B", ("write", 0)), 5, told)
 
 
 def test_5_one_element_an_instance() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from schedule_checks import refused
+import numpy as np
+import pytest
+from schedule_checks import check_schedule, refused
 
 import weft
+from weft.script import parse
 
 REDUCTION = """
 func.func @f(%A: memref<8x12xf32>, %T: memref<8x12xf32>, %B: memref<8xf32>) {
@@ -142,3 +145,71 @@ def test_a_refused_step_changes_nothing() -> None:
     trace = str(sch.trace)
     refused(lambda: sch.rfactor(k, 5), 4)
     assert (str(sch.mod), str(sch.trace)) == (before, trace)
+
+
+ARGMAX = """
+@T.prim_func
+def f(A: T.Buffer((6, 24), "int32"), I: T.Buffer((6,), "int64"), V: T.Buffer((6,), "int32")):
+    for i, k in T.grid(6, 24):
+        with T.block("A_red"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                I[vi] = T.int64(-1)
+                V[vi] = T.min_value("int32")
+            at: T.let[T.int64] = T.Select(KEEPS, I[vi], T.Cast("int64", vk))
+            most: T.let[T.int32] = T.Select(V[vi] > A[vi, vk], V[vi], A[vi, vk])
+            I[vi] = at
+            V[vi] = most
+"""
+FIRST = 'V[vi] > A[vi, vk] or (V[vi] == A[vi, vk] and I[vi] < T.Cast("int64", vk))'
+LAST = FIRST.replace("<", ">")
+PLAIN = '(V[vi] > A[vi, vk]) | ((V[vi] == A[vi, vk]) & (I[vi] < T.Cast("int64", vk)))'
+
+
+def argmax(keeps: str) -> weft.Schedule:
+    text = "from weft.script import tir as T\n" + ARGMAX.replace("KEEPS", keeps)
+    return weft.Schedule(parse(text))
+
+
+@pytest.mark.parametrize("keeps", [FIRST, LAST, PLAIN])
+@pytest.mark.parametrize("at", [0, 1])
+def test_choices_with_tie_breaks(keeps: str, at: int) -> None:
+    """Equal maxima: the tie break picks the same index in any order."""
+    sch = argmax(keeps)
+    before = sch.mod.clone()
+    loops = sch.split(sch.get_loops("A_red")[1], [None, 6])
+    sch.rfactor(loops[at], 1)
+    assert 'block "A_red_rf"' in str(sch.mod)
+    check_schedule(before, sch)
+    data = np.random.default_rng(0).integers(-2, 2, (6, 24)).astype("int32")
+    found, most = np.zeros(6, "int64"), np.zeros(6, "int32")
+    weft.build(sch.mod)["f"](data, found, most)
+    first = data.argmax(1) if keeps is not LAST else 23 - data[:, ::-1].argmax(1)
+    np.testing.assert_array_equal(found, first)
+
+
+@pytest.mark.parametrize(
+    ("keeps", "told", "kind"),
+    [
+        ("V[vi] >= A[vi, vk]", "depending on the order", "refuted"),
+        ("V[vi] > A[vi, vk]", "depending on the order", "refuted"),
+        (FIRST.replace(" and ", " or "), "depending on the order", "refuted"),
+        ("V[vi] > A[vi, vk] + 1", "its conditions are not comparisons of the old and the new value", "not proved"),
+        ("V[vi] > T.Cast('int32', vk)", "its conditions are not comparisons of the old and the new", "not proved"),
+    ],
+)
+def test_5_choices_that_depend_on_the_order(keeps: str, told: str, kind: str) -> None:
+    sch = argmax(keeps)
+    refused(lambda: sch.rfactor(sch.get_loops("A_red")[1], 0), 5, told, kind=kind)
+
+
+def test_5_comparisons_of_floats() -> None:
+    """NaN: the function must allow another order."""
+    text = "from weft.script import tir as T\n" + ARGMAX.replace("KEEPS", FIRST).replace('"int32"', '"float32"')
+    text = text.replace("T.let[T.int32]", "T.let[T.float32]")
+    module = parse(text)
+    sch = weft.Schedule(module)
+    sch.rfactor(sch.get_loops("A_red")[1], 0)
+    promises = 'attributes {tir.promises = ["noalias"]}'
+    sch = weft.Schedule(weft.parse(str(module).replace("memref<6xf32>) {", f"memref<6xf32>) {promises} {{")))
+    refused(lambda: sch.rfactor(sch.get_loops("A_red")[1], 0), 5, "NaN and signed zeros", kind="not proved")

@@ -421,8 +421,12 @@ def test_functions_outside_of_the_module() -> None:
 def test_a_function_outside_is_pure_where_all_calls_say_so() -> None:
     pure = TILES.replace("call_extern", "call_pure_extern")
     assert "index) -> i32 attributes {low.pure}" in text_of(parse(pure))
+    assert "index) -> i32 attributes {low.pure}" in text_of(parse(TILES)), "the block states what is accessed"
+    silent = TILES.replace("        T.writes(C[0:16, 0:16])\n", "")
+    assert "low.pure" not in text_of(parse(silent))
     call = next(line for line in TILES.splitlines(keepends=True) if "call_extern" in line)
-    assert "low.pure" not in text_of(parse(pure + call))
+    outside = f'    with T.block("other"):\n{call}'
+    assert "low.pure" not in text_of(parse(pure + outside))
 
 
 def test_what_is_written_may_be_read_unless_the_block_says_what_it_reads() -> None:
@@ -498,7 +502,7 @@ def main(A: T.Buffer((64, 64), "float32", offset_factor=1), B: T.Buffer((64, 64)
             'T.access_ptr(A[0:64, 0:64], "readwrite")',
         ),
         ('T.tvm_access_ptr(T.type_annotation("float32"), A.data, 130, 16, 1)', 'T.access_ptr(A[2, 2], "read")'),
-        ('A.data, Bs.access_ptr("w")', 'A[0:64, 0:64], "readwrite"), T.access_ptr(B[vi * 16:vi * 16 + 16, vj * 16:vj'),
+        ('A.data, Bs.access_ptr("w")', 'A[0, 0], "read"), T.access_ptr(B[vi * 16:vi * 16 + 16, vj * 16:vj'),
         ("T.address_of(As[1, 2])", 'T.access_ptr(A[vi * 16 + 1, vj * 16 + 2], "readwrite")'),
     ],
 )
@@ -574,3 +578,24 @@ def test_functions_that_are_not_known_are_kept() -> None:
 def test_unknown_functions_that_are_refused(statement: str, message: str) -> None:
     with pytest.raises(weft.CompileError, match=message):
         parse(INTRINSICS.replace('T.evaluate(T.tvm_storage_sync("shared", T.bool(False), -1))', statement))
+
+
+STATED = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.evaluate(A.access_ptr("r", extent=8))
+            B[vi] = T.floor(A[vi], dtype="float32")
+"""
+
+
+def test_dtypes_of_functions_and_pointers_as_statements() -> None:
+    text = text_of(parse(STATED))
+    assert "low.access_ptr %A[%c0] read :" in text, "the first half is no box of all elements"
+    assert "sizes [16] read" in text_of(parse(STATED.replace("extent=8", "extent=16")))
+    with pytest.raises(weft.CompileError, match=r"T\.floor gives float32 here, got dtype='int32'"):
+        parse(STATED.replace('dtype="float32"', 'dtype="int32"'))
+    with pytest.raises(weft.CompileError, match="pointers start at the first element"):
+        parse(STATED.replace("extent=8", "offset=8"))

@@ -104,6 +104,28 @@ def test_buffers_are_counted_as_tvm_does():
     check(sch.mod)
 
 
+@T.prim_func
+def stated(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), D: T.Buffer((16, 16), "float32")):
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("D"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            T.reads(D[vi, vj], A[vi, vk], B[vk, vj])
+            T.writes(D[vi, vj])
+            with T.init():
+                D[vi, vj] = T.float32(0)
+            D[vi, vj] = D[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+def test_accumulators_count_if_the_block_states_them():
+    sch = tir.Schedule(stated)
+    block = sch.get_block("D")
+    sch.cache_read(block, 2, "global")
+    sch.read_at(sch.get_loops(block)[1], block, 1, "local")
+    assert "B_global" in str(sch.mod) and "A_local" in str(sch.mod)
+    with pytest.raises(weft.ScheduleError, match="there is no buffer 2"):
+        sch.cache_read(block, 0, "local")
+
+
 def test_parameters_of_tvm():
     sch = tir.Schedule(product)
     block = sch.get_block("C")
