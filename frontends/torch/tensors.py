@@ -630,7 +630,12 @@ def _scatter_reduce(
     cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
 ) -> Value:
     if x.dtype == "bool":
-        raise UnsupportedError("a reduction of bools")
+        if reduce == "mean":
+            raise UnsupportedError("a mean of bools")
+        kind = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+        given = (cast_to(value, "uint8") for value in (x, source))
+        found = _scatter_reduce(cx, next(given), dim, index, next(given), kind, include_self=include_self)
+        return apply("not_equal", found, 0)
     source, axis = cast_to(source, x.dtype), dim % max(x.ndim, 1)
     kind = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}[reduce]
     start = x

@@ -492,11 +492,18 @@ case(
 )
 case(
     "scatter_reduce.two",
-    lambda: [
-        call(floats(3, 5), 1, integers(3, 4, low=0, high=5), floats(3, 4), kind, include_self=whole)
-        for kind in ("sum", "prod", "mean", "amax", "amin")
-        for whole in (True, False)
-    ],
+    lambda: (
+        [
+            call(floats(3, 5), 1, integers(3, 4, low=0, high=5), floats(3, 4), kind, include_self=whole)
+            for kind in ("sum", "prod", "mean", "amax", "amin")
+            for whole in (True, False)
+        ]
+        + [
+            call(bools(3, 5), 1, integers(3, 4, low=0, high=5), bools(3, 4), kind, include_self=whole)
+            for kind in ("sum", "prod", "amax", "amin")
+            for whole in (True, False)
+        ]
+    ),
 )
 case(
     "masked_scatter", lambda: [call(floats(3, 4), bools(3, 4), floats(12)), call(floats(3, 4), bools(4), floats(3, 4))]
@@ -617,10 +624,22 @@ case(
         call(floats(2, 3), None, None, floats(3), floats(3, low=0.5), 0.1, 1e-5),
     ],
 )
-case("_native_batch_norm_legit.no_stats", lambda: [call(floats(4, 3, 5), floats(3), floats(3), True, 0.1, 1e-5)])
+case(
+    "_native_batch_norm_legit.no_stats",
+    lambda: [
+        call(floats(4, 3, 5), floats(3), floats(3), True, 0.1, 1e-5),
+        call(floats(4, 3, 5, dtype=BF16), floats(3), None, True, 0.1, 1e-5),
+    ],
+)
 case(
     "_native_batch_norm_legit_functional",
-    lambda: [call(floats(4, 3, 5), floats(3), floats(3), floats(3), floats(3, low=0.5), True, 0.1, 1e-5)],
+    lambda: [
+        call(floats(4, 3, 5), floats(3), floats(3), floats(3), floats(3, low=0.5), True, 0.1, 1e-5),
+        call(
+            floats(4, 3, dtype=BF16), None, None, floats(3, dtype=BF16), floats(3, low=0.5, dtype=BF16), True, 0.1, 1e-5
+        ),
+        call(floats(4, 3, dtype=BF16), floats(3), floats(3), floats(3), floats(3, low=0.5), False, 0.1, 1e-5),
+    ],
 )
 case(
     "scaled_dot_product_attention",
