@@ -363,6 +363,12 @@ def _conv_transpose(draw: Draw) -> None:
     draw.give("Pads", np.array(pads, np.int64), is_bound=True)
     draw.give("B", draw.maybe(draw.floats(filters)))
     draw.attributes["strides"] = [draw.size(1, 2), draw.size(1, 2)]
+    if draw.random.random() < 0.4:
+        draw.attributes["kernel_shape"] = kernel
+    if draw.random.random() < 0.4:
+        draw.attributes["dilations"] = [draw.size(1, 2), draw.size(1, 2)]
+    if draw.random.random() < 0.4:
+        draw.attributes["output_padding"] = [draw.random.randrange(step) for step in draw.attributes["strides"]]
 
 
 @makes("NhwcMaxPool")
@@ -525,16 +531,23 @@ def _dynamic_lstm(draw: Draw) -> None:
     draw.give("W", draw.integers(0, 100, (ways, width, gates), dtype), is_bound=True)
     draw.give("R", draw.integers(0, 100, (ways, hidden, gates), dtype), is_bound=True)
     draw.give("B", draw.maybe(draw.floats(ways, 2 * gates)))
-    draw.give("sequence_lens", None)
+    lengths = draw.integers(1, steps + 1, (batch,), "int32")
+    draw.give("sequence_lens", draw.maybe(lengths, 0.3))
     draw.give("initial_h", draw.maybe(draw.floats(ways, batch, hidden)))
     draw.give("initial_c", draw.floats(ways, batch, hidden) if draw.inputs[-1] else None)
-    draw.give("P", None)
+    draw.give("P", draw.maybe(draw.floats(ways, 3 * hidden), 0.3))
     for name in "WR":
         extents = (ways, gates) if per_gate else (ways,)
         draw.give(f"{name}_scale", draw.floats(*extents, low=0.5) / 100, is_bound=True)
         zero = 50 if dtype == "uint8" else 0  # as onnxruntime requires
         draw.give(f"{name}_zero_point", np.full(extents, zero, dtype), is_bound=True)
     draw.attributes |= {"direction": direction, "hidden_size": hidden}
+    draw.flag("input_forget")
+    if draw.random.random() < 0.3:
+        draw.attributes["clip"] = 0.75
+    if draw.random.random() < 0.4:
+        known = ("Relu", "Sigmoid", "Tanh")
+        draw.attributes["activations"] = [draw.random.choice(known) for _ in range(3 * ways)]
     draw.outputs, draw.tolerance = 3, 5e-2
 
 
@@ -588,7 +601,7 @@ def _attention(draw: Draw) -> None:
             draw.attributes["qkv_hidden_sizes"] = sizes
     draw.attributes["num_heads"] = number
     draw.flag("unidirectional")
-    if draw.operator == "Attention" and draw.random.random() < 0.3:
+    if draw.random.random() < 0.3:
         draw.attributes["scale"] = 0.5
     if draw.random.random() < 0.3:
         draw.attributes["mask_filter_value"] = -5.0
@@ -629,6 +642,8 @@ def _multi_head(draw: Draw) -> None:
         draw.flag("unidirectional")
     if draw.random.random() < 0.3:
         draw.attributes["scale"] = 0.5
+    if draw.random.random() < 0.3:
+        draw.attributes["mask_filter_value"] = -5.0
     draw.outputs = 3 if past else draw.random.choice((1, 3))
     draw.tolerance = 1e-3  # scores near -10000 are a thousandth apart
 
@@ -654,7 +669,14 @@ def _decoder_masked(draw: Draw) -> None:
         draw.give("past_sequence_length", np.array([past], np.int32))
         draw.attributes["past_present_share_buffer"] = 1
         draw.compared[1] = draw.compared[2] = lambda out: [out[:, :, : past + 1]]
+        if draw.random.random() < 0.3:
+            draw.inputs += ["", ""]
+            draw.give("bias", draw.floats(3 * number * depth))
     draw.attributes["num_heads"] = number
+    if draw.random.random() < 0.3:
+        draw.attributes["scale"] = 0.5
+    if draw.random.random() < 0.3:
+        draw.attributes["mask_filter_value"] = -5.0
     draw.outputs = 1 if is_cross else 3
     draw.tolerance = 1e-3
 
@@ -680,6 +702,8 @@ def _rotary(draw: Draw) -> None:
     draw.give("cos_cache", np.cos(angles))
     draw.give("sin_cache", np.sin(angles))
     draw.flag("interleaved")
+    if draw.random.random() < 0.2:
+        draw.attributes["scale"] = 1.0
     if not extra and is_flat and draw.random.random() < 0.5:
         draw.attributes["num_heads"] = number
 
@@ -717,7 +741,8 @@ def _group_query(draw: Draw) -> None:
     angles = draw.floats(16, half)
     draw.give("cos_cache", np.cos(angles) if rotary else None)
     draw.give("sin_cache", np.sin(angles) if rotary else None)
-    draw.give("position_ids", None)
+    places = draw.integers(0, 16, (batch, length), "int64")
+    draw.give("position_ids", draw.maybe(places, 0.3) if rotary else None)
     draw.give("attention_bias", draw.maybe(draw.floats(1, number, length, total), 0.2))
     draw.give("head_sink", draw.maybe(draw.floats(number), 0.2))
     draw.attributes |= {"num_heads": number, "kv_num_heads": shared}
