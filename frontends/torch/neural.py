@@ -593,3 +593,8 @@ def _deform_conv2d(
     factors = mask if use_mask else None
     found = apply("deform_conv2d", x, offset, weight, factors, strides, padding, dilation, groups, offset_groups)
     return apply("add", found, apply("reshape", bias, (bias.shape[0], 1, 1)))
+
+
+@register("aten.rrelu_with_noise_functional.default", "aten.rrelu_with_noise.default")
+def _rrelu(cx: Conversion, x: Value, *_: object) -> Value:
+    raise UnsupportedError("random slopes in training: model.eval() takes their mean")

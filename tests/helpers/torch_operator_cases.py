@@ -462,6 +462,8 @@ case(
         call(floats(5, 3, 4), [torch.tensor([0, 1]), None, torch.tensor([3, 2])], floats(2, 3)),
         call(floats(5, 3, 4), [None, torch.tensor([0, 1]), torch.tensor([3, 2])], floats(5, 2)),
         call(floats(5, 3), [torch.tensor([[1], [2]]), torch.tensor([0, 2])], floats(2, 2), True),
+        call(bools(5, 3), [torch.tensor([[1], [2]]), torch.tensor([0, 2])], bools(2, 2), True),
+        call(bools(5, 3), [torch.tensor([1, 1, 4])], bools(3), True),
         call(floats(5, 3), [bools(5, 3)], torch.tensor(9.0)),
         call(floats(5, 3), [bools(5)], torch.tensor([2.0]), True),
     ],
@@ -488,6 +490,7 @@ case(
     lambda: [
         call(floats(3, 5), 1, integers(3, 4, low=0, high=5), floats(3, 4)),
         call(integers(5), 0, torch.tensor([1, 1]), integers(2)),
+        call(bools(3, 5), 1, integers(3, 4, low=0, high=5), bools(3, 4)),
     ],
 )
 case(
@@ -841,6 +844,7 @@ case(
     lambda: [
         call(floats(3, 4), torch.tensor([[0, -1]]), floats(1, 2)),
         call(integers(6), torch.tensor([1, 1, 5]), integers(3), True),
+        call(bools(6), torch.tensor([1, 1, 5]), bools(3), True),
     ],
 )
 case("scatter.reduce", lambda: [call(floats(3, 4), 0, integers(2, 4, low=0, high=3), floats(2, 4), reduce="add")])
