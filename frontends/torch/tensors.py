@@ -276,7 +276,7 @@ def _as_strided_scatter(
     places = apply("reshape", cx.te(strided, offset, *known(source.shape), *stride), (-1,))
     updates = apply("reshape", cast_to(source, x.dtype), (-1,))
     found = apply("scatter_elements", _flat(x, axes), cast_to(places, "int64"), updates, axis=0, mode="fast")
-    found = apply("reshape", found, known([x.shape[axis] for axis in axes]))
+    found = apply("reshape", found, known(tuple(x.shape[axis] for axis in axes)))
     return found if axes == sorted(axes) else apply("transpose", found, axes=[axes.index(d) for d in range(x.ndim)])
 
 

@@ -625,7 +625,7 @@ class StablehloConversion:
         if target in LAPACK_CALLS:
             tensors = [tensor_of(value, f"{label(op)}_operand{at}") for at, value in enumerate(values)]
             found = lapack_results(on_tensors, op, *tensors)
-            return list(found) if isinstance(found, list) else [found]
+            return list(cast("Sequence[Value]", found)) if isinstance(found, list) else [cast("Value", found)]
         raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
 
 

@@ -336,6 +336,12 @@ def _window(draw: Draw, rank: int, kernel: Sequence[int]) -> None:
         draw.attributes["auto_pad"] = draw.random.choice(("SAME_UPPER", "SAME_LOWER", "VALID"))
 
 
+def _dilate(draw: Draw, kernel: Sequence[int]) -> None:
+    """With padding to the same extents onnxruntime ignores dilations of pools and refuses those of convolutions."""
+    if max(kernel) < 3 and "SAME" not in draw.attributes.get("auto_pad", "") and draw.random.random() < 0.4:
+        draw.attributes["dilations"] = [draw.size(1, 2) for _ in kernel]
+
+
 @makes("FusedConv", "NhwcFusedConv")
 def _fused_conv(draw: Draw) -> None:
     group = draw.size(1, 2)
@@ -348,6 +354,7 @@ def _fused_conv(draw: Draw) -> None:
     draw.give("B", draw.maybe(draw.floats(filters)))
     draw.attributes["group"] = group
     _window(draw, 2, kernel)
+    _dilate(draw, kernel)
     activation = draw.random.choice(("", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip", "HardSigmoid"))
     numbers = {"LeakyRelu": [0.2], "Clip": [-0.5, 0.75], "HardSigmoid": [0.3, 0.4]}.get(activation)
     draw.attributes |= {"activation": activation} if activation else {}
@@ -377,6 +384,7 @@ def _nhwc_max_pool(draw: Draw) -> None:
     dtype = draw.random.choice(("int8", "uint8"))
     draw.give("x", draw.integers(0, 100, (draw.size(1, 2), draw.size(4, 6), draw.size(4, 6), draw.size(1, 3)), dtype))
     _window(draw, 2, kernel)
+    _dilate(draw, kernel)
 
 
 # Quantized operators
@@ -469,6 +477,7 @@ def _qlinear_conv(draw: Draw) -> None:
     draw.give("B", draw.maybe(draw.integers(-500, 500, (filters,), "int32")), is_bound=is_bound)
     draw.attributes["group"] = group
     _window(draw, 2, kernel)
+    _dilate(draw, kernel)
 
 
 @makes("QLinearReduceMean")

@@ -44,11 +44,11 @@ def _crop_and_resize(
     if not isinstance(height, int) or not isinstance(width, int):
         raise node.refuse("input 'X' must have a known height and width")
     node.check_room(*crop_size)
-    dtype, wide = X.dtype, "float64" if X.dtype == "float64" else "float32"
-    X, rois = (ops.cast(value, wide) if value.dtype != wide else value for value in (X, rois))
+    wide = "float64" if X.dtype == "float64" else "float32"
+    data, boxes = (ops.cast(value, wide) if value.dtype != wide else value for value in (X, rois))
     places: list[Value] = []
     for axis, (extent, count) in enumerate(zip((height, width), crop_size, strict=True)):
-        low, high = (ops.strided_slice(rois, [at], [at + 1], [1], [1]) for at in (axis, axis + 2))
+        low, high = (ops.strided_slice(boxes, [at], [at + 1], [1], [1]) for at in (axis, axis + 2))
         if count > 1:
             step = ops.multiply(ops.subtract(high, low), (extent - 1) / (count - 1))
             ramp = ops.multiply(ops.iota([1, count], 1, wide), step)
@@ -60,7 +60,7 @@ def _crop_and_resize(
         ops.logical_and(ops.greater_equal(at, 0.0), ops.less_equal(at, float(extent - 1)))
         for at, extent in ((y, height), (x, width))
     ]
-    images = ops.take(X, batch_indices, 0)
+    images = ops.take(data, batch_indices, 0)
     shape = [rois.shape[0], *crop_size]
 
     def read(rows: Value, columns: Value) -> Value:
@@ -89,7 +89,7 @@ def _crop_and_resize(
         found = _between(top, _between(read(y1, x0), read(y1, x1), wx), wy)
     seen = ops.expand_dims(ops.logical_and(*inside), [1])
     found = ops.where(seen, found, ops.full([], extrapolation_value, wide))
-    return found if dtype == wide else ops.cast(found, dtype)
+    return found if X.dtype == wide else ops.cast(found, X.dtype)
 
 
 def _between(left: Value, right: Value, share: Value) -> Value:
