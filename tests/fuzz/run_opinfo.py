@@ -34,6 +34,7 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+from unittest.mock import patch
 
 DTYPES: Final = ("float32", "int64", "bool", "bfloat16", "float64")
 TOLERANCES: Final = {"float64": 1e-7, "float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-2}
@@ -258,7 +259,11 @@ def is_as_good(sample: Sample, found: Sequence[Any]) -> bool:
         return False
     wide = [tensor.double() if tensor.dtype.is_floating_point else copied(tensor) for tensor in tensors]
     with torch.no_grad():
-        again = [pytree.tree_leaves(function(*map(copied, tensors))) for _ in range(8)]
+        again: list[list[Any]] = []
+        for seed in range(8):
+            torch.manual_seed(seed)
+            with patch.object(torch, "manual_seed"):  # functions of OpInfo set the seed
+                again.append(pytree.tree_leaves(function(*map(copied, tensors))))
         try:
             exact = pytree.tree_leaves(function(*wide))
         except Exception:  # noqa: BLE001 (the function has an argument of the narrow type)
