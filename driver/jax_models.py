@@ -143,7 +143,7 @@ def _reader(aval: Any) -> Callable[[Any], Any]:
     dtype = np.dtype(aval.dtype)
 
     def read(leaf: Any) -> Any:
-        return np.asarray(leaf, dtype)
+        return np.asarray(leaf, dtype, order="C")
 
     return read
 

@@ -307,9 +307,8 @@ class _Importer:
     def _registered_call(self, op: stablehlo.CustomCallOp, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
         name = op.call_target_name.data
         if name not in registered_names():
-            raise CompileError.at(
-                op, f"{op.name}: no function is registered as '{name}'{did_you_mean(name, registered_names())}"
-            )
+            hint = did_you_mean(name, [*registered_names(), *CUSTOM_CALLS])
+            raise CompileError.at(op, f"{op.name}: no function is registered as '{name}'{hint}")
         shapes = [_shape(result) for result in op.results]
         if any(DYNAMIC_INDEX in shape for shape in shapes):
             raise CompileError.at(op, f"{op.name}: the shapes of the results of @{name} are not known")
@@ -356,7 +355,7 @@ class _Importer:
         wanted = [_returned(block)[place] for place in carried] + [stack.value for stack in stacks]
         counter = block.args[scan.counter]
         inside = {counter, *(block.args[place] for place in carried), *(row.value for row in rows)}
-        outside = [v for o in _needed(wanted, dict.fromkeys(inside)) for v in _taken(o)]
+        outside = [v for o in _needed(wanted, dict.fromkeys(inside)) if o.parent is block for v in _taken(o)]
         outside = [v for v in (*outside, *wanted) if v not in inside and not _is_of(v, block)]
         captured = self._leaves(dict.fromkeys(outside), known)
         order = [*(block.args[place] for place in carried), *(row.value for row in rows), *captured]

@@ -44,8 +44,9 @@ from weft.texpr.stablehlo import (
     reduced_precision,
 )
 from weft.texpr.stablehlo_complex import COMPLEX, complex_compared, complex_elementwise
+from weft.texpr.stablehlo_lapack import LAPACK_CALLS, lapack_results
 from weft.texpr.stablehlo_random import next_state, random_bits
-from weft.texpr.stablehlo_tensors import PRODUCTS, TENSOR_FORMULAS, index_select_layout
+from weft.texpr.stablehlo_tensors import PRODUCTS, TENSOR_FORMULAS, Formula, index_select_layout
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -190,8 +191,12 @@ def evaluate_tensors(op: Operation, *operands: Array) -> Any:
         (a, b), (c, d) = map(_parts, operands)
         product = partial(TENSOR_FORMULAS[op.name], _apply, op)
         return _finished(op, product(a, c) - product(b, d) + 1j * (product(a, d) + product(b, c)))
+    return _formula_results(op, TENSOR_FORMULAS[op.name], operands)
+
+
+def _formula_results(op: Operation, formula: Formula, operands: Sequence[Array]) -> Any:
     with np.errstate(all="ignore"):
-        found = TENSOR_FORMULAS[op.name](_apply, op, *map(_wide, operands))
+        found = formula(_apply, op, *map(_wide, operands))
     if not isinstance(found, list | tuple):
         return _finished(op, found)
     return tuple(_finished(op, array, at) for at, array in enumerate(cast("Sequence[Array]", found)))
@@ -661,6 +666,8 @@ def custom_call(op: stablehlo.CustomCallOp, *operands: Array) -> Any:
         return None
     if target == "Sharding":
         return operands[0]
+    if target in LAPACK_CALLS:
+        return _formula_results(op, lapack_results, operands)
     types = [_element(operand) for operand in op.operands]
     shapes = [(_declared(op, at), _element(result)) for at, result in enumerate(op.results)]
     found = filled(op, target, operands, types, shapes)

@@ -1,4 +1,4 @@
-"""The converter of products with weights of 4 and 8 bits: MatMulNBits of onnxruntime."""
+"""The converter of products with weights of 2, 4 and 8 bits: MatMulNBits of onnxruntime."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ def _in_rows(node: Node, name: str, value: Value, rows: int, columns: int) -> Va
     return value if value.ndim == 2 else ops.reshape(value, (rows, columns))
 
 
+def _unpacked(data: Value, bits: int, count: int) -> Value:
+    """The first integers of each row of bytes, which contain `8 / bits` each, the first in the low bits."""
+    parts = [ops.bitwise_and(ops.right_shift(data, at), (1 << bits) - 1) for at in range(0, 8, bits)]
+    found = data if bits == 8 else ops.reshape(ops.stack(parts, axis=-1), (data.shape[0], -1))
+    return found if found.shape[1] == count else ops.strided_slice(found, [0], [count], [1], [1])
+
+
 def _zero_points(node: Node, zero_points: Value, rows: int, groups: int, bits: int) -> Value:
-    """Zero points, one for each group; two of 4 bits may share a byte."""
-    if zero_points.dtype != "uint8" or bits == 8:
+    """Zero points, one for each group; those of less than 8 bits may share a byte."""
+    if zero_points.dtype != "uint8":
         return _in_rows(node, "zero_points", zero_points, rows, groups)
-    packed = _in_rows(node, "zero_points", zero_points, rows, (groups + 1) // 2)
-    halves = ops.stack([ops.bitwise_and(packed, 15), ops.right_shift(packed, 4)], axis=-1)
-    found = ops.reshape(halves, (rows, -1))
-    return found if groups % 2 == 0 else ops.strided_slice(found, [0], [groups], [1], [1])
+    return _unpacked(_in_rows(node, "zero_points", zero_points, rows, -(-groups * bits // 8)), bits, groups)
 
 
 @defines("MatMulNBits")
@@ -36,7 +40,7 @@ def _matmul_nbits(
     B: Value,
     scales: Value,
     zero_points: Value | None = None,
-    g_idx: Item | None = None,
+    g_idx: Value | None = None,
     bias: Value | None = None,
     *,
     K: int,
@@ -46,11 +50,9 @@ def _matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Item:
-    """Data are never quantized, whatever accuracy level a node allows."""
-    if g_idx is not None:
-        raise node.refuse("input 'g_idx' is not supported: groups must consist of consecutive rows")
-    if bits not in (4, 8):
-        raise node.refuse(f"attribute 'bits' = {bits} is not supported, weights have 4 or 8 bits")
+    """Data are never quantized, whatever accuracy level a node allows. Weights of 2 bits become bytes."""
+    if bits not in (2, 4, 8):
+        raise node.refuse(f"attribute 'bits' = {bits} is not supported, weights have 2, 4 or 8 bits")
     if block_size < 16 or block_size & (block_size - 1):
         raise node.refuse(f"attribute 'block_size' = {block_size} must be a power of two from 16 on")
     if weight_prepacked:
@@ -69,4 +71,28 @@ def _matmul_nbits(
     weight = ops.reshape(B, (N, groups * blob))
     scale = _in_rows(node, "scales", scales, N, groups)
     zeros = None if zero_points is None else _zero_points(node, zero_points, N, groups, bits)
+    if g_idx is not None:
+        places = node.indices(4)
+        if len(places) != K or not all(0 <= place < groups for place in places):
+            raise node.refuse(f"input 'g_idx' must have {K} numbers of groups from 0 to {groups - 1}, got {places}")
+        return _permuted_product(A, _unpacked(weight, bits, K), scale, zeros, bias, bits, g_idx)
+    if bits == 2:
+        middle = ops.full((N, groups), 2, "uint8")
+        weight, bits, zeros = _unpacked(weight, 2, groups * block_size), 8, middle if zeros is None else zeros
     return ops.dequantized_matmul(A, weight, scale, zeros, bias, bits, block_size)
+
+
+def _permuted_product(
+    data: Value, weight: Value, scale: Value, zeros: Value | None, bias: Value | None, bits: int, index: Value
+) -> Value:
+    """The product with weights (n, k) of which column k is in group `index[k]`; the weights are dequantized first."""
+    wide = data.dtype if data.dtype == "float64" else "float32"
+    middle = float(1 << bits - 1) if zeros is None else ops.take(_cast(zeros, wide), index, 1)
+    factor = ops.take(_cast(scale, wide), index, 1)
+    found = ops.dense(_cast(data, wide), ops.multiply(ops.subtract(_cast(weight, wide), middle), factor))
+    found = found if bias is None else ops.add(found, _cast(bias, wide))
+    return _cast(found, data.dtype)
+
+
+def _cast(value: Value, dtype: str) -> Value:
+    return value if value.dtype == dtype else ops.cast(value, dtype)

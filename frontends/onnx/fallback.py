@@ -112,7 +112,7 @@ def _function(model: ModelProto, count: int) -> Any:
     try:
         evaluator = ReferenceEvaluator(model)
     except RuntimeError as error:
-        raise Refusal(f"fallback: onnx has no reference implementation: {str(error).splitlines()[0]}") from None
+        raise Refusal(f"fallback: onnx has no reference implementation: {str(error).partition('. ')[0]}") from None
 
     def run(*arrays: NDArray[Any]) -> None:
         found: Any = evaluator.run(None, dict(zip(names, arrays[:count], strict=True)))

@@ -163,7 +163,7 @@ def _grid_sample(node: Node, data: Value, grid: Value, *, mode: str, padding_mod
     return ops.grid_sample(data, grid, mode.removeprefix("bi"), padding_mode, align_corners)
 
 
-@converts("RoiAlign", since=16)
+@converts("RoiAlign", since=10)
 def _roi_align(
     node: Node,
     data: Value,
@@ -175,7 +175,7 @@ def _roi_align(
     spatial_scale: float,
     sampling_ratio: int,
     mode: str,
-    coordinate_transformation_mode: str,
+    coordinate_transformation_mode: str = "output_half_pixel",
 ) -> Item:
     aligned = coordinate_transformation_mode == "half_pixel"
     size = [output_height, output_width]

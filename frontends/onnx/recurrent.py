@@ -69,4 +69,9 @@ def activations_of(node: Node) -> list[str] | None:
     for word in given:
         if word not in _ACTIVATIONS:
             raise node.refuse(f"attribute 'activations' must be of {', '.join(_ACTIVATIONS)}, got '{word}'")
+    if node.word("direction", "forward", "reverse", "bidirectional") == "bidirectional":
+        half = len(given) // 2
+        if given[:half] != given[half:]:
+            raise node.refuse(f"attribute 'activations' must be the same in both directions, got {given}")
+        given = given[:half]
     return [_ACTIVATIONS[word] for word in given]

@@ -95,6 +95,19 @@ def _topk(node: Node, data: Value, count: KnownExtent, *, axis: int, largest: bo
     return ops.topk(data, count, axis, largest)
 
 
+@converts("TopK", until=9)
+def _topk_of_attribute(node: Node, data: Value, *, k: int, axis: int) -> Item:
+    return ops.topk(data, k, axis, True)
+
+
 @converts("Hardmax", since=13)
 def _hardmax(node: Node, data: Value, *, axis: int) -> Item:
     return ops.cast(ops.equal(ops.iota(data.shape, axis), ops.argmax(data, axis, True)), data.dtype)
+
+
+@converts("Hardmax", until=12)
+def _flat_hardmax(node: Node, data: Value, *, axis: int) -> Item:
+    """Over all axes from `axis` on."""
+    flat = ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
+    found = ops.equal(ops.iota(flat.shape, 1), ops.argmax(flat, 1, True))
+    return ops.reshape(ops.cast(found, data.dtype), data.shape)

@@ -72,6 +72,8 @@ class Conversion:
     """The result if it is a symbolic integer."""
     ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
     """Lower and upper bounds of symbolic sizes."""
+    first: Any = None
+    """The first argument as PyTorch's tensor without data, which has strides."""
 
     @property
     def shape(self) -> Shape:

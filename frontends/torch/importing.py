@@ -370,6 +370,7 @@ class Importer:
             lambda reason: self._run_in_torch(node, reason, args, keywords, metas),
             [extent_of(value, self.equal)] if is_number and isinstance(value, torch.SymInt) else [],
             self._ranges,
+            getattr(node.args[0], "meta", {}).get("val") if node.args else None,
         )
         has_complex = any(meta.is_complex for meta in metas) or is_complex((args, keywords))
         converter = complex_converter(name) if has_complex else CONVERTERS.get(name)

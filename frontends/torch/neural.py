@@ -297,23 +297,29 @@ def _batch_norm(
 def _normalized(x: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value, eps: float) -> Value:
     gamma = apply("full", mean.shape, 1.0, dtype=mean.dtype) if weight is None else weight
     beta = apply("full", mean.shape, 0.0, dtype=mean.dtype) if bias is None else bias
-    wide = cast_to(x, mean.dtype)
+    wide, gamma, beta = (cast_to(value, mean.dtype) for value in (x, gamma, beta))
     found = apply("batch_norm", wide, gamma, beta, mean, variance, epsilon=float(eps))
     return cast_to(found, x.dtype)
 
 
 def _batch_statistics(x: Value, eps: float) -> tuple[Value, Value, Value]:
     axes = [axis for axis in range(x.ndim) if axis != 1]
-    mean, variance = apply("mean", x, axis=axes), apply("var", x, axis=axes)
-    return mean, variance, apply("rsqrt", apply("add", variance, const(eps, x.dtype)))
+    wide = cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
+    mean, variance = apply("mean", wide, axis=axes), apply("var", wide, axis=axes)
+    return mean, variance, apply("rsqrt", apply("add", variance, const(eps, wide.dtype)))
+
+
+def _as_results(cx: Conversion, found: Sequence[Value | None]) -> tuple[Value | None, ...]:
+    """Results of the element types that PyTorch declares: those of statistics may be wider than the data."""
+    return tuple(v if v is None else cast_to(v, r.dtype) for v, r in zip(found, cx.results, strict=True))
 
 
 @register("aten._native_batch_norm_legit.no_stats")
 def _batch_norm_of_batch(
     cx: Conversion, x: Value, weight: Value | None, bias: Value | None, training: bool, momentum: float, eps: float
-) -> tuple[Value, ...]:
+) -> tuple[Value | None, ...]:
     mean, variance, deviation = _batch_statistics(x, eps)
-    return _normalized(x, weight, bias, mean, variance, eps), mean, deviation
+    return _as_results(cx, [_normalized(x, weight, bias, mean, variance, eps), mean, deviation])
 
 
 @register("aten._native_batch_norm_legit_functional.default")
@@ -330,16 +336,16 @@ def _batch_norm_functional(
 ) -> tuple[Value | None, ...]:
     if not training:
         found = _batch_norm(cx, x, weight, bias, running_mean, running_var, momentum, eps)
-        return *found, running_mean, running_var
+        return _as_results(cx, [*found, running_mean, running_var])
     mean, variance, deviation = _batch_statistics(x, eps)
     count = prod_of([extent for axis, extent in enumerate(x.shape) if axis != 1])
     if not isinstance(count, int):
         raise UnsupportedError("statistics of a batch of symbolic size")
     moved = [
-        apply("add", apply("multiply", old, 1 - momentum), apply("multiply", new, momentum * scale))
+        apply("add", apply("multiply", cast_to(old, new.dtype), 1 - momentum), apply("multiply", new, momentum * scale))
         for old, new, scale in ((running_mean, mean, 1.0), (running_var, variance, count / max(count - 1, 1)))
     ]
-    return _normalized(x, weight, bias, mean, variance, eps), mean, deviation, *moved
+    return _as_results(cx, [_normalized(x, weight, bias, mean, variance, eps), mean, deviation, *moved])
 
 
 def prod_of(extents: Sequence[Any]) -> Any:
@@ -587,3 +593,8 @@ def _deform_conv2d(
     factors = mask if use_mask else None
     found = apply("deform_conv2d", x, offset, weight, factors, strides, padding, dilation, groups, offset_groups)
     return apply("add", found, apply("reshape", bias, (bias.shape[0], 1, 1)))
+
+
+@register("aten.rrelu_with_noise_functional.default", "aten.rrelu_with_noise.default")
+def _rrelu(cx: Conversion, x: Value, *_: object) -> Value:
+    raise UnsupportedError("random slopes in training: model.eval() takes their mean")

@@ -141,6 +141,7 @@ def _searchsorted(
         raise UnsupportedError("a sorted tensor of rank 2 or more")
     if sorter is not None:
         line = apply("take", line, sorter, axis=0)
+    line = cast_to(line, "uint8") if line.dtype == "bool" else line
     sought = values if isinstance(values, Value) else cx.number(values, line.dtype)
     where = side or ("right" if right else "left")
     return apply("searchsorted", line, cast_to(sought, line.dtype), side=where, dtype=cx.dtype)

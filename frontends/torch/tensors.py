@@ -15,6 +15,7 @@ from weft.dialects.graph_shapes import (
     is_not_negative,
     lone_name,
     multiply,
+    subtract,
 )
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import (
@@ -210,6 +211,34 @@ def _split(cx: Conversion, x: Value, split_size: KnownExtent, dim: int = 0) -> t
     return _split_with_sizes(cx, x, [known(meta.shape)[dim] for meta in cx.results], dim)
 
 
+def _memory(
+    cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[Any], offset: KnownExtent | None
+) -> tuple[list[int], KnownExtent]:
+    """The axes of a tensor in the order of its memory, and the place in it of the first element of a view. Raises
+    `UnsupportedError` for a view of memory outside the tensor, or of a tensor with gaps."""
+    axes = list(range(x.ndim))
+    numbers = [*cx.first.shape, *cx.first.stride(), cx.first.storage_offset(), *size, *stride]
+    if not all(isinstance(number, int) for number in numbers):
+        return axes, offset or 0
+    extents, steps, own = list(cx.first.shape), list(cx.first.stride()), cx.first.storage_offset()
+    axes.sort(key=lambda axis: (-steps[axis], axis))
+    dense = 1
+    for axis in reversed(axes):
+        if extents[axis] != 1 and steps[axis] != dense and prod(extents):
+            raise UnsupportedError(f"a view of the memory of a tensor with gaps, of strides {steps}")
+        dense *= extents[axis]
+    first = 0 if offset is None else subtract(offset, own)
+    last = add(first, sum((count - 1) * step for count, step in zip(size, stride, strict=True)))
+    if isinstance(first, int) and isinstance(last, int) and prod(size) and not 0 <= first <= last < dense:
+        raise UnsupportedError(f"a view of memory outside of the tensor, from {first} to {last} of {dense} elements")
+    return axes, first
+
+
+def _flat(x: Value, axes: Sequence[int]) -> Value:
+    moved = x if list(axes) == sorted(axes) else apply("transpose", x, axes=list(axes))
+    return apply("reshape", moved, (-1,))
+
+
 @register("aten.as_strided.default")
 def _as_strided(
     cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[KnownExtent], offset: KnownExtent | None = None
@@ -222,7 +251,8 @@ def _as_strided(
 
         return compute(shape, element, name="as_strided")
 
-    return cx.te(strided, apply("reshape", x, (-1,)), offset or 0, *known(cx.shape), *stride)
+    axes, first = _memory(cx, x, size, stride, offset)
+    return cx.te(strided, _flat(x, axes), first, *known(cx.shape), *stride)
 
 
 @register("aten.as_strided_scatter.default")
@@ -242,10 +272,12 @@ def _as_strided_scatter(
 
         return compute(shape, place, name="places")
 
-    places = apply("reshape", cx.te(strided, offset or 0, *known(source.shape), *stride), (-1,))
-    flat, updates = (apply("reshape", value, (-1,)) for value in (x, cast_to(source, x.dtype)))
-    found = apply("scatter_elements", flat, cast_to(places, "int64"), updates, axis=0, mode="fast")
-    return apply("reshape", found, known(x.shape))
+    axes, offset = _memory(cx, x, size, stride, offset)
+    places = apply("reshape", cx.te(strided, offset, *known(source.shape), *stride), (-1,))
+    updates = apply("reshape", cast_to(source, x.dtype), (-1,))
+    found = apply("scatter_elements", _flat(x, axes), cast_to(places, "int64"), updates, axis=0, mode="fast")
+    found = apply("reshape", found, known(tuple(x.shape[axis] for axis in axes)))
+    return found if axes == sorted(axes) else apply("transpose", found, axes=[axes.index(d) for d in range(x.ndim)])
 
 
 @register("aten.put.default")
@@ -254,7 +286,7 @@ def _put(cx: Conversion, x: Value, index: Value, source: Value, accumulate: bool
     places, updates = (apply("reshape", value, (-1,)) for value in (index, cast_to(source, x.dtype)))
     places = indices_of(places, flat, 0, wrap=True)
     reduction = "add" if accumulate else "none"
-    found = apply("scatter_elements", flat, places, updates, axis=0, reduction=reduction, mode="fast")
+    found = _combined("scatter_elements", flat, places, updates, reduction, axis=0)
     return apply("reshape", found, known(x.shape))
 
 
@@ -488,7 +520,7 @@ def _index_put(
     forth = [*there, *(d for d in range(wide.ndim) if d not in there)]
     wide = wide if forth == sorted(forth) else apply("transpose", wide, axes=forth)
     stacked = apply("stack", [apply("broadcast_to", place, known(shape)) for place in places], axis=0)
-    found = apply("scatter_nd", moved, stacked, wide, reduction="add" if accumulate else "none", mode="fast")
+    found = _combined("scatter_nd", moved, stacked, wide, "add" if accumulate else "none")
     return found if order == sorted(order) else apply("transpose", found, axes=[order.index(d) for d in range(x.ndim)])
 
 
@@ -497,7 +529,17 @@ def _put_along(x: Value, axis: int, places: Value, values: Value, accumulate: bo
     along = [places.shape[0] if d == axis else 1 for d in range(x.ndim)]
     spread = apply("broadcast_to", apply("reshape", places, along), shape)
     wide = apply("broadcast_to", values, shape)
-    return apply("scatter_elements", x, spread, wide, axis=axis, reduction="add" if accumulate else "none", mode="fast")
+    return _combined("scatter_elements", x, spread, wide, "add" if accumulate else "none", axis=axis)
+
+
+def _combined(name: str, x: Value, places: Value, updates: Value, reduction: str, **options: int) -> Value:
+    """The result of a scatter operator. Bools are combined as bytes: their sum is the maximum, their product the
+    minimum."""
+    if x.dtype != "bool" or reduction == "none":
+        return apply(name, x, places, updates, reduction=reduction, mode="fast", **options)
+    kind = {"add": "max", "mul": "min"}.get(reduction, reduction)
+    found = _combined(name, cast_to(x, "uint8"), places, cast_to(updates, "uint8"), kind, **options)
+    return apply("not_equal", found, 0)
 
 
 def _has_one_element(values: Value) -> bool:
@@ -590,7 +632,7 @@ def _scatter(cx: Conversion, x: Value, index: Value, axis: int, source: Value | 
         whole = source if source.ndim else apply("reshape", source, (1,))
         updates = _first_slices(whole, index, range(index.ndim))
     places = indices_of(index, x, axis)
-    return apply("scatter_elements", x, places, updates, axis=axis, reduction=reduction, mode="fast")
+    return _combined("scatter_elements", x, places, updates, reduction, axis=axis)
 
 
 register("aten.scatter.src", "aten.scatter.value")(_scattered("none"))
@@ -629,8 +671,8 @@ def _nonzero_static(cx: Conversion, x: Value, *, size: int, fill_value: int = -1
 def _scatter_reduce(
     cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
 ) -> Value:
-    if x.dtype == "bool":
-        raise UnsupportedError("a reduction of bools")
+    if x.dtype == "bool" and reduce == "mean":
+        raise UnsupportedError("a mean of bools")
     source, axis = cast_to(source, x.dtype), dim % max(x.ndim, 1)
     kind = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}[reduce]
     start = x
@@ -645,8 +687,8 @@ def _scatter_reduce(
 
 
 def _identity(kind: str, dtype: str) -> Scalar:
-    if kind in ("add", "mul"):
-        return 0 if kind == "add" else 1
+    if kind in ("add", "mul") or dtype == "bool":
+        return int(kind in ("mul", "min"))
     if "float" in dtype:
         return float("-inf") if kind == "max" else float("inf")
     bits, signed = int(dtype.strip("uint")), not dtype.startswith("u")

@@ -89,6 +89,7 @@ from weft.texpr.ops.arguments import compute
 from weft.texpr.shapes import Extent, is_same, shape_text, simplified, value_name
 from weft.texpr.stablehlo import ELEMENTWISE, WIDE, compared, converted, elementwise, on_elements, reduced_precision
 from weft.texpr.stablehlo_complex import PARTS
+from weft.texpr.stablehlo_lapack import LAPACK_CALLS, lapack_results
 from weft.texpr.stablehlo_quantized import on_integers
 from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
@@ -212,7 +213,7 @@ class _OneVariable(Exception):
 
 _WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.SelectAndScatterOp)
 """Ops that combine elements; small integers use bytes, since sums and products keep their low bits."""
-CUSTOM_CALLS: Final = ("Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window")
+CUSTOM_CALLS: Final = frozenset({"Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window", *LAPACK_CALLS})
 """The supported targets of custom calls."""
 _REFUSED: Final[Mapping[str, str]] = {
     **{name: "tuples are not supported" for name in ("stablehlo.get_tuple_element", "stablehlo.tuple")},
@@ -688,6 +689,10 @@ class StablehloConversion:
             return []
         if target == "Sharding":
             return list(values)
+        if target in LAPACK_CALLS:
+            tensors = [tensor_of(value, f"{label(op)}_operand{at}") for at, value in enumerate(values)]
+            found = lapack_results(on_tensors, op, *tensors)
+            return list(cast("Sequence[Value]", found)) if isinstance(found, list) else [cast("Value", found)]
         raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
 
 

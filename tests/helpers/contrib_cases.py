@@ -1,13 +1,15 @@
 """Random nodes of the operators that onnxruntime adds to ONNX, compared with onnxruntime:
 
-    python tests/helpers/contrib_cases.py [OPERATOR...] [--seeds 20] [--compiled]
+    python tests/helpers/contrib_cases.py [OPERATOR...] [--seeds 20] [--compiled] [--half]
 
+`--half` draws inputs of float16, as far as the schemas of onnxruntime have them.
 `--record` writes the results of onnxruntime that the first tier compares with: tests/data/onnx_contrib.npz.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -334,6 +336,12 @@ def _window(draw: Draw, rank: int, kernel: Sequence[int]) -> None:
         draw.attributes["auto_pad"] = draw.random.choice(("SAME_UPPER", "SAME_LOWER", "VALID"))
 
 
+def _dilate(draw: Draw, kernel: Sequence[int]) -> None:
+    """With padding to the same extents onnxruntime ignores dilations of pools and refuses those of convolutions."""
+    if max(kernel) < 3 and "SAME" not in draw.attributes.get("auto_pad", "") and draw.random.random() < 0.4:
+        draw.attributes["dilations"] = [draw.size(1, 2) for _ in kernel]
+
+
 @makes("FusedConv", "NhwcFusedConv")
 def _fused_conv(draw: Draw) -> None:
     group = draw.size(1, 2)
@@ -346,6 +354,7 @@ def _fused_conv(draw: Draw) -> None:
     draw.give("B", draw.maybe(draw.floats(filters)))
     draw.attributes["group"] = group
     _window(draw, 2, kernel)
+    _dilate(draw, kernel)
     activation = draw.random.choice(("", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Clip", "HardSigmoid"))
     numbers = {"LeakyRelu": [0.2], "Clip": [-0.5, 0.75], "HardSigmoid": [0.3, 0.4]}.get(activation)
     draw.attributes |= {"activation": activation} if activation else {}
@@ -361,6 +370,12 @@ def _conv_transpose(draw: Draw) -> None:
     draw.give("Pads", np.array(pads, np.int64), is_bound=True)
     draw.give("B", draw.maybe(draw.floats(filters)))
     draw.attributes["strides"] = [draw.size(1, 2), draw.size(1, 2)]
+    if draw.random.random() < 0.4:
+        draw.attributes["kernel_shape"] = kernel
+    if draw.random.random() < 0.4:
+        draw.attributes["dilations"] = [draw.size(1, 2), draw.size(1, 2)]
+    if draw.random.random() < 0.4:
+        draw.attributes["output_padding"] = [draw.random.randrange(step) for step in draw.attributes["strides"]]
 
 
 @makes("NhwcMaxPool")
@@ -369,6 +384,7 @@ def _nhwc_max_pool(draw: Draw) -> None:
     dtype = draw.random.choice(("int8", "uint8"))
     draw.give("x", draw.integers(0, 100, (draw.size(1, 2), draw.size(4, 6), draw.size(4, 6), draw.size(1, 3)), dtype))
     _window(draw, 2, kernel)
+    _dilate(draw, kernel)
 
 
 # Quantized operators
@@ -461,6 +477,7 @@ def _qlinear_conv(draw: Draw) -> None:
     draw.give("B", draw.maybe(draw.integers(-500, 500, (filters,), "int32")), is_bound=is_bound)
     draw.attributes["group"] = group
     _window(draw, 2, kernel)
+    _dilate(draw, kernel)
 
 
 @makes("QLinearReduceMean")
@@ -523,16 +540,23 @@ def _dynamic_lstm(draw: Draw) -> None:
     draw.give("W", draw.integers(0, 100, (ways, width, gates), dtype), is_bound=True)
     draw.give("R", draw.integers(0, 100, (ways, hidden, gates), dtype), is_bound=True)
     draw.give("B", draw.maybe(draw.floats(ways, 2 * gates)))
-    draw.give("sequence_lens", None)
+    lengths = draw.integers(1, steps + 1, (batch,), "int32")
+    draw.give("sequence_lens", draw.maybe(lengths, 0.3))
     draw.give("initial_h", draw.maybe(draw.floats(ways, batch, hidden)))
     draw.give("initial_c", draw.floats(ways, batch, hidden) if draw.inputs[-1] else None)
-    draw.give("P", None)
+    draw.give("P", draw.maybe(draw.floats(ways, 3 * hidden), 0.3))
     for name in "WR":
         extents = (ways, gates) if per_gate else (ways,)
         draw.give(f"{name}_scale", draw.floats(*extents, low=0.5) / 100, is_bound=True)
         zero = 50 if dtype == "uint8" else 0  # as onnxruntime requires
         draw.give(f"{name}_zero_point", np.full(extents, zero, dtype), is_bound=True)
     draw.attributes |= {"direction": direction, "hidden_size": hidden}
+    draw.flag("input_forget")
+    if draw.random.random() < 0.3:
+        draw.attributes["clip"] = 0.75
+    if draw.random.random() < 0.4:
+        known = ("Relu", "Sigmoid", "Tanh")
+        draw.attributes["activations"] = [draw.random.choice(known) for _ in range(3 * ways)]
     draw.outputs, draw.tolerance = 3, 5e-2
 
 
@@ -586,7 +610,7 @@ def _attention(draw: Draw) -> None:
             draw.attributes["qkv_hidden_sizes"] = sizes
     draw.attributes["num_heads"] = number
     draw.flag("unidirectional")
-    if draw.operator == "Attention" and draw.random.random() < 0.3:
+    if draw.random.random() < 0.3:
         draw.attributes["scale"] = 0.5
     if draw.random.random() < 0.3:
         draw.attributes["mask_filter_value"] = -5.0
@@ -627,6 +651,8 @@ def _multi_head(draw: Draw) -> None:
         draw.flag("unidirectional")
     if draw.random.random() < 0.3:
         draw.attributes["scale"] = 0.5
+    if draw.random.random() < 0.3:
+        draw.attributes["mask_filter_value"] = -5.0
     draw.outputs = 3 if past else draw.random.choice((1, 3))
     draw.tolerance = 1e-3  # scores near -10000 are a thousandth apart
 
@@ -652,7 +678,14 @@ def _decoder_masked(draw: Draw) -> None:
         draw.give("past_sequence_length", np.array([past], np.int32))
         draw.attributes["past_present_share_buffer"] = 1
         draw.compared[1] = draw.compared[2] = lambda out: [out[:, :, : past + 1]]
+        if draw.random.random() < 0.3:
+            draw.inputs += ["", ""]
+            draw.give("bias", draw.floats(3 * number * depth))
     draw.attributes["num_heads"] = number
+    if draw.random.random() < 0.3:
+        draw.attributes["scale"] = 0.5
+    if draw.random.random() < 0.3:
+        draw.attributes["mask_filter_value"] = -5.0
     draw.outputs = 1 if is_cross else 3
     draw.tolerance = 1e-3
 
@@ -678,6 +711,8 @@ def _rotary(draw: Draw) -> None:
     draw.give("cos_cache", np.cos(angles))
     draw.give("sin_cache", np.sin(angles))
     draw.flag("interleaved")
+    if draw.random.random() < 0.2:
+        draw.attributes["scale"] = 1.0
     if not extra and is_flat and draw.random.random() < 0.5:
         draw.attributes["num_heads"] = number
 
@@ -715,7 +750,8 @@ def _group_query(draw: Draw) -> None:
     angles = draw.floats(16, half)
     draw.give("cos_cache", np.cos(angles) if rotary else None)
     draw.give("sin_cache", np.sin(angles) if rotary else None)
-    draw.give("position_ids", None)
+    places = draw.integers(0, 16, (batch, length), "int64")
+    draw.give("position_ids", draw.maybe(places, 0.3) if rotary else None)
     draw.give("attention_bias", draw.maybe(draw.floats(1, number, length, total), 0.2))
     draw.give("head_sink", draw.maybe(draw.floats(number), 0.2))
     draw.attributes |= {"num_heads": number, "kv_num_heads": shared}
@@ -879,6 +915,28 @@ def _gather_block(draw: Draw) -> None:
     draw.attributes |= {"bits": bits, "block_size": block, "gather_axis": 0, "quantize_axis": 1}
 
 
+@makes("MatMulNBits")
+def _matmul_nbits(draw: Draw) -> None:
+    bits, block = draw.random.choice((2, 4, 8)), draw.random.choice((16, 32))
+    depth, columns = draw.size(1, 5) * block - draw.random.choice((0, 0, 4)), draw.size(1, 9)
+    blocks = -(-depth // block)
+    draw.give("A", draw.floats(*[draw.size() for _ in range(draw.size(1, 2))], depth))
+    weight = draw.integers(0, 256, (columns, blocks, block * bits // 8), "uint8")
+    draw.give("B", weight, is_bound=True)
+    draw.give("scales", draw.floats(columns, blocks, low=0.1), is_bound=True)
+    packed = draw.integers(0, 256, (columns, -(-blocks * bits // 8)), "uint8")
+    kind = draw.random.choice(("", "packed", "float") if bits != 8 else ("", "packed"))
+    zeros = {"": None, "packed": packed, "float": draw.floats(columns, blocks) + np.float32(1 << bits - 1)}[kind]
+    draw.give("zero_points", zeros, is_bound=True)
+    order = np.asarray(draw.random.sample([at // block for at in range(depth)], depth), "int32")
+    # With others onnxruntime ignores zero points, or reads 4 bits.
+    draw.give("g_idx", draw.maybe(order) if bits == 4 and kind != "packed" else None, is_bound=True)
+    draw.give("bias", draw.maybe(draw.floats(columns)), is_bound=True)
+    draw.attributes |= {"K": depth, "N": columns, "bits": bits, "block_size": block}
+    draw.flag("accuracy_level")
+    draw.tolerance = 2e-4
+
+
 # Comparing
 
 
@@ -900,6 +958,24 @@ def expected(draw: Draw) -> list[Any]:
             model.graph.node[0].output[at] = ""
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, draw.feeds)
+
+
+def halved(draw: Draw) -> Draw | None:
+    """The node with inputs of float16 for those of float32, or None if its schema has none. The inputs of `draw` are
+    rounded to float16: onnxruntime implements some operators for float32 only."""
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+    schemas = [s for s in get_all_operator_schema() if (s.domain, s.name) == (draw.domain, draw.operator)]
+    schema = max(schemas, key=lambda s: s.since_version)
+    allowed = {one.type_param_str: one.allowed_type_strs for one in schema.type_constraints}
+    result = copy.copy(draw)
+    result.arrays, result.tolerance = dict(draw.arrays), 2 * max(draw.tolerance, 4e-3)
+    for at, name in enumerate(draw.inputs):
+        kind = schema.inputs[min(at, len(schema.inputs) - 1)].typeStr
+        if name and draw.arrays[name].dtype == np.float32 and "tensor(float16)" in allowed.get(kind, ()):
+            result.arrays[name] = draw.arrays[name].astype(np.float16)
+            draw.arrays[name] = result.arrays[name].astype(np.float32)
+    return None if result.arrays.keys() == {n for n in draw.arrays if result.arrays[n] is draw.arrays[n]} else result
 
 
 def found(draw: Draw, *, is_compiled: bool = False) -> list[Any]:
@@ -958,6 +1034,7 @@ def main() -> int:
     parser.add_argument("operators", nargs="*")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--half", action="store_true")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     if options.record:
@@ -969,14 +1046,25 @@ def main() -> int:
         first = ""
         for seed in range(options.seeds):
             draw = drawn(operator, seed)
+            wide = draw
+            if options.half:
+                half = halved(draw)
+                if half is None:
+                    continue
+                draw = half
             try:
-                wanted = expected(draw)
+                wanted = expected(wide)
             except Exception as error:  # noqa: BLE001 (whatever the peer raises)
                 counts["peer refuses"] += 1
                 first = first or f"peer: {str(error)[-300:]}"
                 continue
             try:
-                wrong = difference(draw, found(draw, is_compiled=options.compiled), wanted)
+                results = found(draw, is_compiled=options.compiled)
+                if options.half:
+                    pairs = zip(results, wanted, strict=True)
+                    results = [a.astype(b.dtype) if b.dtype == np.float32 else a for a, b in pairs]
+                    wanted = [b.astype(np.float16).astype(b.dtype) if b.dtype == np.float32 else b for b in wanted]
+                wrong = difference(draw, results, wanted)
             except weft.WeftError as error:
                 counts["refused"] += 1
                 first = first or f"seed {seed}: {error}"

@@ -462,6 +462,8 @@ case(
         call(floats(5, 3, 4), [torch.tensor([0, 1]), None, torch.tensor([3, 2])], floats(2, 3)),
         call(floats(5, 3, 4), [None, torch.tensor([0, 1]), torch.tensor([3, 2])], floats(5, 2)),
         call(floats(5, 3), [torch.tensor([[1], [2]]), torch.tensor([0, 2])], floats(2, 2), True),
+        call(bools(5, 3), [torch.tensor([[1], [2]]), torch.tensor([0, 2])], bools(2, 2), True),
+        call(bools(5, 3), [torch.tensor([1, 1, 4])], bools(3), True),
         call(floats(5, 3), [bools(5, 3)], torch.tensor(9.0)),
         call(floats(5, 3), [bools(5)], torch.tensor([2.0]), True),
     ],
@@ -488,15 +490,23 @@ case(
     lambda: [
         call(floats(3, 5), 1, integers(3, 4, low=0, high=5), floats(3, 4)),
         call(integers(5), 0, torch.tensor([1, 1]), integers(2)),
+        call(bools(3, 5), 1, integers(3, 4, low=0, high=5), bools(3, 4)),
     ],
 )
 case(
     "scatter_reduce.two",
-    lambda: [
-        call(floats(3, 5), 1, integers(3, 4, low=0, high=5), floats(3, 4), kind, include_self=whole)
-        for kind in ("sum", "prod", "mean", "amax", "amin")
-        for whole in (True, False)
-    ],
+    lambda: (
+        [
+            call(floats(3, 5), 1, integers(3, 4, low=0, high=5), floats(3, 4), kind, include_self=whole)
+            for kind in ("sum", "prod", "mean", "amax", "amin")
+            for whole in (True, False)
+        ]
+        + [
+            call(bools(3, 5), 1, integers(3, 4, low=0, high=5), bools(3, 4), kind, include_self=whole)
+            for kind in ("sum", "prod", "amax", "amin")
+            for whole in (True, False)
+        ]
+    ),
 )
 case(
     "masked_scatter", lambda: [call(floats(3, 4), bools(3, 4), floats(12)), call(floats(3, 4), bools(4), floats(3, 4))]
@@ -617,10 +627,22 @@ case(
         call(floats(2, 3), None, None, floats(3), floats(3, low=0.5), 0.1, 1e-5),
     ],
 )
-case("_native_batch_norm_legit.no_stats", lambda: [call(floats(4, 3, 5), floats(3), floats(3), True, 0.1, 1e-5)])
+case(
+    "_native_batch_norm_legit.no_stats",
+    lambda: [
+        call(floats(4, 3, 5), floats(3), floats(3), True, 0.1, 1e-5),
+        call(floats(4, 3, 5, dtype=BF16), floats(3), None, True, 0.1, 1e-5),
+    ],
+)
 case(
     "_native_batch_norm_legit_functional",
-    lambda: [call(floats(4, 3, 5), floats(3), floats(3), floats(3), floats(3, low=0.5), True, 0.1, 1e-5)],
+    lambda: [
+        call(floats(4, 3, 5), floats(3), floats(3), floats(3), floats(3, low=0.5), True, 0.1, 1e-5),
+        call(
+            floats(4, 3, dtype=BF16), None, None, floats(3, dtype=BF16), floats(3, low=0.5, dtype=BF16), True, 0.1, 1e-5
+        ),
+        call(floats(4, 3, dtype=BF16), floats(3), floats(3), floats(3), floats(3, low=0.5), False, 0.1, 1e-5),
+    ],
 )
 case(
     "scaled_dot_product_attention",
@@ -822,6 +844,7 @@ case(
     lambda: [
         call(floats(3, 4), torch.tensor([[0, -1]]), floats(1, 2)),
         call(integers(6), torch.tensor([1, 1, 5]), integers(3), True),
+        call(bools(6), torch.tensor([1, 1, 5]), bools(3), True),
     ],
 )
 case("scatter.reduce", lambda: [call(floats(3, 4), 0, integers(2, 4, low=0, high=3), floats(2, 4), reduce="add")])

@@ -44,12 +44,14 @@ def _crop_and_resize(
     if not isinstance(height, int) or not isinstance(width, int):
         raise node.refuse("input 'X' must have a known height and width")
     node.check_room(*crop_size)
+    wide = "float64" if X.dtype == "float64" else "float32"
+    data, boxes = (ops.cast(value, wide) if value.dtype != wide else value for value in (X, rois))
     places: list[Value] = []
     for axis, (extent, count) in enumerate(zip((height, width), crop_size, strict=True)):
-        low, high = (ops.strided_slice(rois, [at], [at + 1], [1], [1]) for at in (axis, axis + 2))
+        low, high = (ops.strided_slice(boxes, [at], [at + 1], [1], [1]) for at in (axis, axis + 2))
         if count > 1:
             step = ops.multiply(ops.subtract(high, low), (extent - 1) / (count - 1))
-            ramp = ops.multiply(ops.iota([1, count], 1, "float32"), step)
+            ramp = ops.multiply(ops.iota([1, count], 1, wide), step)
             places.append(ops.add(ops.multiply(low, float(extent - 1)), ramp))
         else:
             places.append(ops.multiply(ops.add(low, high), 0.5 * (extent - 1)))
@@ -58,7 +60,7 @@ def _crop_and_resize(
         ops.logical_and(ops.greater_equal(at, 0.0), ops.less_equal(at, float(extent - 1)))
         for at, extent in ((y, height), (x, width))
     ]
-    images = ops.take(X, batch_indices, 0)
+    images = ops.take(data, batch_indices, 0)
     shape = [rois.shape[0], *crop_size]
 
     def read(rows: Value, columns: Value) -> Value:
@@ -86,7 +88,8 @@ def _crop_and_resize(
         top = _between(read(y0, x0), read(y0, x1), wx)
         found = _between(top, _between(read(y1, x0), read(y1, x1), wx), wy)
     seen = ops.expand_dims(ops.logical_and(*inside), [1])
-    return ops.where(seen, found, ops.full([], extrapolation_value, X.dtype))
+    found = ops.where(seen, found, ops.full([], extrapolation_value, wide))
+    return found if X.dtype == wide else ops.cast(found, X.dtype)
 
 
 def _between(left: Value, right: Value, share: Value) -> Value:
@@ -95,27 +98,10 @@ def _between(left: Value, right: Value, share: Value) -> Value:
 
 @defines("Inverse")
 def _inverse(node: Node, X: Value) -> Item:
-    """By Gauss-Jordan elimination with partial pivoting."""
     size = X.shape[-1]
     if X.ndim < 2 or not isinstance(size, int) or X.shape[-2] != size:
         raise node.refuse(f"input 'X' must hold square matrices of known extents, got {X.shape}")
-    if size > 16:
-        raise node.refuse(f"input 'X' must hold matrices of up to 16 rows, got {size}")
     wide = X if X.dtype == "float64" else ops.cast(X, "float32")
-    eye = ops.broadcast_to(ops.eye(size, size, 0, wide.dtype), X.shape)
-    rows = ops.concatenate([wide, eye], -1)
-    order = ops.iota([size, 1], 0)
-    for at in range(size):
-        column = ops.strided_slice(rows, [at], [at + 1], [1], [-1])
-        weight = ops.where(ops.greater_equal(order, at), ops.abs(column), -1.0)
-        place = ops.expand_dims(ops.argmax(weight, -2), [-1]) if weight.ndim > 1 else weight
-        chosen = ops.equal(order, ops.reshape(place, [*X.shape[:-2], 1, 1]))
-        pivot = ops.sum(ops.where(chosen, rows, 0.0), [-2], True)
-        own = ops.strided_slice(rows, [at], [at + 1], [1], [-2])
-        is_own = ops.equal(order, at)
-        rows = ops.where(is_own, pivot, ops.where(chosen, own, rows))
-        pivot = ops.divide(pivot, ops.strided_slice(pivot, [at], [at + 1], [1], [-1]))
-        factor = ops.strided_slice(rows, [at], [at + 1], [1], [-1])
-        rows = ops.where(is_own, pivot, ops.subtract(rows, ops.multiply(factor, pivot)))
-    found = ops.strided_slice(rows, [size], [2 * size], [1], [-1])
+    factors, pivots = ops.lu(wide)
+    found = ops.lu_solve(factors, pivots, ops.broadcast_to(ops.eye(size, size, 0, wide.dtype), X.shape))
     return found if found.dtype == X.dtype else ops.cast(found, X.dtype)

@@ -238,9 +238,10 @@ def _dequantize_linear(
 
 def _scaled(product: Value, *scales: Value, bias: Value | None) -> Value:
     """Scale a product of integers, with one scale or one per column, and add a bias."""
-    factor = single(scales[0]) if len(scales) == 1 else ops.multiply(*map(single, scales))
-    found = ops.multiply(ops.cast(product, "float32"), factor)
-    return found if bias is None else ops.add(found, bias)
+    wide = [single(scale if scale.dtype == "float32" else ops.cast(scale, "float32")) for scale in scales]
+    found = ops.multiply(ops.cast(product, "float32"), wide[0] if len(wide) == 1 else ops.multiply(*wide))
+    found = found if bias is None else ops.add(found, bias if bias.dtype == "float32" else ops.cast(bias, "float32"))
+    return found if scales[0].dtype == "float32" else ops.cast(found, scales[0].dtype)
 
 
 @defines("MatMulIntegerToFloat")

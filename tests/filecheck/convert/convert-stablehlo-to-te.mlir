@@ -368,3 +368,15 @@ func.func @quantised(%x: tensor<4x!quant.uniform<i8:f32, 0.1:-3>>) -> tensor<4x!
   %0 = "stablehlo.tanh"(%x) : (tensor<4x!quant.uniform<i8:f32, 0.1:-3>>) -> tensor<4x!quant.uniform<i8<-127:127>:f32, 0.01>>
   return %0 : tensor<4x!quant.uniform<i8<-127:127>:f32, 0.01>>
 }
+
+// -----
+
+// LAPACK calls of JAX are the same operators.
+// CHECK-LABEL: func.func @lapack
+// CHECK:         te.extern "householder_factors"
+// CHECK:         te.extern "householder_product"
+func.func @lapack(%x: tensor<5x3xf32>) -> tensor<5x3xf32> {
+  %0:2 = stablehlo.custom_call @lapack_sgeqrf_ffi(%x) {mhlo.backend_config = {}} : (tensor<5x3xf32>) -> (tensor<5x3xf32>, tensor<3xf32>)
+  %1 = stablehlo.custom_call @lapack_sorgqr_ffi(%0#0, %0#1) {mhlo.backend_config = {}} : (tensor<5x3xf32>, tensor<3xf32>) -> tensor<5x3xf32>
+  return %1 : tensor<5x3xf32>
+}

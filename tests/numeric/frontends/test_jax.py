@@ -155,6 +155,11 @@ def test_refusals() -> None:
     ):
         jax.grad(weft.jax_jit(lambda x: x.sum()))(jnp.ones(3))
     with pytest.raises(
-        weft.CompileError, match=r"stablehlo.custom_call: no function is registered as 'lapack_spotrf_ffi'"
+        weft.CompileError, match=r"no function is registered as 'lapack_sgeev_ffi', did you mean 'lapack_ssyevd_ffi'"
     ):
-        weft.jax_jit(jnp.linalg.cholesky)(jnp.eye(4))
+        weft.jax_jit(jnp.linalg.eigvals)(jnp.eye(4))
+
+
+def test_strided_arrays() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    check(weft.jax_jit(lambda x, y: x @ y)(x[:, ::2], x[::-1, :2].T), jnp.asarray(x[:, ::2] @ x[::-1, :2].T))

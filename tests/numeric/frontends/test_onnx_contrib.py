@@ -103,6 +103,20 @@ def _equal(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("operator", ["CropAndResize", "MatMulIntegerToFloat", "Inverse"])
+def test_float16(operator: str) -> None:
+    """The same numbers as float16 and as float32."""
+    for seed in range(4):
+        wide, half = contrib_cases.drawn(operator, seed), contrib_cases.drawn(operator, seed)
+        for name, array in half.arrays.items():
+            if array.dtype == np.float32:
+                half.arrays[name] = (array / 8).astype(np.float16)
+                wide.arrays[name] = half.arrays[name].astype(np.float32)
+        (expected,), (found,) = contrib_cases.found(wide), contrib_cases.found(half)
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found, expected.astype(np.float16), rtol=4e-3, atol=4e-3)
+
+
 def test_bias_softmax() -> None:
     x, inner, outer = _floats(2, 3, 4, 5), _floats(2, 1, 4, 5), _floats(1, 1, 4, 5)
     (found,) = _of("BiasSoftmax", {"x": x, "b": inner}, axis=2, is_inner_broadcast=1)

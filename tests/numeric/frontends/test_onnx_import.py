@@ -526,3 +526,40 @@ def test_stated_shapes_specialise_the_model() -> None:
     assert "tensor<?x8xf32, #graph.dims<n>>" in str(weft.from_onnx(static, shapes={"x": "n x 8"}))
     with pytest.raises(weft.CompileError, match="shapes: 'm' is 8 by axis 1 of 'x', but 9 by axis 1 of 'z'"):
         weft.from_onnx(proto, shapes={"x": "nx8", "z": "nx9"})
+
+
+def test_operators_of_old_versions() -> None:
+    """TopK with its number as an attribute, Hardmax over all axes from one on, RoiAlign without half a pixel, and
+    activations that an LSTM repeats for its other direction."""
+
+    def of(operator: str, opset: int, inputs: dict[str, Any], outputs: str, **attributes: Any) -> list[Any]:
+        shapes = {name: array.shape for name, array in inputs.items()}
+        types = {name: INT64 for name, array in inputs.items() if array.dtype == np.int64}
+        made = node(operator, " ".join(inputs), outputs, **attributes)
+        proto = model([made], shapes, outputs, opset=opset, types=types)
+        found = _interpreted(weft.from_onnx(proto), *inputs.values())
+        return list(found) if isinstance(found, tuple | list) else [found]
+
+    x = np.random.default_rng(2).standard_normal((2, 3, 4)).astype(np.float32)
+    values, places = of("TopK", 9, {"x": x}, "y i", k=2, axis=1)
+    np.testing.assert_array_equal(places, np.argsort(-x, 1)[:, :2])
+    np.testing.assert_array_equal(values, np.take_along_axis(x, places, 1))
+    (found,) = of("Hardmax", 11, {"x": x}, "y", axis=1)
+    np.testing.assert_array_equal(found.reshape(2, 12), np.eye(12)[x.reshape(2, 12).argmax(1)])
+    (found,) = of("Hardmax", 13, {"x": x}, "y", axis=1)
+    np.testing.assert_array_equal(found.argmax(1), x.argmax(1))
+    boxes = {"r": np.array([[0, 0, 3, 3], [1, 0, 2, 3]], np.float32), "b": np.array([0, 1])}
+    sizes = {"output_height": 2, "output_width": 2}
+    old, new = (
+        of("RoiAlign", opset, {"x": x[:, None], **boxes}, "y", **sizes, **options)[0]
+        for opset, options in ((10, {}), (16, {"coordinate_transformation_mode": "output_half_pixel"}))
+    )
+    np.testing.assert_array_equal(old, new)
+    weights = {"w": np.ones((2, 8, 4), np.float32) / 4, "r": np.ones((2, 8, 2), np.float32) / 2}
+    words = ["Sigmoid", "Tanh", "Tanh"]
+    both = {"hidden_size": 2, "direction": "bidirectional"}
+    (usual,) = of("LSTM", 7, {"x": x, **weights}, "y", **both)
+    (given,) = of("LSTM", 7, {"x": x, **weights}, "y", activations=words * 2, **both)
+    np.testing.assert_array_equal(given, usual)
+    with pytest.raises(CompileError, match=r"attribute 'activations' must be the same in both directions, got"):
+        of("LSTM", 7, {"x": x, **weights}, "y", activations=[*words, "Relu", "Tanh", "Tanh"], **both)

@@ -1,4 +1,4 @@
-"""ONNX models with weights of 4 and 8 bits: MatMulNBits, and DequantizeLinear in blocks before products."""
+"""ONNX models with weights of 2, 4 and 8 bits: MatMulNBits, and DequantizeLinear in blocks before products."""
 
 from typing import Any
 
@@ -34,9 +34,16 @@ def run(given: Any) -> Any:
     return weft.build(weft.from_onnx(given), target="llvm -num-threads=1")["main"](data())
 
 
-@pytest.mark.parametrize("bits", (4, 8))
+def unpacked(data: Any, bits: int, count: int) -> Any:
+    """The first integers of each row of bytes."""
+    parts = [(data >> at) & ((1 << bits) - 1) for at in range(0, 8, bits)]
+    return np.stack(parts, -1).reshape(COLUMNS, -1)[:, :count]
+
+
+@pytest.mark.parametrize(("bits", "is_grouped"), ((2, False), (4, False), (8, False), (2, True), (4, True), (8, True)))
 @pytest.mark.parametrize("zero", ("", "packed", "float"))
-def test_matmul_nbits(bits: int, zero: str) -> None:
+def test_matmul_nbits(bits: int, is_grouped: bool, zero: str) -> None:
+    """Groups of consecutive rows, and of the rows that `g_idx` lists."""
     generator = np.random.default_rng(bits)
     blocks = -(-DEPTH // 16)
     weight = generator.integers(0, 256, (COLUMNS, blocks, 16 * bits // 8), np.uint8)
@@ -45,32 +52,38 @@ def test_matmul_nbits(bits: int, zero: str) -> None:
     zeros: Any = np.full((COLUMNS, blocks), 1 << (bits - 1))
     if zero == "packed":
         stored = generator.integers(0, 256, (COLUMNS, -(-blocks * bits // 8)), np.uint8)
-        zeros = stored if bits == 8 else np.stack([stored & 15, stored >> 4], -1).reshape(COLUMNS, -1)[:, :blocks]
+        zeros = unpacked(stored, bits, blocks)
         constants["z"], inputs = stored, [*inputs, "z"]
     if zero == "float":
         zeros = generator.uniform(0, 15, (COLUMNS, blocks)).astype("float32")
         constants["z"], inputs = zeros, [*inputs, "z"]
-        constants["b"], inputs = np.arange(COLUMNS, dtype="float32"), [*inputs, "", "b"]
-    integers = weight if bits == 8 else np.stack([weight & 15, weight >> 4], -1)
-    integers = integers.reshape(COLUMNS, blocks, 16).astype(float)
-    weights = ((integers - zeros[..., None]) * scales[..., None]).reshape(COLUMNS, -1)[:, :DEPTH]
+    groups = np.arange(DEPTH) // 16
+    if is_grouped:
+        groups = generator.permutation(groups).astype("int32")
+        constants["g"] = groups
+    if zero == "float":
+        constants["b"] = np.arange(COLUMNS, dtype="float32")
+    if is_grouped or zero == "float":
+        inputs = [*inputs, *([] if zero else [""]), "g" if is_grouped else "", "b" if zero == "float" else ""]
+    integers = unpacked(weight.reshape(COLUMNS, -1), bits, DEPTH).astype(float)
+    weights = (integers - zeros[:, groups]) * scales[:, groups]
     expected = data().astype(float) @ weights.T + constants.get("b", 0.0)
     found = run(nbits(constants, inputs, bits=bits))
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize(
-    "change", ({"g_idx": True}, {"bits": 2}, {"block_size": 24}, {"K": 45}, {"weight_prepacked": 1})
+    "change", ({"g_idx": True}, {"bits": 3}, {"block_size": 24}, {"K": 45}, {"weight_prepacked": 1})
 )
 def test_refused(change: dict[str, Any]) -> None:
     constants = {
         "w": np.zeros((COLUMNS, 3, 8), np.uint8),
         "s": np.ones((COLUMNS, 3), np.float32),
-        "g": np.zeros(DEPTH, np.int32),
+        "g": np.full(DEPTH, 3, np.int32),
     }
     messages = {
-        "g_idx": "input 'g_idx' is not supported",
-        "bits": "attribute 'bits' = 2 is not supported",
+        "g_idx": "input 'g_idx' must have 44 numbers of groups from 0 to 2, got",
+        "bits": "attribute 'bits' = 3 is not supported",
         "block_size": "attribute 'block_size' = 24 must be a power of two from 16 on",
         "K": r"input 'A' of shape \(3, 44\) must have K = 45 elements",
         "weight_prepacked": "attribute 'weight_prepacked' = 1 is not supported",

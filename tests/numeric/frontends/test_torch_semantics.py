@@ -189,3 +189,44 @@ def test_indices_out_of_range(name: str) -> None:
     assert np.isfinite(np.asarray(weft.build(module)["main"](wrong))).all()
     with pytest.raises(IndexError, match=r"(reads|writes) .* out of bounds: index \d is -?\d+, the extent is \d"):
         checked(wrong)
+
+
+def views(x: Any) -> dict[str, Any]:
+    return {"transposed": x.t(), "a part": x[1:], "in order": x, "one column": x[:, :1]}
+
+
+@pytest.mark.parametrize("name", ["transposed", "a part", "in order"])
+@pytest.mark.parametrize("scatters", [False, True])
+def test_views_of_memory(name: str, scatters: bool) -> None:
+    """The memory of a transposed tensor, or of a part, is not in the order of its axes."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, source: Any) -> Any:
+            view = views(x + 1)[name]
+            if scatters:
+                return torch.as_strided_scatter(view.clone(), source, (2, 3), (1, 2))
+            return view.as_strided((2, 3), (1, 2))
+
+    given = torch.arange(24.0).reshape(4, 6), torch.full((2, 3), -1.0)
+    torch.testing.assert_close(weft.compile(Model(), given)(*given), Model()(*given))
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "message"),
+    [
+        ("one column", None, r"a view of the memory of a tensor with gaps, of strides \[6, 1\]"),
+        ("a part", 0, r"a view of memory outside of the tensor, from -6 to -1 of 18 elements"),
+    ],
+)
+def test_views_of_other_memory(name: str, offset: int | None, message: str) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return views(x + 1)[name].as_strided((2, 3), (1, 2), offset)
+
+    with pytest.raises(weft.CompileError, match=message):
+        weft.compile(Model(), (torch.arange(24.0).reshape(4, 6),))
+
+
+def test_random_slopes() -> None:
+    with pytest.raises(weft.CompileError, match=r"random slopes in training: model.eval\(\) takes their mean"):
+        weft.compile(torch.nn.RReLU().train(), (torch.ones(3),))
