@@ -254,7 +254,7 @@ def _matmul_integer_to_float(
     b_zero_point: Item | None = None,
     bias: Value | None = None,
 ) -> Item:
-    product = integer_product(A, B, zero_point(node, 4), zero_point(node, 5))
+    product = integer_product(node, A, B, zero_point(node, 4), zero_point(node, 5))
     return _scaled(product, a_scale, b_scale, bias=bias)
 
 
@@ -268,7 +268,7 @@ def _dynamic_quantize_matmul(
     bias: Value | None = None,
 ) -> Item:
     numbers, scale, zero = dynamically_quantized(A)
-    product = integer_product(numbers, B, zero, zero_point(node, 3))
+    product = integer_product(node, numbers, B, zero, zero_point(node, 3))
     return _scaled(product, scale, b_scale, bias=bias)
 
 
@@ -375,7 +375,7 @@ def _dynamic_quantize_lstm(
     recurrence_scale, recurrence_zero = (_each_row(node, R, operand) for operand in (R_scale, zero_point(node, 11)))
     columns = ops.reshape(ops.swapaxes(W, 0, 1), (W.shape[1], -1))
     zeros = None if weight_zero is None else ops.reshape(weight_zero, [-1])
-    product = ops.cast(integer_product(numbers, columns, zero, zeros), "float32")
+    product = ops.cast(integer_product(node, numbers, columns, zero, zeros), "float32")
     data = ops.multiply(product, ops.multiply(ops.reshape(weight_scale, [-1]), scale))
     if B is not None:
         data = ops.add(data, ops.reshape(ops.add(*ops.split(B, 2, 1)), [-1]))
