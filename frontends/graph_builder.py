@@ -799,7 +799,12 @@ class BlockBuilder:
         self, name: str, function: FuncOp, enclosing: Sequence[FuncOp | None], *blocks: Block
     ) -> SSAValue | None:
         """A value of a function with an axis called `name`; one of an enclosing function becomes a parameter."""
-        results = [result for block in dict.fromkeys((function.body.block, *blocks)) for op in block.ops for result in op.results]
+        results = [
+            result
+            for block in dict.fromkeys((function.body.block, *blocks))
+            for op in block.ops
+            for result in op.results
+        ]
         for value in (*function.args, *results):
             if isinstance(value.type, TensorType) and name in map(lone_name, shape_of(value.type)):
                 return value

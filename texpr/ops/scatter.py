@@ -192,7 +192,9 @@ def scatter_nd(
     return given.finish(extern((), [given.result], [source, places, changes], write, name)[0])
 
 
-def max_unpool(data: Tensor, indices: Tensor, output_size: Extent | Sequence[Extent], *, name: str = "max_unpool") -> Tensor:
+def max_unpool(
+    data: Tensor, indices: Tensor, output_size: Extent | Sequence[Extent], *, name: str = "max_unpool"
+) -> Tensor:
     """The elements of data (N, C, ...) stored at their row-major indices in planes of `output_size`, zeros elsewhere:
     the inverse of `max_pool_with_indices`. Out-of-range indices are clamped. Of elements with equal indices the last is
     stored.
