@@ -21,9 +21,10 @@ def _extremum(function: Callable[..., Any], sign: int) -> Callable[..., Array]:
     def reduced(data: Array, axis: object = None, keepdims: bool = False) -> Array:
         if data.size:
             return function(data, axis=axes_of(axis), keepdims=keepdims)
-        kind = data.dtype.kind
-        limits = None if kind in "bf" else np.iinfo(data.dtype)
-        ends = (kind == "b", False) if kind == "b" else (np.inf, -np.inf) if limits is None else (limits.max, limits.min)
+        ends: tuple[float, float] = (np.inf, -np.inf)
+        if data.dtype.kind in "biu":
+            limits = np.iinfo("uint8" if data.dtype.kind == "b" else data.dtype)
+            ends = (limits.max, limits.min)
         return function(data, axis=axes_of(axis), keepdims=keepdims, initial=ends[sign > 0])
 
     return reduced
