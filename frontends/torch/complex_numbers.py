@@ -236,7 +236,7 @@ def _matmul(cx: Conversion, x: Complex, y: Complex) -> Complex:
 
 def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
     """The number of elements along some axes."""
-    return EXTENTS.product(known([x.shape[dim] for dim in dims]))
+    return EXTENTS.product(known(tuple(x.shape[dim] for dim in dims)))
 
 
 def _scaled(pairs: Value, mode: int, count: KnownExtent, *, inverse: bool) -> Value:

@@ -232,7 +232,7 @@ class _Resizing:
             if self.antialias:
                 weight, product = (sum_over(value, axis=tap) for value in term(tap))
             else:
-                weights, products = zip(*map(term, range(count)), strict=True)
+                weights, products = zip(*map(term, range(2 * reach)), strict=True)
                 weight, product = _total(weights), _total(products)
             value = product / weight if is_normalized else product
             return self._or_extrapolated(value, c, at[c]).astype(dtype)

@@ -332,7 +332,7 @@ def _qgemm(
         bias = None if C is None else dequantized_bias(node, ops.reshape(C, [C.shape[-1]]), 6, 1, 4)
         floats = ops.matmul(*operands)
         return _quantized(floats if bias is None else ops.add(floats, bias), y_scale, y_zero_point, dtype)
-    product = integer_product(left, right, zero_point(node, 2), zero_point(node, 5))
+    product = integer_product(node, left, right, zero_point(node, 2), zero_point(node, 5))
     product = product if C is None else ops.add(product, C)
     found = _scaled(product, a_scale, b_scale, bias=None)
     found = found if alpha == 1 else ops.multiply(found, alpha)
