@@ -827,8 +827,8 @@ class RegionOp(TensorsOp):
 
 
 def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """Dividend and divisor of a quotient of integers that is rounded down, of which `op` is the last op: a selection, or
-    a call of a function that selects. None for other ops. JAX expresses it as the truncated quotient, minus one if the
+    """Dividend and divisor of a quotient of integers that is rounded down; None for other ops. `op` is its last op, a
+    selection or a call of a function that selects. JAX expresses the quotient as the truncated one, minus one if the
     signs differ and the remainder is not 0."""
 
     def made_by(value: SSAValue, name: str) -> Sequence[SSAValue]:
