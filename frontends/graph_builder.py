@@ -51,6 +51,7 @@ from weft.dialects.graph_shapes import (
     Shape,
     choose,
     element_of_name,
+    extent_attribute,
     is_not_negative,
     lone_name,
     names_in,
@@ -370,13 +371,9 @@ def _property(label: str, name: str, value: object) -> Attribute:
     if name in SHAPES:
         return DimsAttr(tuple(parse_extent(e) if isinstance(e, str) else cast("Extent", e) for e in items(value)))
     try:
-        return attribute_of(value, _extent_attribute)
+        return attribute_of(value, extent_attribute)
     except CompileError as error:
         raise CompileError(f"{label}: {name}: {error.message}") from None
-
-
-def _extent_attribute(value: object) -> Attribute | None:
-    return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 class BlockBuilder:
