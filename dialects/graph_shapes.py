@@ -514,6 +514,11 @@ class DimsAttr(Data[Shape]):
         printer.print_string(f"<{', '.join(map(show_extent, self.data))}>")
 
 
+def extent_attribute(value: object) -> Attribute | None:
+    """The attribute of a symbolic extent within a property; None for other values."""
+    return DimsAttr((value,)) if isinstance(value, Expression) else None
+
+
 def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
     """Apply a function to each extent of a property: those of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):

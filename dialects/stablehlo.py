@@ -929,14 +929,15 @@ class RegionOp(TensorsOp):
 
 
 def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """Dividend and divisor of a quotient of integers that is rounded down, of which `op` is the last op; None for other
-    ops. JAX expresses it as the truncated quotient, minus one if the signs differ and the remainder is not 0."""
+    """Dividend and divisor of a quotient of integers that is rounded down; None for other ops. `op` is its last op, a
+    selection or a call of a function that selects. JAX expresses the quotient as the truncated one, minus one if the
+    signs differ and the remainder is not 0."""
 
     def made_by(value: SSAValue, name: str) -> Sequence[SSAValue]:
         owner = value.owner
         return owner.operands if isinstance(owner, Operation) and owner.name == name else ()
 
-    if op.name != "stablehlo.select":
+    if op.name not in ("stablehlo.select", "func.call") or len(op.operands) != 3:
         return None
     condition, lower, quotient = op.operands
     pair = tuple(made_by(quotient, "stablehlo.divide"))

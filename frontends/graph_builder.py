@@ -50,12 +50,16 @@ from weft.dialects.graph_shapes import (
     KnownExtent,
     Shape,
     choose,
+    element_of_name,
+    extent_attribute,
     is_not_negative,
+    lone_name,
     names_in,
     parse_extent,
     shape_of,
     show_extent,
     show_shape,
+    solutions,
     substitute,
     subtract,
     symbol,
@@ -367,13 +371,9 @@ def _property(label: str, name: str, value: object) -> Attribute:
     if name in SHAPES:
         return DimsAttr(tuple(parse_extent(e) if isinstance(e, str) else cast("Extent", e) for e in items(value)))
     try:
-        return attribute_of(value, _extent_attribute)
+        return attribute_of(value, extent_attribute)
     except CompileError as error:
         raise CompileError(f"{label}: {name}: {error.message}") from None
-
-
-def _extent_attribute(value: object) -> Attribute | None:
-    return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 class BlockBuilder:
@@ -387,6 +387,8 @@ class BlockBuilder:
         self._outputs: list[Value] | None = None
         self._enclosing: list[FuncOp | None] = []
         """The enclosing functions of the one of a branch or a loop."""
+        self._passed: dict[FuncOp, list[SSAValue]] = {}
+        """By function of a branch or a loop, the outer values of its additional parameters, whose axes bind names."""
         self._made: list[FuncOp] = []
         """The functions of tensor expressions."""
         self._around: list[str] = []
@@ -615,12 +617,13 @@ class BlockBuilder:
             self._traced(label, function, types, names, has_bounds=True)
             for label, function in (("then", then), ("else", otherwise))
         )
+        same = self._bind_names([first, second], len(types))
         rooms = [_room(pair, (bound_in(first), bound_in(second))) for pair in _results_of(first, second)]
         for function in (first, second):
             self._fill(function, rooms)
         callees = first.sym_name.data, second.sym_name.data
         operands = [value.ssa for value in given]
-        found = self._call(IfOp(operands[0], callees, operands[1:], first.function_type.outputs.data))
+        found = self._call(IfOp(operands[0], callees, [*operands[1:], *same], first.function_type.outputs.data))
         results = [found] if isinstance(found, Value) else list(found)
         sizes = iter(results[len(rooms) :])
         kept = [self._part(value, room, sizes) for value, room in zip(results, rooms, strict=False)]
@@ -697,6 +700,7 @@ class BlockBuilder:
         if outputs[:number] != types[1 : 1 + number]:
             wanted, got = (", ".join(map(str, some)) for some in (types[1 : 1 + number], outputs[:number]))
             raise CompileError(f"emit_loop: the carried values are ({wanted}), but the body gives ({got})")
+        same += self._bind_names([function], len(types))
         stacked = [tensor_type((count, *shape_of(t)), t.element_type) for t in outputs[number:]]
         return self._call(LoopOp(function.sym_name.data, count, first, rows, same, [*outputs[:number], *stacked]))
 
@@ -717,6 +721,7 @@ class BlockBuilder:
         first, same = ([self.emit(v).ssa for v in group] for group in (carried, captured))
         types, hints = [v.type for v in (*first, *same)], [v.name_hint for v in (*first, *same)]
         condition, step = (self._traced(label, f, types, hints) for label, f in (("test", test), ("body", body)))
+        same += self._bind_names([condition, step], len(types))
         for function, wanted in ((condition, [CONDITION]), (step, types[: len(first)])):
             outputs = list(function.function_type.outputs.data)
             if outputs != wanted:
@@ -766,6 +771,46 @@ class BlockBuilder:
                         "of the same size for all data, and branches need bounds of sizes",
                     )
         return traced
+
+    def _bind_names(self, functions: Sequence[FuncOp], count: int) -> list[SSAValue]:
+        """Add parameters to the functions of a loop or a conditional, which have `count` of them, so that their axes
+        bind all names in the functions. Returns the values to pass."""
+        given = [self._passed.pop(function, []) for function in functions]
+        found = [value for values in given for value in values]
+        for own, function in enumerate(functions):
+            place = count
+            for other, values in enumerate(given):
+                for at, value in enumerate(values if other != own else ()):
+                    _add_parameter(function, place + at, value)
+                place += len(values)
+        function, block = self._open("bind names")
+        for name in sorted(set[str]().union(*map(_unbound_names, functions))):
+            value = self._with_axis(name, function, self._enclosing, block)
+            if value is not None:
+                found.append(value)
+                for inner in functions:
+                    _add_parameter(inner, len(inner.args), value)
+        return found
+
+    def _with_axis(
+        self, name: str, function: FuncOp, enclosing: Sequence[FuncOp | None], *blocks: Block
+    ) -> SSAValue | None:
+        """A value of a function with an axis called `name`; one of an enclosing function becomes a parameter."""
+        results = [
+            result
+            for block in dict.fromkeys((function.body.block, *blocks))
+            for op in block.ops
+            for result in op.results
+        ]
+        for value in (*function.args, *results):
+            if isinstance(value.type, TensorType) and name in map(lone_name, shape_of(value.type)):
+                return value
+        outer = enclosing[-1] if enclosing else None
+        value = None if outer is None else self._with_axis(name, outer, enclosing[:-1])
+        if value is None:
+            return None
+        self._passed.setdefault(function, []).append(value)
+        return _add_parameter(function, len(function.args), value)
 
     def _call(self, op: CallTirOp | CallDpsOp | ControlOp) -> Value | tuple[Value, ...]:
         _, block = self._open(op.name)
@@ -835,6 +880,33 @@ class BlockBuilder:
             self._last = added
             self._names |= {name for name in [symbol_name(added)] if name is not None}
         return self._names | own if own - self._names else self._names
+
+
+def _unbound_names(function: FuncOp) -> set[str]:
+    """The names of extents in a function that neither its parameters nor its ops bind."""
+    given = [e for argument in function.args if isinstance(argument.type, TensorType) for e in shape_of(argument.type)]
+    used = {name for extent in given for name in names_in(extent)}
+    for op in function.walk():
+        shapes = [shape_of(result.type) for result in op.results if isinstance(result.type, TensorType)]
+        if isinstance(op, Operator):
+            shapes += op.shapes
+        if isinstance(op, MatchShapeOp):
+            shapes.append(op.bounds)
+        if isinstance(op, LoopOp):
+            shapes.append((op.count,))
+        used.update(name for shape in shapes for extent in shape for name in names_in(extent))
+    own = {argument.name_hint for argument in function.args}
+    elements = {name for name in used if (element_of_name(name) or ("", 0))[0] in own}
+    return used - {found.name for found in solutions(given)} - bound_in(function).keys() - elements
+
+
+def _add_parameter(function: FuncOp, place: int, value: SSAValue) -> SSAValue:
+    block = function.body.block
+    argument = block.insert_arg(value.type, place)
+    hints = [other.name_hint or "arg" for other in block.args if other is not argument]
+    argument.name_hint = value_names([*hints, value.name_hint or "arg"])[-1]
+    function.update_function_type()
+    return argument
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:

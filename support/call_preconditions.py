@@ -133,7 +133,7 @@ class CallPrecondition:
             return None
         empty = [c.text.removesuffix(" <= 0") for c in self.comparisons if _EMPTY.fullmatch(c.text)]
         main = [c for c in self.comparisons if not _EMPTY.fullmatch(c.text)] or list(self.comparisons)
-        wanted = " or ".join(comparison.requirement for comparison in main)
+        wanted = " or ".join(comparison.requirement for comparison in main).replace(" or expected ", " or ")
         if empty and len(main) < len(self.comparisons):
             wanted += f" unless {' or '.join(empty)} is 0"
         names = [name for name in self.names if any(name in comparison.names for comparison in main)]

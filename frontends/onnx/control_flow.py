@@ -12,7 +12,7 @@ from typing import Final, cast
 import numpy as np
 from onnx import GraphProto
 
-from weft.dialects.graph_shapes import KnownExtent, ShapeError, show_extent
+from weft.dialects.graph_shapes import KnownExtent, ShapeError, show_extent, sum_text
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
@@ -20,6 +20,7 @@ from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.node_order import used_names
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 
 _UNROLLED: Final = 64
@@ -162,7 +163,7 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
         scope = inside(node, "body", names, is_function=True)
         condition, *outputs = scope.outputs_of(body)
         _checked_condition(node, scope, condition)
-        return [_tensor(node, scope, entry) for entry in outputs]
+        return _outputs(node, scope, outputs, first)
 
     steps = count if isinstance(count, int) else str(count)
     found = scope_of(node).shared.builder.emit_loop(step, steps, first, captured=_values_of(captured.values()))
@@ -174,6 +175,19 @@ def _tensor(node: Node, scope: Scope, entry: Entry) -> Value:
     if isinstance(entry, TensorSequence | Absent):
         raise node.refuse("attribute 'body' must give tensors, not sequences or optionals")
     return scope.value_of(entry)
+
+
+def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequence[Value]) -> list[Value]:
+    """The outputs of a body. Carried values have the shapes that they have before the loop, whose extents are those of
+    the body."""
+    found = [_tensor(node, scope, entry) for entry in outputs]
+    for at, (value, before) in enumerate(zip(found, carried, strict=False)):
+        pairs = list(zip(before.shape, value.shape, strict=False))
+        if before.ndim == value.ndim and value.shape != before.shape and all([node.equal(*pair) for pair in pairs]):
+            ones = [sum_text(own) for extent, own in pairs if extent == 1 and own is not None and own != 1]
+            if all(node.scope.state(CallPrecondition(f"{own} == 1 # a loop keeps shapes")) for own in ones):
+                found[at] = ops.prefix(value, before.shape) if ones else ops.broadcast_to(value, before.shape)
+    return found
 
 
 def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Entry]) -> Sequence[Entry]:
@@ -225,7 +239,7 @@ def _scan(node: Node) -> Sequence[Item]:
         names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
         names |= dict(zip([entry.name for entry in body.input], given[: len(values)], strict=True))
         scope = inside(node, "body", names, is_function=True)
-        return [_tensor(node, scope, entry) for entry in scope.outputs_of(body)]
+        return _outputs(node, scope, scope.outputs_of(body), states)
 
     steps = count if isinstance(count, int) else str(count)
     builder = scope_of(node).shared.builder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from weft.dialects.graph_shapes import Extent, KnownExtent, multiply, show_extent
+from weft.dialects.graph_shapes import Extent, KnownExtent
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
@@ -66,8 +66,6 @@ def _resize(
         or (scales and scales[at] != 1)
         or (roi and (roi[at], roi[at + len(along)]) != (0, 1))
     ]
-    if frame == "align_corners" and scales and not sizes:
-        frame, sizes, scales = _aligned(node, extents, scales)
     chosen = [sizes[at] for at in changed] if sizes else None
     return _resized(
         node,
@@ -99,29 +97,6 @@ def _with_sizes_of_data(
             found[at], shape[axis] = extent, size
     is_same = all(extent == own for extent, own in zip(shape, data.shape, strict=True))
     return data if is_same else ops.broadcast_to(data, shape), found
-
-
-def _aligned(
-    node: Node, extents: Sequence[Extent], scales: Sequence[float]
-) -> tuple[str, list[KnownExtent], list[float]]:
-    """`align_corners` by scales: ONNX takes extent * scale as the new extent, even if it is not an integer."""
-    products = [
-        multiply(extent, int(scale)) if scale == int(scale) else None
-        for extent, scale in zip(extents, scales, strict=True)
-    ]
-    if None not in products:
-        return "align_corners", cast("list[KnownExtent]", products), []
-    sizes, distances = list[KnownExtent](), list[float]()
-    for extent, scale in zip(extents, scales, strict=True):
-        if scale != 1 and not isinstance(extent, int):
-            raise node.refuse(
-                "attribute 'coordinate_transformation_mode' = align_corners needs axes of known extent, or scales that "
-                f"are integers, got {scale} for an axis of {show_extent(extent)}"
-            )
-        length = 1.0 if not isinstance(extent, int) else extent * scale
-        sizes.append(int(length) if scale != 1 else extent or 0)
-        distances.append((length - 1) / (extent - 1) if isinstance(extent, int) and extent > 1 and length > 1 else 1.0)
-    return "asymmetric", sizes, distances
 
 
 def _resized(

@@ -253,6 +253,13 @@ class Scope:
                 pending += value.owner.operands if isinstance(value.owner, Operation) else ()
         return frozenset(name for value, name in self.shared.inputs.items() if value in seen)
 
+    def declared_rank(self, name: str) -> int | None:
+        graph = self.shared.file.model.graph
+        for proto in chain(graph.output, graph.value_info) if self.outer is None and not self.place else ():
+            if proto.name == name and proto.type.tensor_type.HasField("shape"):
+                return len(proto.type.tensor_type.shape.dim)
+        return None
+
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
         """The elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
         file = self.shared.file

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 @converts("GatherND")
 def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
     batch = node.integer("batch_dims", 0, min(data.ndim, indices.ndim) - 1) if node.takes("batch_dims") else 0
+    rank = node.scope.declared_rank(node.proto.output[0])
+    if rank is not None and not isinstance(indices.shape[-1], int):
+        # The number of coordinates of an index determines the rank of the result.
+        node.equal(indices.shape[-1], indices.ndim - 1 + data.ndim - batch - rank)
     return gather_nd(data, indices, batch)
 
 

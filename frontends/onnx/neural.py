@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.dialects.graph_shapes import Extent, add, floordiv, multiply, show_shape, subtract
+from weft.dialects.graph_shapes import Extent, KnownExtent, add, choose, floordiv, multiply, show_shape, subtract
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item, Known
 from weft.frontends.onnx.node import Node
@@ -105,20 +105,27 @@ def conv_transposed(
     if auto_pad != "NOTSET" or wanted is not None:
         pads = [0] * (2 * space)
     cut = [0] * (2 * space)
+    border: list[tuple[KnownExtent, KnownExtent]] = [(0, 0)] * space
+    """Elements added to the result, or removed from it if they are negative."""
     if wanted is not None or auto_pad.startswith("SAME"):
         for axis in range(space):
             extent, size = extents[axis], kernel[axis]
-            if not isinstance(extent, int) or not isinstance(size, int):
-                raise node.refuse("attributes 'output_shape' and 'auto_pad' need axes of known extent")
+            if extent is None or size is None:
+                raise node.refuse("attributes 'output_shape' and 'auto_pad' need axes whose extents have names")
             full = (extent - 1) * strides[axis] + longer[axis] + (size - 1) * dilations[axis] + 1
             total = full - (wanted[axis] if wanted is not None else extent * strides[axis])
-            if total < 0:
+            if isinstance(total, int) and total < 0:
                 # The result extends beyond the windows: zeros at the end.
                 longer[axis] -= total
                 total = 0
-            small, large = total // 2, total - total // 2
+            removed = total if isinstance(total, int) else choose("max", total, 0)
+            small = floordiv(removed, 2)
             # By ONNX's definition, the larger part is at the end only for SAME_UPPER.
-            pads[axis], pads[axis + space] = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
+            before = small if auto_pad == "SAME_UPPER" else removed - small
+            if isinstance(before, int) and isinstance(total, int):
+                pads[axis], pads[axis + space] = before, total - before
+            else:
+                border[axis] = -1 * before, before - total
     reach = [(size - 1) * gap for size, gap in zip(kernel, dilations, strict=True) if isinstance(size, int)]
     for place, amount in enumerate(pads):
         if len(reach) == space and amount > reach[place % space]:
@@ -128,7 +135,7 @@ def conv_transposed(
     if any(cut):
         ends = [-amount if amount else None for amount in cut[space:]]
         found = ops.strided_slice(found, cut[:space], ends, 1 if space == 1 else [1] * space, list(range(2, space + 2)))
-    return found
+    return ops.pad(found, [(0, 0), (0, 0), *border]) if any(width != (0, 0) for width in border) else found
 
 
 @converts("DeformConv", since=19)
@@ -230,21 +237,23 @@ def _global_lp_pool(node: Node, data: Value, *, p: int) -> Item:
 
 
 @converts("MaxUnpool")
-def _max_unpool(node: Node, data: Value, places: Value, shape: list[int] | None = None) -> Item:
+def _max_unpool(node: Node, data: Value, places: Value) -> Item:
     space = _spatial(node, data)
     kernel = node.integers("kernel_shape", count=space) or []
     strides = node.integers("strides", count=space) or [1] * space
     pads = node.integers("pads", count=2 * space) or [0] * (2 * space)
-    extents = [extent for extent in data.shape if isinstance(extent, int)]
-    if len(extents) < data.ndim:
-        raise node.refuse("input 'X' must have a known shape")
-    inferred = [(extents[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + space] for d in range(space)]
+    reach = [kernel[d] - strides[d] - pads[d] - pads[d + space] for d in range(space)]
+    inferred = [add(multiply(data.shape[2 + d], strides[d]), reach[d]) for d in range(space)]
+    if any(isinstance(extent, int) and extent < 1 for extent in inferred):
+        raise node.refuse(f"the windows have no elements, got the extents {show_shape(inferred)}")
     # Indices refer to the whole tensor of the inferred shape; a larger one has zeros at its ends.
-    found = ops.max_unpool(data, ops.floor_mod(places, prod(inferred)), inferred)
-    size = inferred if shape is None else shape[2:]
-    after = [extent - own for extent, own in zip(size, inferred, strict=True)]
-    if any(extra < 0 for extra in after):
-        raise node.refuse(f"input 'output_shape' must be at least {inferred}, got {size}")
+    found = ops.max_unpool(data, ops.floor_mod(places, number_of(product_of(inferred))), inferred)
+    size = node.extents(2)[2:] if node.has(2) else inferred
+    after = [subtract(extent, own) for extent, own in zip(size, inferred, strict=True)]
+    for extra in after:
+        if extra is None:
+            raise node.refuse("input 'X' must have a known shape")
+        node.require(0, extra, "output_shape is at least the shape that follows from the windows")
     return ops.pad(found, [(0, 0), (0, 0), *((0, extra) for extra in after)]) if any(after) else found
 
 

@@ -57,17 +57,17 @@ def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype
     """The number of occurrences in each row of each n-gram, as (..., grams) of float32; up to `skips` elements may be
     between consecutive items."""
     extent, (count, length) = data.shape[-1], grams.shape
-    if not isinstance(extent, int):
-        raise node.refuse(f"the last axis of input 'X' must be a number, got {extent}")
+    if extent is None:
+        raise node.refuse("the extent of the last axis of input 'X' is not known")
     axis = data.ndim - 1
     total = ops.full([*data.shape[:-1], count], 0.0)
     for step in range(1, skips + 2 if length > 1 else 2):
-        windows = extent - (length - 1) * step
-        if windows <= 0:
+        gap = (length - 1) * step
+        if isinstance(extent, int) and extent <= gap:
             break
         hit: Value | None = None
         for item in range(length):
-            part = ops.strided_slice(data, [item * step], [item * step + windows], [1], [axis])
+            part = ops.strided_slice(data, [item * step], [extent - gap + item * step], [1], [axis])
             wanted = Known(np.ascontiguousarray(grams[:, item]), data.dtype).constant()
             same = ops.equal(ops.expand_dims(part, -1), wanted)
             hit = same if hit is None else ops.logical_and(hit, same)

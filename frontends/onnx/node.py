@@ -103,6 +103,10 @@ class NodeScope(Protocol):
         """Add a call precondition; False if its extents are unknown to a call."""
         ...
 
+    def declared_rank(self, name: str) -> int | None:
+        """The rank that the model states for a result of a node; None if it states none."""
+        ...
+
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
         """The elements of a tensor in an attribute."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.dialects.element_types import STORED
+from weft.dialects.graph_shapes import Extent, add, floordiv, sum_text
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.elementwise import cast_to
 from weft.frontends.onnx.known import Item, Known
@@ -12,6 +13,7 @@ from weft.frontends.onnx.neural import Window, convolved, kernel_of, with_bias
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
+from weft.support.call_preconditions import CallPrecondition
 from weft.support.quantization_parameters import parameter_error
 
 _LIMITS = {"int2": (-2.0, 1.0), "int4": (-8.0, 7.0), "uint2": (0.0, 3.0), "uint4": (0.0, 15.0)}
@@ -31,6 +33,21 @@ def single(value: Value) -> Value:
     return ops.reshape(value, ()) if value.ndim and all(extent == 1 for extent in value.shape) else value
 
 
+def parameter_of(node: Node, parameter: Value, extent: Extent) -> Value:
+    """A scale or zero point that has one number, or one for each of `extent` elements. If it has a symbolic axis, calls
+    decide: an axis of one element is repeated. Without an extent it has one number."""
+    own = parameter.shape[0] if parameter.ndim == 1 else 1
+    if own is None or isinstance(own, int) or own == extent:
+        return single(parameter)
+    if extent is None:
+        node.equal(own, 1)
+        return ops.reshape(parameter, ())
+    axes = f"{sum_text(own)} == 1 or {sum_text(own)} == {sum_text(extent)}"
+    if not node.scope.state(CallPrecondition(f"{axes} # scales and zero points have one number or one for each index")):
+        return parameter
+    return ops.take(parameter, ops.iota([extent]), 0, "clip")
+
+
 def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None:
     """Raises `Refusal` for a known scale that is not finite, or not positive if it is a divisor."""
     item = node.item(index)
@@ -38,6 +55,17 @@ def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None
         problem = parameter_error(item.array, f"input {node.input_name(index)}", is_divisor=is_divisor)
         if problem is not None:
             raise node.refuse(problem)
+
+
+def _fitting(
+    node: Node, scale: Value, zero: Value | None, data: Value, axis: int | None, block: int
+) -> tuple[Value, Value | None]:
+    """The scale and the zero point of data, with one number or one for each index along the axis."""
+    if block and axis is not None:
+        node.equal(scale.shape[axis], floordiv(add(data.shape[axis], block - 1), block))
+        return scale, zero
+    extent = None if axis is None else data.shape[axis]
+    return parameter_of(node, scale, extent), None if zero is None else parameter_of(node, zero, extent)
 
 
 def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: int) -> Value:
@@ -48,10 +76,7 @@ def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: 
     if not block:
         behind = data.ndim - axis - 1
         return ops.expand_dims(wide, [1 + d for d in range(behind)]) if behind else wide
-    extent = data.shape[axis]
-    if not isinstance(extent, int):
-        raise node.refuse(f"attribute 'block_size' = {block} needs a known extent, got {extent}")
-    return ops.strided_slice(ops.repeat(wide, block, axis), [0], [extent], [1], [axis])
+    return ops.prefix(ops.repeat(wide, block, axis), data.shape)
 
 
 @converts("QuantizeLinear")
@@ -67,12 +92,12 @@ def _quantize(
     saturate: bool = True,
 ) -> Item:
     check_parameter(node, 1, is_divisor=True)
-    scale, zero = single(scale), None if zero is None else single(zero)
+    axis, block = _axis_of(node, scale, data), block_size
+    scale, zero = _fitting(node, scale, zero, data, axis, block)
     if precision not in (0, 1):
         raise node.refuse(f"attribute 'precision' = {precision} is not supported")
     stated = node.element_type("output_dtype") if output_dtype else None
     dtype = zero.dtype if zero is not None else stated or "uint8"
-    axis, block = _axis_of(node, scale, data), block_size
     if dtype in _NARROW and not block and data.dtype == "float32":
         scale = scale if scale.dtype == "float32" else ops.cast(scale, "float32")
         return ops.quantize(data, scale, 0 if zero is None else zero, axis, dtype)
@@ -94,9 +119,9 @@ def _dequantize(
     node: Node, data: Value, scale: Value, zero: Value | None = None, *, output_dtype: int = 0, block_size: int = 0
 ) -> Item:
     check_parameter(node, 1)
-    scale, zero = single(scale), None if zero is None else single(zero)
-    dtype = (node.element_type("output_dtype") if output_dtype else None) or scale.dtype
     axis, block = _axis_of(node, scale, data), block_size
+    scale, zero = _fitting(node, scale, zero, data, axis, block)
+    dtype = (node.element_type("output_dtype") if output_dtype else None) or scale.dtype
     is_integer = data.dtype in ("int4", "uint4") or data.dtype not in STORED
     if is_integer and scale.dtype == dtype and (not block or (axis is not None and data.ndim == scale.ndim)):
         return ops.dequantize(data, scale, 0 if zero is None else zero, axis, dtype, block or None)
@@ -107,21 +132,20 @@ def _dequantize(
     return found if dtype == "float32" else ops.cast(found, dtype)
 
 
-def _parameters(node: Node, *indices: int) -> list[Value]:
-    for index in indices:
+def _parameters(node: Node, rows: Extent, columns: Extent) -> list[Value]:
+    """The scales and zero points of the operands and the result of a product: one number, or one for each row of the
+    first operand and each column of the second. Those of the result have one number."""
+    found: list[Value] = []
+    for index, extent in ((1, rows), (2, None), (4, columns), (5, columns), (6, None), (7, None)):
         check_parameter(node, index)
-    found = [single(node.value(index)) for index in indices]
+        found.append(parameter_of(node, node.value(index), extent))
     return [ops.cast(value, "float32") if value.dtype in ("float16", "bfloat16") else value for value in found]
 
 
 @converts("QLinearMatMul")
 def _qlinear_matmul(node: Node) -> Item:
-    for index in (6, 7):  # parameters of the result have no symbolic axis
-        for extent in node.shape(index):
-            if not isinstance(extent, int):
-                node.equal(extent, 1)
-    scales = _parameters(node, 1, 2, 4, 5, 6, 7)
     a, b = node.value(0), node.value(3)
+    scales = _parameters(node, a.shape[-2] if a.ndim > 1 else None, b.shape[-1] if b.ndim else None)
     return ops.qlinear_matmul(a, *scales[:2], b, *scales[2:], dtype=node.dtype(7))
 
 
@@ -133,7 +157,7 @@ def _qlinear_conv(node: Node) -> Item:
 def qlinear_conv(node: Node, data: Value, group: int) -> Value:
     """The convolution of a node with the inputs of QLinearConv, applied to `data`."""
     weight, bias = node.value(3), node.optional(8)
-    scales = _parameters(node, 1, 2, 4, 5, 6, 7)
+    scales = _parameters(node, None, weight.shape[0])
     if are_known(node, *range(1, 9)):
         images = dequantized(data, scales[0], scales[1], None)
         kernels = dequantized(weight, scales[2], scales[3], 0)
@@ -168,12 +192,12 @@ def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -
     return ops.dequantize(bias, Known(product, "float32").constant(), 0, 0 if product.ndim else None, "float32")
 
 
-def _shifted(data: Value, zero: Value | None, axis: int) -> Value:
+def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
     """The data less their zero point, a scalar or one per element of an axis, as int16, which represents the
     difference."""
     if zero is None:
         return data
-    moved, zero = ops.cast(data, "int16"), single(ops.cast(zero, "int16"))
+    moved, zero = ops.cast(data, "int16"), parameter_of(node, ops.cast(zero, "int16"), data.shape[axis])
     if zero.ndim == 1 and data.ndim - axis > 1:
         zero = ops.expand_dims(zero, [1 + d for d in range(data.ndim - axis - 1)])
     return ops.subtract(moved, zero)
@@ -192,17 +216,18 @@ def _of_one_dtype(a: Value, b: Value) -> tuple[Value, Value]:
 
 @converts("MatMulInteger")
 def _matmul_integer(node: Node, a: Value, b: Value) -> Item:
-    return integer_product(a, b, zero_point(node, 2), zero_point(node, 3))
+    return integer_product(node, a, b, zero_point(node, 2), zero_point(node, 3))
 
 
-def integer_product(a: Value, b: Value, zero_a: Value | None, zero_b: Value | None) -> Value:
+def integer_product(node: Node, a: Value, b: Value, zero_a: Value | None, zero_b: Value | None) -> Value:
     """The product of integer matrices less their zero points, scalars or one per row of `a` and column of `b`."""
-    left = _shifted(a, zero_a, max(a.ndim - 2, 0))
-    right = _shifted(b, zero_b, b.ndim - 1)
+    left = _shifted(node, a, zero_a, max(a.ndim - 2, 0))
+    right = _shifted(node, b, zero_b, b.ndim - 1)
     return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")
 
 
 @converts("ConvInteger")
 def _conv_integer(node: Node, data: Value, weight: Value, *, group: int) -> Item:
-    images, kernels = _of_one_dtype(_shifted(data, zero_point(node, 2), 1), _shifted(weight, zero_point(node, 3), 0))
+    zeros = zero_point(node, 2), zero_point(node, 3)
+    images, kernels = _of_one_dtype(_shifted(node, data, zeros[0], 1), _shifted(node, weight, zeros[1], 0))
     return convolved(node, images, kernels, group, out_dtype="int32")

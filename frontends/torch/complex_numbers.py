@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod, sqrt
+from math import sqrt
 from typing import Any, Final, TypeAlias, cast
 
-from weft.dialects.graph_shapes import Expression, Shape
+from weft.dialects.graph_shapes import EXTENTS, KnownExtent, Shape
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.torch.converters import CONVERTERS, Conversion, Converter, Scalar, apply, cast_to, known
+from weft.frontends.torch.converters import (
+    CONVERTERS,
+    Conversion,
+    Converter,
+    Scalar,
+    apply,
+    cast_to,
+    extent_value,
+    known,
+)
 from weft.frontends.torch.library import pytree
 from weft.frontends.torch.symbols import UnsupportedError
 
@@ -225,18 +234,21 @@ def _matmul(cx: Conversion, x: Complex, y: Complex) -> Complex:
     return Complex(real, apply("add", products[0][1], products[1][0]))
 
 
-def _lengths(x: Value | Complex, dims: Sequence[int]) -> list[int]:
-    extents = [x.shape[dim] for dim in dims]
-    if any(not isinstance(extent, int) for extent in extents):
-        raise UnsupportedError("a Fourier transform of symbolic length")
-    return [extent for extent in extents if isinstance(extent, int)]
+def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
+    """The number of elements along some axes."""
+    return EXTENTS.product(known(tuple(x.shape[dim] for dim in dims)))
 
 
-def _scaled(pairs: Value, mode: int, count: int, *, inverse: bool) -> Value:
+def _scaled(pairs: Value, mode: int, count: KnownExtent, *, inverse: bool) -> Value:
     """Scale a transform by PyTorch's normalization: 0 none, 1 by the square root of the number of elements, 2 by the
     number. Inverse transforms are divided by the number already."""
-    factor = (1.0, 1 / sqrt(max(count, 1)), 1 / max(count, 1))[mode] * (count if inverse else 1)
-    return pairs if factor == 1 else apply("multiply", pairs, const(factor, pairs.dtype))
+    if isinstance(count, int):
+        factor = (1.0, 1 / sqrt(max(count, 1)), 1 / max(count, 1))[mode] * (count if inverse else 1)
+        return pairs if factor == 1 else apply("multiply", pairs, const(factor, pairs.dtype))
+    if mode == 2 * inverse:
+        return pairs
+    number = apply("maximum", extent_value(count, pairs.dtype), 1)
+    return apply("multiply" if inverse else "divide", pairs, apply("sqrt", number) if mode == 1 else number)
 
 
 def _transformed(pairs: Value, dims: Sequence[int], *, inverse: bool) -> Value:
@@ -249,7 +261,7 @@ def _transformed(pairs: Value, dims: Sequence[int], *, inverse: bool) -> Value:
 def _c2c(cx: Conversion, x: Complex, dim: Sequence[int], normalization: int, forward: bool) -> Complex:
     dims = [axis % x.ndim for axis in dim]
     pairs = _transformed(_view_as_real(cx, x), dims, inverse=not forward)
-    return _of_pairs(_scaled(pairs, normalization, prod(_lengths(x, dims)), inverse=not forward))
+    return _of_pairs(_scaled(pairs, normalization, _count(x, dims), inverse=not forward))
 
 
 @_complex("_fft_r2c.default")
@@ -257,15 +269,13 @@ def _r2c(cx: Conversion, x: Value, dim: Sequence[int], normalization: int, onesi
     dims = [axis % x.ndim for axis in dim]
     pairs = apply("dft", apply("expand_dims", x, x.ndim), axis=dims[-1], onesided=onesided)
     pairs = _transformed(pairs, dims[:-1], inverse=False)
-    return _of_pairs(_scaled(pairs, normalization, prod(_lengths(x, dims)), inverse=False))
+    return _of_pairs(_scaled(pairs, normalization, _count(x, dims), inverse=False))
 
 
 @_complex("_fft_c2r.default")
-def _c2r(cx: Conversion, x: Complex, dim: Sequence[int], normalization: int, last_dim_size: int) -> Value:
-    if isinstance(last_dim_size, Expression):
-        raise UnsupportedError("a Fourier transform of symbolic length")
+def _c2r(cx: Conversion, x: Complex, dim: Sequence[int], normalization: int, last_dim_size: KnownExtent) -> Value:
     dims = [axis % x.ndim for axis in dim]
     pairs = _transformed(_view_as_real(cx, x), dims[:-1], inverse=True)
     found = apply("dft", pairs, axis=dims[-1], length=last_dim_size, inverse=True, onesided=True)
-    count = prod(_lengths(x, dims[:-1])) * last_dim_size
+    count = _count(x, dims[:-1]) * last_dim_size
     return apply("squeeze", _scaled(found, normalization, count, inverse=True), axis=[x.ndim])

@@ -145,6 +145,13 @@ def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Valu
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 
+def extent_value(extent: KnownExtent, dtype: str) -> Value:
+    """An extent as a tensor of rank 0."""
+    if isinstance(extent, int):
+        return const(extent, dtype)
+    return cast_to(apply("reshape", apply("extents", (extent,), dtype="int64"), ()), dtype)
+
+
 def known(shape: Shape) -> list[KnownExtent]:
     """Check that a shape has no unknown extents. Raises `UnsupportedError`."""
     from weft.frontends.torch.symbols import UnsupportedError  # needs torch

@@ -13,6 +13,7 @@ from weft.frontends.torch.converters import (
     Scalar,
     apply,
     cast_to,
+    extent_value,
     indices_of,
     known,
     register,
@@ -339,11 +340,15 @@ def _batch_norm_functional(
         return _as_results(cx, [*found, running_mean, running_var])
     mean, variance, deviation = _batch_statistics(x, eps)
     count = prod_of([extent for axis, extent in enumerate(x.shape) if axis != 1])
-    if not isinstance(count, int):
-        raise UnsupportedError("statistics of a batch of symbolic size")
+    if isinstance(count, int):
+        unbiased = apply("multiply", variance, count / max(count - 1, 1))
+    else:
+        number = extent_value(count, variance.dtype)
+        less = apply("maximum", apply("subtract", number, 1), 1)
+        unbiased = apply("divide", apply("multiply", variance, number), less)
     moved = [
-        apply("add", apply("multiply", cast_to(old, new.dtype), 1 - momentum), apply("multiply", new, momentum * scale))
-        for old, new, scale in ((running_mean, mean, 1.0), (running_var, variance, count / max(count - 1, 1)))
+        apply("add", apply("multiply", cast_to(old, new.dtype), 1 - momentum), apply("multiply", new, momentum))
+        for old, new in ((running_mean, mean), (running_var, unbiased))
     ]
     return _as_results(cx, [_normalized(x, weight, bias, mean, variance, eps), mean, deviation, *moved])
 

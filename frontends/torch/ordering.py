@@ -6,7 +6,7 @@ from typing import cast
 
 from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, register
+from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, known, register
 from weft.frontends.torch.spelled import applied
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.expr import Expr
@@ -76,9 +76,7 @@ def _kthvalue(cx: Conversion, x: Value, k: int, dim: int = -1, keepdim: bool = F
 def _median(x: Value, dim: int | None, *, skips_nan: bool) -> tuple[Value, Value]:
     """The lower median and its index. A NaN is the median of data that contain it, unless it is skipped."""
     source, axis = _flat(x, dim)
-    extent = source.shape[axis]
-    if not isinstance(extent, int):
-        raise UnsupportedError("the median of a symbolic number of elements")
+    extent = known(source.shape)[axis]
     nan = _is_nan(source)
     if nan is None or not skips_nan:
         value, place = _kth(source, (extent + 1) // 2, axis)

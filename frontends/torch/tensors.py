@@ -36,6 +36,12 @@ from weft.texpr.reductions import all as all_of
 from weft.texpr.tensor import compute
 
 
+@register("aten._neg_view.default")
+def _negated_view(cx: Conversion, x: Value) -> Value:
+    """The imaginary part of a conjugate, which PyTorch negates when it is read."""
+    return apply("negative", x)
+
+
 @register("aten.alias.default", "aten.detach.default", "aten.clone.default", "aten.lift_fresh_copy.default")
 def _same(cx: Conversion, x: Value, *_: object) -> Value:
     return x

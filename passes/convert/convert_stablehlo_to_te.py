@@ -49,6 +49,7 @@ from weft.passes.convert.stablehlo_tensors import (
     label,
     result_dtype,
     result_shape,
+    sized_slice,
 )
 from weft.passes.convert.stablehlo_values import (
     Composed,
@@ -390,6 +391,8 @@ class StablehloConversion:
             found = recast(cast("stablehlo.TensorOp", op), values[0])
         elif isinstance(op, Elementwise):
             found = self._elementwise(op, values)
+        elif op.name == "stablehlo.real_dynamic_slice" and (counts := self._slice_counts(op)) is not None:
+            found = sized_slice(cast("stablehlo.TensorOp", op), values[0], values[1], counts)
         elif op.name in RULES:
             found = RULES[op.name](op, *values)
         elif op.name in LIBRARY_RULES:
@@ -448,6 +451,18 @@ class StablehloConversion:
         kinds = [complex_type(type_) for type_ in op.result_types]
         return [next(found) if kind is None else Parts(next(found), next(found), kind) for kind in kinds]
 
+    def _slice_counts(self, op: Operation) -> Sequence[Extent] | None:
+        """The extents of a slice whose start depends on data, and whose end is the start plus sizes; None for others.
+        JAX emits it for the rows of tensors that have another symbolic dimension."""
+        _, start, limit, strides = op.operands
+        end = limit.owner
+        if sizes_of(self._values[start]) is not None or not isinstance(end, Operation) or end.name != "stablehlo.add":
+            return None
+        counts, steps = (sizes_of(self._values[value]) for value in (end.operands[1], strides))
+        if end.operands[0] is not start or counts is None or steps is None:
+            return None
+        return counts.elements if all(integer_of(step) == 1 for step in steps.elements) else None
+
     def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
         """The results of an op on integers narrower than a byte, computed on bytes."""
         found = self._real_results(op, [cast_value(value, WIDE.get(value.dtype, value.dtype)) for value in values])
@@ -461,6 +476,11 @@ class StablehloConversion:
             raise CompileError.at(op, f"{op.name}: there is no function @{name} with a body{near}")
         if name in self._calls:
             raise CompileError.at(op, f"{op.name}: @{name} calls itself")
+        quotient = self._floor_division(op) if _is_selection(callee.body.block) else None
+        if quotient is not None:
+            self._values[op.results[0]] = quotient
+            self.inlined.add(name)
+            return
         self._calls.append(name)
         for argument, operand in zip(callee.args, op.operands, strict=True):
             self._values[argument] = self._values[operand]
@@ -710,6 +730,17 @@ def is_operator(op: Operation) -> bool:
     return isinstance(op, stablehlo.CompositeOp) and op.composite_name.data in ELEMENTWISE
 
 
+def _is_selection(block: Block) -> bool:
+    """Whether a block selects one of its arguments by another, as the function that `jax.numpy.where` calls."""
+    first = block.first_op
+    return (
+        first is not None
+        and first.name == "stablehlo.select"
+        and tuple(first.operands) == tuple(block.args)
+        and first.next_op is block.last_op
+    )
+
+
 def _has_elementwise_reader(op: Operation) -> bool:
     """Whether the only reader of an op is an elementwise op in the same block."""
     uses = list(op.results[0].uses)
@@ -801,13 +832,15 @@ def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
         return Splat((number > 0) - (number < 0), values[0].shape, values[0].dtype)
     if op.name == "stablehlo.select" and isinstance(values[0], Splat) and isinstance(values[1], Sizes | Splat):
         return values[1] if values[0].number else values[2]
-    if len(values) != 2 or any(value.dtype != "bool" or value.shape for value in values):
+    if len(values) != 2 or any(value.shape for value in values):
+        return None
+    if not all(value.dtype == "bool" or is_integer(value.dtype) for value in values):
         return None
     left, right = values
     if isinstance(op, CompareOp) and isinstance(left, Splat) and isinstance(right, Splat):
         direction = op.comparison_direction.data
         return Splat(_COMPARISONS[direction](int(left.number), int(right.number)), (), "bool")
-    if op.name in ("stablehlo.and", "stablehlo.or"):
+    if op.name in ("stablehlo.and", "stablehlo.or") and left.dtype == "bool":
         absorbing = op.name == "stablehlo.or"
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Splat):

@@ -204,6 +204,16 @@ def _real_dynamic_slice(op: TensorOp, source: Value, start: Value, limit: Value,
     return _strided(source, starts, steps, counts, label(op))
 
 
+def sized_slice(op: TensorOp, source: Value, start: Value, counts: Sequence[Extent]) -> Value:
+    """The slice of `counts` elements from a start that depends on data, in bounds of the source."""
+
+    def element(*indices: Expr) -> Expr:
+        firsts = [_inside(element_of(start, (as_expr(d),)), source.shape[d], n) for d, n in enumerate(counts)]
+        return element_of(source, [i + first for i, first in zip(indices, firsts, strict=True)])
+
+    return compute(counts, element, label(op))
+
+
 def _strided(
     source: Value, starts: Sequence[Extent], steps: Sequence[int], counts: Sequence[Extent], name: str
 ) -> Value:

@@ -14,7 +14,17 @@ from weft.analysis.packed_functions import index_units_by_zero, pack_axis, packe
 from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.graph import Tensor
-from weft.dialects.graph_shapes import DimsAttr, Extent, Shape, ShapeError, floordiv, modulo, shape_of, tensor_type
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Extent,
+    Shape,
+    ShapeError,
+    extent_attribute,
+    floordiv,
+    modulo,
+    shape_of,
+    tensor_type,
+)
 from weft.dialects.graph_traits import Elementwise
 from weft.passes.graph.operators import extents_of, made, name_of, properties_of
 from weft.texpr.graph_operators import Operator
@@ -171,5 +181,5 @@ def _packed_properties(op: Operator, packed: int, tile: int) -> tuple[tuple[str,
             case _:
                 continue
         if changed != value:
-            found[name] = attribute_of(changed)
+            found[name] = attribute_of(changed, extent_attribute)
     return tuple(found.items())

@@ -294,10 +294,14 @@ class _Texts:
         return text[2:] if text.startswith("+ ") else f"0 {text}"
 
     def negative(self, index: Index) -> str:
-        """The comparison that an index is negative, with its positive terms on the left side."""
-        above = index + 1
+        """The comparison that an index is negative, with its positive terms on the left side. A distance `max(x - y, y
+        - x)` less than 1 is the equation `x == y`."""
+        above, relation = index + 1, "<="
+        meaning = None if above.single_value is None else meaning_of(above.single_value)
+        if isinstance(meaning, Choice) and meaning.larger and meaning.left == meaning.right * -1:
+            above, relation = max(meaning.left, meaning.right, key=lambda side: sum(side.terms.values())), "=="
         left = Index({atom: factor for atom, factor in above.terms.items() if factor > 0}, max(above.constant, 0))
-        return f"{self.index(left)} <= {self.index(left - above)}"
+        return f"{self.index(left)} {relation} {self.index(left - above)}"
 
     def _digit(self, atom: Quotient | Remainder) -> str:
         return f"{_wrapped(self.index(atom.numerator))} {'//' if isinstance(atom, Quotient) else '%'} {atom.divisor}"

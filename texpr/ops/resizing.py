@@ -98,8 +98,11 @@ class _Axis:
         match mode:
             case "asymmetric":
                 return _Line(top, 0, bottom)
+            case "align_corners" if self.ratio is not None:
+                # The last of `n / ratio` elements, which need not be an integer, has the coordinate n - 1.
+                return _Line((n - 1) * top, 0, _at_least(n * bottom - top, 1))
             case "align_corners":
-                return _Line(n - 1, 0, max(size - 1, 1) if isinstance(size, int) else greater(size - 1, 1))
+                return _Line(n - 1, 0, _at_least(size - 1, 1))
             case "tf_half_pixel_for_nn":
                 return _Line(top * 2, top, bottom * 2)
             case "half_pixel_symmetric":
@@ -120,10 +123,16 @@ class _Axis:
                 return _Line(top * 2, top - bottom, bottom * 2)
 
     @property
-    def known_ratio(self) -> Fraction | None:
+    def widening(self) -> tuple[Extent, Extent]:
+        """The factor by which a filter without aliasing is wider: the distance between elements, at least 1."""
         if self.ratio is not None:
-            return self.ratio
-        return Fraction(self.extent, self.size) if isinstance(self.extent, int) and isinstance(self.size, int) else None
+            wide = max(self.ratio, Fraction(1))
+            return wide.numerator, wide.denominator
+        n, size = self.extent, self.size
+        if isinstance(n, int) and isinstance(size, int):
+            wide = max(Fraction(n, size), Fraction(1))
+            return wide.numerator, wide.denominator
+        return simplified(greater(n, size)), size
 
 
 def cubic_weight(distance: Expr, a: float) -> Expr:
@@ -199,9 +208,9 @@ class _Resizing:
         """A stage: the weighted mean of the elements around each coordinate along one axis."""
         axis, wide = self.axes[c], sum_dtype(source.tensor.dtype)
         reach, weigh = _WEIGHTS[self.method]
-        shrunk = min(1 / self._ratio(axis), Fraction(1)) if self.antialias else Fraction(1)
-        start = math.floor(-reach / shrunk) + 1
-        count = 2 - 2 * start
+        top, bottom = axis.widening if self.antialias else (1, 1)
+        side = simplified((reach * top + (bottom - 1)) // bottom)  # elements on each side of a coordinate
+        start, count = 1 - side, 2 * side
         is_normalized = self.antialias or self.exclude_outside
         tap = reduce_axis((0, count), "t")
         letters = source.layout
@@ -215,7 +224,7 @@ class _Resizing:
                 offset = step + start
                 distance = absolute((cast(offset, wide) if isinstance(offset, Expr) else float(offset)) - part)
                 place = floor + offset
-                weight = weigh(distance * float(shrunk) if shrunk != 1 else distance, self.a)
+                weight = weigh(_scaled(distance, bottom, top), self.a)
                 if self.exclude_outside:
                     weight = select(all_of(place >= 0, place < axis.extent), weight, 0.0)
                 return weight, source.at({**at, c: _within(place, axis.extent)}).astype(wide) * weight
@@ -223,7 +232,7 @@ class _Resizing:
             if self.antialias:
                 weight, product = (sum_over(value, axis=tap) for value in term(tap))
             else:
-                weights, products = zip(*map(term, range(count)), strict=True)
+                weights, products = zip(*map(term, range(2 * reach)), strict=True)
                 weight, product = _total(weights), _total(products)
             value = product / weight if is_normalized else product
             return self._or_extrapolated(value, c, at[c]).astype(dtype)
@@ -231,18 +240,23 @@ class _Resizing:
         shape = [axis.size if letter == c else source.extent(letter) for letter in letters]
         return Laid(compute(shape, element, name, source.names), letters)
 
-    def _ratio(self, axis: _Axis) -> Fraction:
-        ratio = axis.known_ratio
-        if ratio is None:
-            raise error(f"{self.what}: antialias needs numbers for extents, got {axis.extent} and {axis.size}")
-        return ratio
-
 
 def _total(values: Sequence[Expr]) -> Expr:
     found = values[0]
     for value in values[1:]:
         found = found + value
     return found
+
+
+def _scaled(value: Expr, top: Extent, bottom: Extent) -> Expr:
+    """A float times a quotient of extents."""
+    if isinstance(top, int) and isinstance(bottom, int):
+        return value if top == bottom else value * (top / bottom)
+    return value * (cast(top, value.dtype) / cast(bottom, value.dtype))
+
+
+def _at_least(extent: Extent, least: int) -> Extent:
+    return max(extent, least) if isinstance(extent, int) else greater(extent, least)
 
 
 def _within(place: Expr, extent: Extent) -> Expr:
@@ -368,11 +382,12 @@ _DOC = """{what} resized to `size`, or by the factors `scales` (rounded down).
     outermost elements fixed, `asymmetric` in the first corner of the squares; `pytorch_half_pixel`,
     `half_pixel_symmetric`, `tf_half_pixel_for_nn`, and `tf_crop_and_resize`, which resizes the region `roi` (starts,
     then ends, from 0 to 1, in steps of 2^-20), with `extrapolation_value` outside of the image. If `size` is also
-    given, `scales` determine the distance of coordinates. Coordinates are exact quotients of integers. `nearest` rounds
-    them by `rounding_method`: floor, ceil, round_prefer_floor or round_prefer_ceil; the default is floor for
-    `asymmetric`, else round_prefer_ceil. `antialias` widens `linear` and `cubic` filters when downsampling.
-    `exclude_outside` ignores elements outside of the image instead of repeating the edge. Raises CompileError for other
-    modes and for empty images.
+    given, `scales` determine the distance of coordinates. With `scales` and `align_corners`, the outermost elements are
+    those of `extent * scale` elements, also if this is not an integer. Coordinates are exact quotients of integers.
+    `nearest` rounds them by `rounding_method`: floor, ceil, round_prefer_floor or round_prefer_ceil; the default is
+    floor for `asymmetric`, else round_prefer_ceil. `antialias` widens `linear` and `cubic` filters when downsampling,
+    also by factors that a call determines. `exclude_outside` ignores elements outside of the image instead of repeating
+    the edge. Raises CompileError for other modes and for empty images.
 
     Dtypes: all; floats for linear and cubic.
     Equals: {equals}."""

@@ -12,7 +12,7 @@ from weft.texpr.ops.arguments import (
     check_nonempty,
     checked_axis,
     checked_tensor,
-    integers,
+    counts,
     integral,
     one_dtype,
     ranked,
@@ -192,7 +192,9 @@ def scatter_nd(
     return given.finish(extern((), [given.result], [source, places, changes], write, name)[0])
 
 
-def max_unpool(data: Tensor, indices: Tensor, output_size: int | Sequence[int], *, name: str = "max_unpool") -> Tensor:
+def max_unpool(
+    data: Tensor, indices: Tensor, output_size: Extent | Sequence[Extent], *, name: str = "max_unpool"
+) -> Tensor:
     """The elements of data (N, C, ...) stored at their row-major indices in planes of `output_size`, zeros elsewhere:
     the inverse of `max_pool_with_indices`. Out-of-range indices are clamped. Of elements with equal indices the last is
     stored.
@@ -203,7 +205,9 @@ def max_unpool(data: Tensor, indices: Tensor, output_size: int | Sequence[int], 
     what = "max_unpool"
     source = ranked(data, f"{what}: data", 3, 4, 5)
     places = integral(shaped(indices, f"{what}: indices", source.shape), f"{what}: indices")
-    sizes = integers(output_size, f"{what}: output_size", source.ndim - 2, least=1)
+    sizes = counts(output_size, f"{what}: output_size", source.ndim - 2)
+    if any(isinstance(size, int) and size < 1 for size in sizes):
+        raise error(f"{what}: output_size must be at least 1, got {shown(output_size)}")
     names = [f"d{d}" for d in range(len(sizes))]
 
     def write(code: Statements, outer: Sequence[Expr], result: Written) -> None:

@@ -17,7 +17,20 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Array]:
     return reduced
 
 
-max, min, mean = _reduction(np.max), _reduction(np.min), _reduction(np.mean)
+def _extremum(function: Callable[..., Any], sign: int) -> Callable[..., Array]:
+    def reduced(data: Array, axis: object = None, keepdims: bool = False) -> Array:
+        if data.size:
+            return function(data, axis=axes_of(axis), keepdims=keepdims)
+        ends: tuple[float, float] = (np.inf, -np.inf)
+        if data.dtype.kind in "biu":
+            limits = np.iinfo("uint8" if data.dtype.kind == "b" else data.dtype)
+            ends = (limits.max, limits.min)
+        return function(data, axis=axes_of(axis), keepdims=keepdims, initial=ends[sign > 0])
+
+    return reduced
+
+
+max, min, mean = _extremum(np.max, 1), _extremum(np.min, -1), _reduction(np.mean)
 all, any = _reduction(np.all), _reduction(np.any)
 
 

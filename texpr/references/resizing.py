@@ -26,7 +26,8 @@ def places_of(
             case "asymmetric":
                 return i / factor
             case "align_corners":
-                return Fraction(i * (extent - 1), size - 1) if size > 1 else Fraction(0)
+                length = size if scale is None else extent * scale
+                return i * (extent - 1) / Fraction(length - 1) if length > 1 else Fraction(0)
             case "tf_half_pixel_for_nn":
                 return (i + half) / factor
             case "pytorch_half_pixel":

@@ -228,7 +228,7 @@ def _qattention(
     check_flag_off(node, "do_rotary", do_rotary, _ROTARY)
     check_flag_off(node, "past_present_share_buffer", past_present_share_buffer, _SHARED)
     check_rank(node, "input", input, 3)
-    integers = integer_product(input, weight, zero_point(node, 6), zero_point(node, 7))
+    integers = integer_product(node, input, weight, zero_point(node, 6), zero_point(node, 7))
     factor = ops.multiply(single(input_scale), single(weight_scale))
     product = ops.add(ops.multiply(ops.cast(integers, bias.dtype), factor), bias)
     return _self_attention(

@@ -255,7 +255,7 @@ def _matmul_integer_to_float(
     b_zero_point: Item | None = None,
     bias: Value | None = None,
 ) -> Item:
-    product = integer_product(A, B, zero_point(node, 4), zero_point(node, 5))
+    product = integer_product(node, A, B, zero_point(node, 4), zero_point(node, 5))
     return _scaled(product, a_scale, b_scale, bias=bias)
 
 
@@ -269,7 +269,7 @@ def _dynamic_quantize_matmul(
     bias: Value | None = None,
 ) -> Item:
     numbers, scale, zero = dynamically_quantized(A)
-    product = integer_product(numbers, B, zero, zero_point(node, 3))
+    product = integer_product(node, numbers, B, zero, zero_point(node, 3))
     return _scaled(product, scale, b_scale, bias=bias)
 
 
@@ -333,7 +333,7 @@ def _qgemm(
         bias = None if C is None else dequantized_bias(node, ops.reshape(C, [C.shape[-1]]), 6, 1, 4)
         floats = ops.matmul(*operands)
         return _quantized(floats if bias is None else ops.add(floats, bias), y_scale, y_zero_point, dtype)
-    product = integer_product(left, right, zero_point(node, 2), zero_point(node, 5))
+    product = integer_product(node, left, right, zero_point(node, 2), zero_point(node, 5))
     product = product if C is None else ops.add(product, C)
     found = _scaled(product, a_scale, b_scale, bias=None)
     found = found if alpha == 1 else ops.multiply(found, alpha)
@@ -376,7 +376,7 @@ def _dynamic_quantize_lstm(
     recurrence_scale, recurrence_zero = (_each_row(node, R, operand) for operand in (R_scale, zero_point(node, 11)))
     columns = ops.reshape(ops.swapaxes(W, 0, 1), (W.shape[1], -1))
     zeros = None if weight_zero is None else ops.reshape(weight_zero, [-1])
-    product = ops.cast(integer_product(numbers, columns, zero, zeros), "float32")
+    product = ops.cast(integer_product(node, numbers, columns, zero, zeros), "float32")
     data = ops.multiply(product, ops.multiply(ops.reshape(weight_scale, [-1]), scale))
     if B is not None:
         data = ops.add(data, ops.reshape(ops.add(*ops.split(B, 2, 1)), [-1]))

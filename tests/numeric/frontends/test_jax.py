@@ -68,6 +68,32 @@ def test_equal_and_derived_dimensions() -> None:
         fast(x, np.ones((3, 5), np.float32))
 
 
+def test_multiples_of_symbolic_dimensions() -> None:
+    """JAX divides the extent by functions of its own, and asserts that nothing remains."""
+
+    def halves(x: Any) -> Any:
+        return x.reshape(x.shape[0] // 2, 2, -1).sum(1), jnp.split(x, 2)[1]
+
+    fast = weft.jax_jit(halves, shapes=("2*n, m",))
+    for rows in (2, 10):
+        x = np.random.default_rng(rows).standard_normal((rows, 3), np.float32)
+        check(fast(x), jax.jit(halves)(x))
+    with pytest.raises(ValueError, match=r"expected .*2.*, got .* 5 .axis 0 of 'x'"):
+        fast(np.ones((5, 3), np.float32))
+
+
+def test_scan_of_symbolic_rows() -> None:
+    """Steps read rows of symbolic length, from a start that depends on the step."""
+
+    def sums(x: Any) -> Any:
+        return lax.scan(lambda c, r: (c * 0.5 + r, c.sum()), jnp.zeros(x.shape[1]), x)
+
+    fast = weft.jax_jit(sums, shapes=("n, m",))
+    for shape in ((1, 1), (5, 3), (2, 9)):
+        x = np.random.default_rng(1).standard_normal(shape, np.float32)
+        check(fast(x), jax.jit(sums)(x))
+
+
 @pytest.mark.slow
 def test_cumulative_functions_along_symbolic_axes() -> None:
     def function(x: Any) -> Any:

@@ -66,7 +66,7 @@ PARTS = 8
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_symbolic(part: int) -> None:
-    """With a symbol for each axis of each input, nine of ten cases pass that do with numbers, and a few less of a part.
+    """With a symbol for each axis of each input, 97 of 100 cases pass that do with numbers, and a few less of a part.
     Others are refused by the import or by the call: an extent of 1 is repeated only if the model states it, for
     example."""
     cases = onnx_cases.node_cases()[part::PARTS]
@@ -75,7 +75,7 @@ def test_symbolic(part: int) -> None:
     wrong = [f"{v.case}: {v.message}" for v in verdicts if v.kind == "wrong" and "ValueError: main: " not in v.message]
     assert not wrong, "\n".join(wrong)
     passed = sum(verdict.kind in ("passed", "bound") for verdict in verdicts)
-    assert passed / len(verdicts) > 0.87
+    assert passed / len(verdicts) > 0.95
 
 
 @pytest.mark.slow

@@ -116,3 +116,129 @@ def test_parts_of_a_transform() -> None:
         np.testing.assert_allclose(transform(x), np.stack([expected.real, expected.imag], 2), 1e-4, 1e-5)
     with pytest.raises(ValueError, match=r"parts.* got 3 \(axis 2 of 'x'\): the last axis of the data holds real"):
         transform(data(2, 5, 3))
+
+
+def test_scales_of_a_symbolic_length() -> None:
+    """A scale or zero point with a symbolic axis has one number, or one for each row or column."""
+    product = built("""main (uint8[m, k] a, float[p] sa, uint8[q] za, uint8[k, n] b, float[r] sb, uint8[t] zb,
+        float[u] sc, uint8[v] zc) => (uint8[m, n] c) {
+        c = QLinearMatMul (a, sa, za, b, sb, zb, sc, zc)
+    }""")
+    rng = np.random.default_rng(0)
+    one, zero = np.ones(1, "float32"), np.full(1, 3, "uint8")
+    for m, k, n, p, r in ((3, 4, 5, 1, 1), (3, 4, 5, 3, 5), (1, 7, 1, 1, 1), (17, 33, 20, 17, 1), (0, 4, 5, 1, 5)):
+        a, b = (rng.integers(0, 9, shape).astype("uint8") for shape in ((m, k), (k, n)))
+        rows, columns = (rng.uniform(0.1, 0.2, count).astype("float32") for count in (p, r))
+        zeros = rng.integers(0, 4, r).astype("uint8")
+        exact = (a.astype("int64") - 3) @ (b.astype("int64") - zeros.astype("int64"))
+        wanted = np.clip(np.rint(exact * (rows[:, None] * columns) / 0.5) + 3, 0, 255)
+        found = product(a, rows, zero, b, columns, zeros, one / 2, zero)
+        np.testing.assert_allclose(found.astype("float32"), wanted, atol=1)
+    with pytest.raises(ValueError, match=r"expected p == m or p == 1, got p = 2 \(.*: scales and zero points have one"):
+        product(
+            data(3, 4).astype("uint8"),
+            np.ones(2, "float32"),
+            zero,
+            zero.reshape(1, 1).repeat(4, 0),
+            one,
+            zero,
+            one,
+            zero,
+        )
+
+
+def test_blocks_of_a_symbolic_length() -> None:
+    quantize = built("""main (float[m, n] x, float[m, b] s) => (int8[m, n] y) {
+        y = QuantizeLinear <axis: int = 1, block_size: int = 4, output_dtype: int = 3> (x, s)
+    }""")
+    for n in (1, 4, 9, 0):
+        scales = np.arange(1, 1 + 2 * -(-n // 4), dtype="float32").reshape(2, -1)
+        found = quantize(data(2, n) * 3, scales)
+        np.testing.assert_array_equal(found, np.rint(data(2, n) * 3 / scales.repeat(4, 1)[:, :n]))
+    with pytest.raises(ValueError, match=r"expected s_d1 == \(n \+ 3\) // 4, got s_d1 = 2 \(axis 1 of 's'\), n = 9"):
+        quantize(data(2, 9), np.ones((2, 2), "float32"))
+
+
+def test_carried_values_of_loops_have_one_shape() -> None:
+    """The extents of a state and of the value that the body computes are unified, or compared by calls."""
+    total = built("""main (float[n, b, c] x, float[e, d] s) => (float[p, q] y, float[r, t, u] z) {
+        y, z = Scan <num_scan_inputs: int = 1, body = step (float[e, d] state, float[b, c] row)
+            => (float[f, g] next, float[f, g] copy) {
+            next = Add (row, state)
+            copy = Identity (next)
+        }> (s, x)
+    }""")
+    found = total(data(4, 2, 3), data(2, 3))
+    np.testing.assert_array_equal(found[0], data(4, 2, 3).sum(0) + data(2, 3))
+    with pytest.raises(ValueError, match="expected shape"):
+        total(data(4, 2, 3), data(2, 4))
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("kernel", ["3", "k"])
+def test_transposed_convolution_of_symbolic_axes(auto_pad: str, kernel: str) -> None:
+    """The padding depends on the kernel, whose extents may be symbols as well."""
+    conv = built(f"""main (float[b, 1, n] x, float[1, 1, {kernel}] w) => (float[p, q, r] y) {{
+        y = ConvTranspose <auto_pad = "{auto_pad}", strides = [2]> (x, w)
+    }}""")
+    w = np.array([[[1.0, 2.0, 4.0]]], "float32")
+    for n in (1, 2, 5):
+        x = data(2, 1, n) + 1
+        full = np.zeros((2, 1, 2 * n + 1), "float32")
+        for at in range(n):
+            full[:, :, 2 * at : 2 * at + 3] += x[:, :, at : at + 1] * w
+        start = auto_pad == "SAME_LOWER"
+        np.testing.assert_array_equal(conv(x, w), full[:, :, start : start + 2 * n])
+
+
+def test_resizing_of_symbolic_axes() -> None:
+    """`align_corners` by a scale that is not an integer, and filters whose width depends on the size."""
+    aligned = built("""main (float[1, 1, n] x) => (float[p, q, r] y) {
+        none = Constant <value_floats: floats = [1.0, 1.0, 0.6]> ()
+        y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , none)
+    }""")
+    for n in (2, 4, 9, 40):
+        length, size = n * 0.6, int(n * 0.6)
+        places = np.arange(size) * ((n - 1) / (length - 1) if length > 1 else 1)
+        np.testing.assert_allclose(aligned(data(1, 1, n))[0, 0], np.interp(places, range(n), range(n)), rtol=1e-5)
+    smooth = built("""main (float[1, 1, n] x) => (float[p, q, r] y) {
+        sizes = Constant <value_ints: ints = [1, 1, 5]> ()
+        y = Resize <mode = "linear", antialias: int = 1> (x, , , sizes)
+    }""")
+    for n in (1, 3, 5, 12, 50):
+        wide = max(n / 5, 1)
+        centres = (np.arange(5) + 0.5) * n / 5 - 0.5
+        weights = np.maximum(0, 1 - np.abs(np.arange(-n, 2 * n)[None] - centres[:, None]) / wide)
+        wanted = (weights * np.clip(np.arange(-n, 2 * n), 0, n - 1)).sum(1) / weights.sum(1)
+        np.testing.assert_allclose(smooth(data(1, 1, n))[0, 0], wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_rank_of_a_result_determines_coordinates() -> None:
+    """The last extent of the indices of GatherND is the number that follows from the stated rank of the result."""
+    gather = built("""main (float[a, b, c] x, int64[n, k] at) => (float[n, c] y) {
+        y = GatherND (x, at)
+    }""")
+    at = np.array([[0, 1], [1, 0], [-1, -1]])
+    np.testing.assert_array_equal(gather(data(2, 3, 4), at), data(2, 3, 4)[tuple(at.T)])
+    with pytest.raises(ValueError, match=r"argument 2 \('at'\): expected shape \(n, 2\), got shape \(3, 1\)"):
+        gather(data(2, 3, 4), at[:, :1])
+
+
+def test_unpooling_of_symbolic_axes() -> None:
+    unpool = built("""main (float[b, 1, n] x, int64[b, 1, n] at) => (float[p, q, r] y) {
+        y = MaxUnpool <kernel_shape = [2], strides = [2]> (x, at)
+    }""")
+    for n in (1, 2, 7):
+        at = 2 * np.arange(n)[None, None] + 1
+        wanted = np.zeros((1, 1, 2 * n), "float32")
+        wanted[0, 0, 1::2] = data(n) + 1
+        np.testing.assert_array_equal(unpool(data(1, 1, n) + 1, at), wanted)
+
+
+def test_n_grams_of_a_symbolic_row() -> None:
+    count = built("""main (int32[b, n] x) => (float[p, q] y) {
+        y = TfIdfVectorizer <mode = "TF", min_gram_length: int = 1, max_gram_length: int = 2, max_skip_count: int = 1,
+            ngram_counts = [0, 2], ngram_indexes = [0, 1, 2], pool_int64s = [5, 6, 5, 6]> (x)
+    }""")
+    for row, wanted in (([5, 6, 6], [1, 2, 2]), ([5], [1, 0, 0]), ([6, 5, 1, 6], [1, 2, 1])):
+        np.testing.assert_array_equal(count(np.array([row], "int32")), [wanted])

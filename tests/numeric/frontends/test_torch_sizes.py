@@ -200,3 +200,50 @@ def test_static_caches_of_transformers(torch: Any) -> None:
             words = torch.cat([words, token], 1)
             found = fast(input_ids=token, cache_position=torch.tensor([place]))
             torch.testing.assert_close(found, model(words).logits[:, -1:], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_counts_of_symbolic_sizes(torch: Any) -> None:
+    """Medians, the factors of Fourier transforms and the statistics of a batch contain the number of elements."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            running = torch.zeros(3), torch.ones(3)
+            normal = torch.nn.functional.batch_norm(x, *running, training=True)
+            parts = torch.fft.rfft(x, norm="ortho")
+            back = torch.fft.irfft(parts, n=x.shape[2], norm="forward")
+            lines = torch.fft.irfft(torch.fft.rfft(x), n=x.shape[2])
+            return normal, running[1], back, lines, torch.fft.ifft(x).imag, *x.median(2), x.nanmedian(), x.median(0)[0]
+
+    free = torch.export.Dim.DYNAMIC
+    program = torch.export.export(Model(), (torch.randn(4, 3, 8),), dynamic_shapes=({0: free, 2: free},))
+    main = weft.Interpreter(weft.from_torch(program))
+    built = weft.build(weft.from_torch(program), cache=False)["main"]
+    for batch, length in ((2, 3), (5, 8), (3, 1), (1, 17)):
+        x = torch.randn(batch, 3, length)
+        for found in (main.call("main", x.numpy()), built(x.numpy())):
+            for one, other in zip(found, Model()(x), strict=True):
+                torch.testing.assert_close(torch.from_numpy(one), other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_borders_of_packed_images(torch: Any) -> None:
+    """The width of a border between convolutions depends on the sizes; their channels are packed."""
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down, self.up = torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.ConvTranspose2d(16, 8, 2, 2)
+            self.last = torch.nn.Conv2d(8, 4, 3, padding=1)
+
+        def forward(self, x: Any) -> Any:
+            up = self.up(torch.nn.functional.max_pool2d(self.down(x), 2))
+            border = (0, x.shape[3] - up.shape[3], 0, x.shape[2] - up.shape[2])
+            return self.last(torch.nn.functional.pad(up, border))
+
+    model = Model().eval()
+    fast = torch.compile(model, backend=weft.torch.backend, dynamic=True)
+    with torch.no_grad():
+        for shape in ((2, 3, 32, 48), (1, 3, 33, 57), (3, 3, 8, 9)):
+            x = torch.randn(*shape)
+            torch.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)

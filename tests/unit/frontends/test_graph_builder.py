@@ -303,3 +303,27 @@ def test_captured_values_of_one_name() -> None:
         bb.emit_func_output(out)
     found = weft.build(bb.get())["main"](np.ones(3, np.float32), np.full(3, 2, np.float32))
     np.testing.assert_array_equal(found, [9, 9, 9])
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_functions_of_loops_and_branches_bind_the_names_of_extents(is_nested: bool) -> None:
+    """The body uses `n`, which the extent of its parameter does not determine."""
+    bb = G.BlockBuilder()
+    x = G.var("x", ("n", "m"))
+
+    def more(value: Any) -> Any:
+        return G.add(value, G.cast(G.sum(G.iota(("n",))), "float32"))
+
+    def step(place: Any, value: Any) -> Any:
+        if not is_nested:
+            return more(value)
+        return bb.emit_if(G.greater(place, 1), more, lambda same: same, value)
+
+    with bb.function("main", [x]):
+        rows = G.full(("n floordiv 2", "m"), 0.0)
+        bb.emit_func_output(bb.emit_loop(step, 4, [rows]))
+    module = bb.get()
+    for n in (0, 1, 7):
+        wanted = np.full((n // 2, 3), (2 if is_nested else 4) * sum(range(n)), np.float32)
+        np.testing.assert_array_equal(Interpreter(module).call("main", random(n, 3)), wanted)
+        np.testing.assert_array_equal(weft.build(module)["main"](random(n, 3)), wanted)
