@@ -20,12 +20,12 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, i1
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import Division, meaning_of
 from weft.analysis.integer_ranges import is_fixed as is_fixed
 from weft.analysis.integer_ranges import is_symbol as is_symbol
 from weft.analysis.integer_ranges import range_of as range_of
-from weft.analysis.structure import ancestors
 from weft.dialects.effects import effects_of, is_opaque, is_same_elements, reachable_buffers, touches_memory, underlying
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessPtrOp

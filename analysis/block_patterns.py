@@ -19,17 +19,17 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from weft.analysis.choices import Choice
-from weft.analysis.index import Index
-from weft.analysis.integer_ranges import range_of
-from weft.analysis.reductions import why_not_reduction
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     precedes,
     takes_pointers,
     updates_in_place,
     why_not_complete,
 )
+from weft.analysis.choices import Choice
+from weft.analysis.index import Index
+from weft.analysis.integer_ranges import range_of
+from weft.analysis.reductions import why_not_reduction
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import underlying
 from weft.dialects.low_access import AccessPtrOp

@@ -32,6 +32,7 @@ from weft.analysis.accesses import (
     loop_with_variable,
     range_of,
 )
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, Quotient, Remainder
@@ -48,7 +49,6 @@ from weft.analysis.integer_ranges import (
 )
 from weft.analysis.questions import Counterexample, Question, point_text
 from weft.analysis.sets import NotProved, index_of_aff, within_budget
-from weft.analysis.structure import ancestors
 from weft.dialects.effects import is_same_elements, touches_memory
 from weft.dialects.graph_shapes import KnownExtent, add, choose, divide, exact_quotient, multiply, names_in
 from weft.dialects.graph_shapes import is_not_negative as is_extent_not_negative

@@ -17,6 +17,17 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from weft.analysis.accesses import Access, Context, Domain, accesses, domain_of, is_loop_value, is_symbol, range_of
+from weft.analysis.block_scopes import (
+    ancestors,
+    buffers_loaded,
+    buffers_written,
+    guards_of,
+    parts_of,
+    precedes,
+    reduced_store_indices,
+    scope_of,
+    stored_buffer,
+)
 from weft.analysis.bounds import Bounds, check_bounds
 from weft.analysis.coverage import (
     instance_of_both,
@@ -30,17 +41,6 @@ from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.questions import Counterexample, instances_where, point_text
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import (
-    ancestors,
-    buffers_loaded,
-    buffers_written,
-    guards_of,
-    parts_of,
-    precedes,
-    reduced_store_indices,
-    scope_of,
-    stored_buffer,
-)
 from weft.analysis.threads import axis_of, block_conflict, kernel_around, nested_binding
 from weft.dialects.effects import is_same_elements, opaque_op, underlying
 from weft.dialects.low import PARAMS
@@ -102,13 +102,13 @@ def check_independence(loop: ForOp) -> None:
 
 
 def check_blocks(kernel: ForOp) -> None:
-    """Raise `CompileError` if data passes between blocks of threads from one loop over them to another in a kernel."""
+    """Raise `CompileError` if data passes between thread blocks from one loop over them to another in a kernel."""
     try:
         conflict = block_conflict(kernel)
     except NotProved:
         return
     if conflict is not None and conflict.exact and conflict.happens(otherwise=True):
-        raise CompileError.at(conflict.second.op, f"{conflict.describe()} in another block of threads: {NO_WAIT}")
+        raise CompileError.at(conflict.second.op, f"{conflict.describe()} in another thread block: {NO_WAIT}")
 
 
 def check_thread_axis(loop: ForOp) -> None:

@@ -9,13 +9,13 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_of_instance, range_of
+from weft.analysis.block_scopes import ancestors, child_towards, loops_around, precedes, scope_of, sources_of
 from weft.analysis.dependence import buffer_name, conflict_between, may_conflict, or_undecided, undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import point_text, points_that_agree
 from weft.analysis.reductions import why_not_started
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, child_towards, loops_around, precedes, scope_of, sources_of
 from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp

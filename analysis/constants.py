@@ -10,7 +10,7 @@ from xdsl.dialects.memref import AllocOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from weft.analysis.structure import buffers_stored_by, function_of, stored_buffer
+from weft.analysis.block_scopes import buffers_stored_by, function_of, stored_buffer
 from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.effects import is_pure, opaque_op, views_of
 from weft.dialects.element_types import buffer_bytes

@@ -31,6 +31,7 @@ from weft.analysis.accesses import (
     range_of,
     values_of_iteration,
 )
+from weft.analysis.block_scopes import loops_around
 from weft.analysis.dependence import is_determined, is_exact
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, mixed_radix
@@ -38,7 +39,6 @@ from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, 
 from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import Counterexample, Missed, Question, places, symbols_in
 from weft.analysis.sets import NotProved, Row, Variable, sample_point, value_text, within_budget
-from weft.analysis.structure import loops_around
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 

@@ -123,14 +123,12 @@ def dependent_iterations(
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Explain why loops over the blocks of threads of a kernel may not run as one, or None if provably no data passes
+    """Explain why loops over the thread blocks of a kernel may not run as one, or None if provably no data passes
     between them. `bound` is assumed to be bound to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
-    return conflict.violation(
-        f"in another block of threads: {NO_WAIT}", "another axis, or a kernel of its own for each"
-    )
+    return conflict.violation(f"in another thread block: {NO_WAIT}", "another axis, or a kernel of its own for each")
 
 
 NO_WAIT = "these do not wait for each other"

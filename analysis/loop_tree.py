@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from weft.analysis.block_scopes import bindings_of, buffers_loaded, buffers_written, functions, guards_of
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, buffers_loaded, buffers_written, functions, guards_of
 from weft.dialects.effects import op_name
 from weft.dialects.graph import DIALECT, CallDpsOp, CallTirOp
 from weft.dialects.graph_shapes import shape_of, show_extent

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import IndexType, MemRefType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.accesses import range_of
+from weft.analysis.block_scopes import bindings_of, guards_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, guards_of
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp

@@ -24,10 +24,7 @@ from weft.analysis.accesses import (
     is_iterator,
     is_symbol,
 )
-from weft.analysis.index import Index
-from weft.analysis.questions import Missed, Question, places, point_text
-from weft.analysis.sets import NotProved, Point, Variable, smallest_point, within_budget
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     buffers_loaded,
     load_elsewhere,
     reduced_store_indices,
@@ -36,6 +33,9 @@ from weft.analysis.structure import (
     why_opaque,
     why_overlapping,
 )
+from weft.analysis.index import Index
+from weft.analysis.questions import Missed, Question, places, point_text
+from weft.analysis.sets import NotProved, Point, Variable, smallest_point, within_budget
 from weft.dialects.aliasing import buffer_name
 from weft.dialects.effects import touches_memory, underlying
 from weft.dialects.tir import BlockOp, InitOp

@@ -1,11 +1,11 @@
-"""Loops bound to thread axes: work that the threads of a block share, and reductions across blocks of threads.
+"""Loops bound to thread axes: work that the threads of a block share, and reductions across thread blocks.
 
 Programs at tir level have the semantics of their loops, run in order. A loop bound to a thread axis may be nested in
 another loop over the same axis: if a nest fills shared memory and does not depend on the outer loop, each iteration of
-the outer loop fills it again with the same values. A block of threads fills it once, together: thread t runs iteration
+the outer loop fills it again with the same values. A thread block fills it once, together: thread t runs iteration
 t of the inner loop (*cooperative fetching*).
 
-The threads of a block synchronize, and can reduce together. Blocks of threads do not: they combine by atomic operations
+The threads of a block synchronize, and can reduce together. Thread blocks do not: they combine by atomic operations
 on an element of device memory, in any order, and no other op may access that element until the kernel has ended. The
 same holds for a thread that updates an accumulator that an earlier kernel initializes.
 """
@@ -23,8 +23,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses
 from weft.analysis.block_patterns import updates_of
+from weft.analysis.block_scopes import ancestors, stored_buffer
 from weft.analysis.dependence import Conflict, PairQuestion, conflict_between, may_conflict, or_undecided
-from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.low_kernel import ATOMIC_KINDS, BLOCK_AXES, SHARED, THREAD_AXES, AtomicKind, space_of
 from weft.dialects.tir import BlockOp, ForOp
@@ -161,11 +161,11 @@ def kernel_around(loop: ForOp) -> ForOp:
 
 
 def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Conflict | None:
-    """An element that a block of threads touches in one loop of `kernel` over a block axis, and another block of
+    """An element that a thread block touches in one loop of `kernel` over a block axis, and another block of
     threads in another loop over that axis, at least one of them writing. `bound` is assumed to be bound to `axis`.
 
     The loops become one: values that pass from an iteration of the first to another iteration of the second would pass
-    between blocks of threads, which do not synchronize. For memory that is private to each block of threads, only pairs
+    between thread blocks, which do not synchronize. For memory that is private to each thread block, only pairs
     of a write and a read conflict. Raises `NotProved`.
     """
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
@@ -192,7 +192,7 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
 
 
 def _is_of_each_block(buffer: SSAValue) -> bool:
-    """Whether each block of threads has a private copy of a buffer: it is not in global memory."""
+    """Whether each thread block has a private copy of a buffer: it is not in global memory."""
     return space_of(buffer.type) != "global"
 
 
@@ -212,7 +212,7 @@ class AtomicUpdate:
 
 
 def combining_loop(block: BlockOp, bound: ForOp | None = None, axis: str | None = None) -> ForOp | None:
-    """The loop over whose iterations `block` must combine by atomic operations, or None: a loop over blocks of threads
+    """The loop over whose iterations `block` must combine by atomic operations, or None: a loop over thread blocks
     that a reduce iterator is bound to or, if the accumulator is initialized elsewhere, over threads. `bound` is assumed
     to be bound to `axis`."""
     if ACROSS_THREADS in block.attributes or IterKind.REDUCE not in _kinds_around(block):
@@ -308,4 +308,4 @@ def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violati
     if conflict is None:
         return None
     legal = "in an earlier kernel, or in a later one: a nest of its own"
-    return conflict.violation("in the same kernel, whose blocks of threads do not wait for each other", legal)
+    return conflict.violation("in the same kernel, whose thread blocks do not wait for each other", legal)

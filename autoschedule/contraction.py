@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern
+from weft.analysis.block_scopes import consumers_of
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import range_of
-from weft.analysis.structure import consumers_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import (

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.block_patterns import BlockPattern, pattern_of
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     child_blocks,
     find_block_or_root,
     function_of,
@@ -139,9 +139,9 @@ def default_schedule(
     """A trace for each function that is not scheduled yet and to which a rule applies. `rules` defaults to those for
     the kind of target.
 
-    A function is scheduled if it is named in `skip`, or if it is not plain (`analysis.structure`): a block was moved, a
-    loop was bound, split or annotated, or two blocks share a name, so that a trace could not distinguish them. Leaves
-    `module` unchanged; each trace replays on it.
+    A function is scheduled if it is named in `skip`, or if it is not plain (`analysis.block_scopes`): a block was
+    moved, a loop was bound, split or annotated, or two blocks share a name, so that a trace could not distinguish
+    them. Leaves `module` unchanged; each trace replays on it.
     """
     return [trace for _, _, trace in _schedules(module, target, rules, skip)]
 

@@ -10,8 +10,8 @@ from typing import Final, Protocol, TypeAlias
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, pattern_of
+from weft.analysis.block_scopes import buffers_read, buffers_written, function_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.autoschedule.inlining import fuse_consumers, fuse_producer, producer_of
 from weft.autoschedule.rules import (
     Decisions,

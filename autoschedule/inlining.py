@@ -7,8 +7,8 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.analysis.block_scopes import buffers_written, consumers_of, producers_of, stored_buffer
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_written, consumers_of, producers_of, stored_buffer
 from weft.autoschedule.rules import Sampled, is_expensive, op_of
 from weft.dialects.tir import BlockOp
 from weft.schedule.recording import BlockHandle

@@ -24,18 +24,18 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.block_patterns import pattern_of
+from weft.analysis.block_scopes import child_blocks, function_of, is_plain, why_not_plain
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
-from weft.analysis.structure import child_blocks, function_of, is_plain, why_not_plain
 from weft.autoschedule.contraction import few_rows
 from weft.autoschedule.nests import short_rows
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import compare_before, dim_before, if_around
-from weft.passes.module_functions import calls_by_name, named_ops
+from weft.passes.index_builders import compare_before, dim_before, if_around
+from weft.passes.module_edits import calls_by_name, named_ops
 from weft.passes.schedule.dominance import not_dominating
-from weft.passes.tir.nest import buffer_functions
+from weft.passes.tir.tir_pass import buffer_functions
 from weft.plans.roles import ExtentBound
 from weft.support.errors import InternalError
 from weft.support.names import new_name

@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind
+from weft.analysis.block_scopes import function_of, holds_one_nest
 from weft.analysis.dependence import is_temporary
-from weft.analysis.structure import function_of, holds_one_nest
 from weft.autoschedule.executor import THREAD, planned, to_threads
 from weft.autoschedule.nests import consecutive, iterators_of, leading, nests_over_rows
 from weft.autoschedule.rules import Rule, Sampled, fused, loop_of, op_of, product, total_of
@@ -85,7 +85,7 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
 
 
 def inner_loops_for_thread(*, in_register: bool) -> Rule:
-    """Bind the three innermost spatial loops to threads and blocks of threads; the others run within a thread.
+    """Bind the three innermost spatial loops to threads and thread blocks; the others run within a thread.
 
     For blocks whose results are not proved independent when all loops are fused: that proof involves products of
     symbolic extents. Reductions run in a register as in `result_for_thread`, or in the memory of the result.
@@ -125,7 +125,7 @@ _SHORT: Final = 32
 
 @planned()
 def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Use a block of threads for each result: its threads share the steps of the reduction and combine their partial
+    """Use a thread block for each result: its threads share the steps of the reduction and combine their partial
     results.
 
     Not applicable to short reductions, to those contiguous in memory along results but not along steps (one thread per
@@ -153,7 +153,7 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Use a block of threads for each row: its threads share the elements of every nest and reduce together; the part
+    """Use a thread block for each row: its threads share the elements of every nest and reduce together; the part
     of a row that one nest leaves for the next stays in shared memory.
 
     Not applicable without a reduction, if a reduction covers less than a row (products, windows), or if a row does not
@@ -242,7 +242,7 @@ _FETCHED_BYTES: Final = 16
 
 @planned()
 def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Compute a tile of results per block of threads, 4 x 4 per thread: the block fetches rows of one factor and
+    """Compute a tile of results per thread block, 4 x 4 per thread: the block fetches rows of one factor and
     columns of the other into shared memory, accumulates their products, and fetches the next ones. Rows of known length
     are fetched 16 bytes at a time if aligned.
 

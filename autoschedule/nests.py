@@ -11,9 +11,9 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, why_in_order
+from weft.analysis.block_scopes import buffers_read, buffers_written, child_blocks, consumers_of, is_plain, scope_of
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import range_of
-from weft.analysis.structure import buffers_read, buffers_written, child_blocks, consumers_of, is_plain, scope_of
 from weft.autoschedule.executor import RowMember, execute, execute_rows, planned
 from weft.autoschedule.rules import (
     PARTS_OF_A_THREAD,

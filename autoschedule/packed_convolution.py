@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern, pattern_of
-from weft.analysis.structure import consumers_of
+from weft.analysis.block_scopes import consumers_of
 from weft.autoschedule.convolution import split_groups
 from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing

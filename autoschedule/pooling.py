@@ -7,7 +7,7 @@ from math import prod
 from xdsl.ir import BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind
-from weft.analysis.structure import buffers_read
+from weft.analysis.block_scopes import buffers_read
 from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing
 from weft.autoschedule.nests import reduces_alike, vector_iterator

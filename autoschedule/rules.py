@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
 from xdsl.ir import Attribute, Block
 
 from weft.analysis.block_patterns import BlockPattern, Operand
+from weft.analysis.block_scopes import holds_one_nest
 from weft.analysis.index import Index
-from weft.analysis.structure import holds_one_nest
 from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.tir import BlockOp, ForOp
@@ -29,9 +29,9 @@ from weft.support.target import Target
 Rule: TypeAlias = Callable[[Schedule, BlockHandle, Target], bool]
 """Schedules one kind of block, and the blocks that it fuses into its loops, through the methods of a schedule.
 
-The block is plain (`analysis.structure`). A rule returns False if it does not apply. A `ScheduleError` means the same:
-the steps of the rule are undone, so a rule may try steps that it cannot prove legal. A rule reads the computation of a
-block (`analysis.block_patterns`), never its name.
+The block is plain (`analysis.block_scopes`). A rule returns False if it does not apply. A `ScheduleError` means the
+same: the steps of the rule are undone, so a rule may try steps that it cannot prove legal. A rule reads the
+computation of a block (`analysis.block_patterns`), never its name.
 """
 
 

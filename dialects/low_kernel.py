@@ -1,7 +1,7 @@
 """Kernels at low level, launches, thread ids, and the ops by which threads cooperate.
 
 A kernel is a `func.func` with the attribute `low.kernel`; it returns no values, and the host starts it with
-`low.launch`. In a kernel, memory of space "shared" belongs to a block of threads and memory of space "local" to one
+`low.launch`. In a kernel, memory of space "shared" belongs to a thread block and memory of space "local" to one
 thread; both are `memref.alloca` at the top of the kernel. Buffers without a space (or of space "global") are device
 memory.
 
@@ -212,7 +212,7 @@ class _LaunchEffects(MemoryEffect):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Start a kernel on a grid of blocks of threads; the launches of a function run one after the other.
+    """Start a kernel on a grid of thread blocks; the launches of a function run one after the other.
 
     ```mlir
     func.func @f(%A: memref<?xf32>, %n: index) {

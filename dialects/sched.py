@@ -263,7 +263,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "bind",
-        'Bind the iterations to threads (`"threadIdx.x"`) or blocks of threads (`"blockIdx.x"`).',
+        'Bind the iterations to threads (`"threadIdx.x"`) or thread blocks (`"blockIdx.x"`).',
         (
             _LOOP,
             Parameter(

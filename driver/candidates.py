@@ -30,7 +30,7 @@ from weft.driver.programs import parse
 from weft.driver.stages import lower
 from weft.driver.traces import trace_with_decisions
 from weft.interp.arguments import argument_recipe
-from weft.passes.module_functions import functions_of, named_ops
+from weft.passes.module_edits import functions_of, named_ops
 from weft.runtime.constants import take_constants
 from weft.runtime.gpu_library import emit_program
 from weft.support.build_options import BuildOptions

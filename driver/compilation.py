@@ -11,7 +11,7 @@ from weft.driver.model_report import ModelReport, report_of
 from weft.driver.pipeline import Pipeline
 from weft.driver.stages import load, schedule, to_low, to_tir
 from weft.driver.tuned_schedules import tuned_records
-from weft.passes.module_functions import schedules_of
+from weft.passes.module_edits import schedules_of
 from weft.runtime.library import Library
 
 

@@ -18,9 +18,9 @@ from weft.dialects.traversal import operations_in
 from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.driver.tuned_schedules import tuned_records
 from weft.driver.workloads import function_digest, needed_by
-from weft.passes.module_functions import calls_by_name, named_ops, schedules_of
-from weft.passes.tir.nest import buffer_functions
+from weft.passes.module_edits import calls_by_name, named_ops, schedules_of
 from weft.passes.tir.tir_collect_imports import PRAGMAS
+from weft.passes.tir.tir_pass import buffer_functions
 from weft.runtime.compile_cache import code_depends_on
 from weft.support.build_options import BuildOptions
 

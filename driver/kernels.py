@@ -40,7 +40,7 @@ from weft.driver.pipeline import ModelKernel, Pipeline
 from weft.driver.programs import context, parse
 from weft.driver.progress import Progress
 from weft.driver.stages import schedule, to_low, to_tir
-from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.module_edits import named_ops, symbol_uses
 from weft.passes.tir.tir_fold_constant_calls import fold_constant_calls
 from weft.runtime.call import Caller
 from weft.runtime.compile_cache import CompiledKernel

@@ -106,7 +106,7 @@ def quantize(
     constant on them.
     """
     from weft.passes.graph.functions import graph_functions  # start-up: 56 ms
-    from weft.passes.module_functions import entry_function  # start-up: 56 ms
+    from weft.passes.module_edits import entry_function  # start-up: 56 ms
 
     if data not in ("float", "int8"):
         raise CompileError(f"data are float or int8, got '{data}'{did_you_mean(data, ('float', 'int8'))}")

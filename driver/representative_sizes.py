@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from weft.driver.work_formulas import SymbolicFunction, number_of
-from weft.passes.module_functions import functions_of, symbol_uses
+from weft.passes.module_edits import functions_of, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.sizes import Sizes, WeightedSizes, shown_sizes

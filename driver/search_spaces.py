@@ -20,7 +20,7 @@ from weft.driver.traces import parse_trace
 from weft.driver.workloads import Task
 from weft.interp.arguments import EXTENTS, ArgumentRecipe, ConcreteShapes, argument_recipe
 from weft.interp.compare import reduction_length_of
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.runtime import gpu_library
 from weft.schedule.schedule import Schedule

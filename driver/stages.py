@@ -22,11 +22,11 @@ from weft.driver.tuned_schedules import apply_tuned_schedules, tuned_records
 from weft.driver.verify import verify_module
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.module_functions import schedules_of
+from weft.passes.module_edits import schedules_of
 from weft.passes.pass_sequence import PipelineStep, RunStep, run_pass, run_step
 from weft.passes.schedule.replay import apply_schedule
 from weft.passes.tir.flat_signature import state_parameter_accesses
-from weft.passes.tir.nest import buffer_functions
+from weft.passes.tir.tir_pass import buffer_functions
 from weft.passes.verify_level import verify_level
 from weft.passes.versions import add_graph_versions, dispatch_versions, share_constants
 from weft.runtime.low_module import load_low_module

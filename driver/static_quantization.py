@@ -29,7 +29,7 @@ from weft.passes.graph.graph_quantize_observed import (
 from weft.passes.graph.graph_rewrite import DEFAULT_RULES, GraphRewritePass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.operators import inserted, made, properties_of
-from weft.passes.module_functions import entry_function
+from weft.passes.module_edits import entry_function
 from weft.support.build_options import DEFAULT_OPTIONS
 from weft.support.target import Target
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from weft.dialects import sched
 from weft.driver.programs import parse
-from weft.passes.module_functions import schedules_of
+from weft.passes.module_edits import schedules_of
 from weft.passes.schedule.replay import check_decisions, set_decision
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import run_python, steps_of

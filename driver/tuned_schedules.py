@@ -11,14 +11,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.structure import functions
+from weft.analysis.block_scopes import functions
 from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects.effects import declared_callees
 from weft.dialects.traversal import copy_of
 from weft.driver.traces import name_function, trace_with_decisions
 from weft.driver.workloads import tasks_of
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.passes.module_functions import functions_of, schedules_of
+from weft.passes.module_edits import functions_of, schedules_of
 from weft.runtime.devices import DeviceError
 from weft.schedule.schedule import Schedule
 from weft.support.errors import CompileError, Remark

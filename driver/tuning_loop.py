@@ -25,7 +25,7 @@ from weft.driver.traces import trace_with_decisions
 from weft.driver.tuned import Tuned
 from weft.driver.tuned_task import TunedTask
 from weft.driver.workloads import Task, tasks_of
-from weft.passes.module_functions import schedules_of
+from weft.passes.module_edits import schedules_of
 from weft.schedule.schedule import Schedule
 from weft.support.errors import CompileError, ScheduleError, did_you_mean
 from weft.support.files import write_output

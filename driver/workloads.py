@@ -14,8 +14,8 @@ from xdsl.ir import Operation
 from weft.analysis.structural_hash import structural_digest
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
-from weft.passes.tir.nest import buffer_functions
+from weft.passes.module_edits import named_ops, rename_symbol, symbol_uses
+from weft.passes.tir.tir_pass import buffer_functions
 from weft.support.user_functions import intrinsics, names_with_rules
 
 

@@ -67,7 +67,7 @@ from weft.dialects.graph_shapes import (
 )
 from weft.passes.graph.graph_bind_params import bind_params as bind_in_place
 from weft.passes.graph.operators import detached_ops
-from weft.passes.module_functions import named_ops, remove_function, symbol_name, update_function
+from weft.passes.module_edits import named_ops, remove_function, symbol_name, update_function
 from weft.support.argument_types import shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from weft.dialects.traversal import copy_of
 from weft.frontends.script.parsing import parse
-from weft.passes.module_functions import function_names, lookup
+from weft.passes.module_edits import function_names, lookup
 from weft.support.errors import CompileError
 from weft.texpr.expr import name_of
 

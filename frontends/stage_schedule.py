@@ -16,7 +16,7 @@ from typing import TypeAlias, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from weft.analysis.structure import buffers_written, child_blocks, functions
+from weft.analysis.block_scopes import buffers_written, child_blocks, functions
 from weft.dialects.tir import BlockOp, ForOp
 from weft.frontends.create_func import create_func
 from weft.passes.insertion import with_insertions

@@ -1,7 +1,7 @@
-"""Kernels: a launch runs every block of threads; the threads of a block synchronise at barriers and ops of warps.
+"""Kernels: a launch runs every thread block; the threads of a block synchronise at barriers and ops of warps.
 
 A kernel is compiled to a Python generator, one for each thread. It pauses at barriers, shuffles and ops on tensor cores
-with a `Synchronisation`. In order "interleaved" it also pauses around stores, and all blocks of threads run
+with a `Synchronisation`. In order "interleaved" it also pauses around stores, and all thread blocks run
 concurrently, so that races show. In other orders the blocks run one after the other, and so do the threads of a block
 from one synchronisation to the next: forward, reversed or shuffled. A barrier or shuffle that not all threads reach is
 an error, and so is a read of memory that was never written.

@@ -23,7 +23,7 @@ from weft.dialects.graph_shapes import (
     symbol,
 )
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.passes.index_ops import index_before, insert_before, result_before
+from weft.passes.index_builders import index_before, insert_before, result_before
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 

@@ -23,8 +23,8 @@ from weft.passes.insertion import parse_insertions, with_insertions
 from weft.passes.pass_sequence import PassSequence, PipelineStep, RunStep, run_step
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.flat_signature import state_parameter_accesses
-from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
+from weft.passes.tir.tir_pass import buffer_functions, tir_functions
 from weft.passes.tir.tir_state_preconditions import state_preconditions
 from weft.passes.verify_level import verify_level
 from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions

@@ -10,7 +10,7 @@ from weft.passes.convert.convert_from_upstream import convert_from_upstream
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_check_indices import GraphCheckIndicesPass
 from weft.passes.lower_graph import lower_graph
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.passes.pass_sequence import RunStep, run_step
 from weft.passes.tir.tir_state_preconditions import state_preconditions
 from weft.passes.verify_level import verify_level

@@ -35,9 +35,9 @@ from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.functions import add_preconditions, graph_functions, holds_graph_ops, substitute_extents
 from weft.passes.graph.graph_infer_types import name_parameters
-from weft.passes.index_ops import constant_before, index_attribute, insert_before, result_before
+from weft.passes.index_builders import constant_before, index_attribute, insert_before, result_before
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.module_functions import entry_function, functions_of, named_ops
+from weft.passes.module_edits import entry_function, functions_of, named_ops
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError

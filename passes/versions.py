@@ -36,11 +36,11 @@ from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, assumptions_of
 from weft.dialects.traversal import copy_of
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_infer_types import name_parameters
-from weft.passes.index_ops import index_attribute
-from weft.passes.module_functions import functions_of, named_ops, symbol_uses
+from weft.passes.index_builders import index_attribute
+from weft.passes.module_edits import functions_of, named_ops, symbol_uses
 from weft.passes.specialize_shapes import specialize_buffers, specialize_graph
 from weft.passes.tir.flat_signature import FlatSignature, Quantity
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import free_name
 from weft.support.sizes import Sizes

@@ -8,9 +8,9 @@ from math import prod
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, slides
+from weft.analysis.block_scopes import buffers_read
 from weft.analysis.constants import is_constant, is_dequantized
 from weft.analysis.index import Index, Quotient
-from weft.analysis.structure import buffers_read
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 

@@ -269,9 +269,9 @@ class TilePlan:
     interior: Loop | None = None
     """The loop around a tile that has versions for the interior and for the border of a domain of symbolic extents."""
     bound: tuple[tuple[Loop, str], ...] = ()
-    """Loops bound to threads, or blocks of threads, of a kernel along an axis."""
+    """Loops bound to threads, or thread blocks, of a kernel along an axis."""
     unit: str = ""
-    """The axis of a single thread, or block of threads, around the nest."""
+    """The axis of a single thread, or thread block, around the nest."""
     threads: tuple[Loop, ...] | None = None
     """Adjacent loops that threads share; None for the outermost ones, if profitable."""
     most_shared: int | None = None

@@ -78,7 +78,7 @@ class KernelProgram:
     kernels: tuple[KernelSpec, ...]
     target: Target
     barriers_in_branches: bool = False
-    """Whether there are barriers in branches that are uniform in each block of threads."""
+    """Whether there are barriers in branches that are uniform in each thread block."""
     binary: bytes = b""
 
 

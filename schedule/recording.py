@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.structure import ROOT, find_block, function_of, functions
+from weft.analysis.block_scopes import ROOT, find_block, function_of, functions
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of, operations_in

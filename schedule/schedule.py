@@ -100,7 +100,7 @@ class Schedule(StepCalls):
         self._step("unroll", loop=loop)
 
     def bind(self, loop: LoopHandle, thread_axis: str) -> None:
-        """Bind the iterations to threads (`"threadIdx.x"`) or blocks of threads (`"blockIdx.x"`). See `Bind`."""
+        """Bind the iterations to threads (`"threadIdx.x"`) or thread blocks (`"blockIdx.x"`). See `Bind`."""
         self._step("bind", loop=loop, thread_axis=thread_axis)
 
     def merge(self, *loops: LoopHandle) -> LoopHandle:

@@ -26,7 +26,7 @@ from weft.driver.calibration import METHODS, CalibrationData
 from weft.driver.programs import parse_file
 from weft.driver.quantize import quantize
 from weft.driver.weights import save_weights
-from weft.passes.module_functions import entry_function
+from weft.passes.module_edits import entry_function
 from weft.support.build_options import BuildOptions
 from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError

@@ -41,7 +41,7 @@ from weft.interp.interpreter import Interpreter
 from weft.interp.values import narrow, widen
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.graph.graph_precision import GraphPrecisionPass
-from weft.passes.module_functions import entry_function, functions_of, schedules_of
+from weft.passes.module_edits import entry_function, functions_of, schedules_of
 from weft.passes.pass_sequence import epsilon_of
 from weft.runtime.kernel_report import KernelRow, Report
 from weft.support.call_signature import ArraySpec, ScalarSpec

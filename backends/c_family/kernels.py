@@ -119,7 +119,7 @@ def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
 
 
 def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> GpuMachine:
-    """The GPU of `target`. Raises `CompileError` unless it supports the blocks of threads of `kernel`."""
+    """The GPU of `target`. Raises `CompileError` unless it supports the thread blocks of `kernel`."""
     gpu = target.gpu
     if gpu is None:
         raise CompileError.at(function, f"@{function.sym_name.data} is a kernel, and target {target.kind} has none")

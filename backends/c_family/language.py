@@ -83,7 +83,7 @@ class Language:
     atomics: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """Kind of atomic op and element type -> the language's function."""
     barrier: str = ""
-    """The barrier of a block of threads, as an expression."""
+    """The barrier of a thread block, as an expression."""
     head: Callable[[str, tuple[int, int, int], list[str]], str] = _no_head
     """The head of a kernel's definition, from its name, its threads along x, y and z, and its parameters."""
     preamble: tuple[tuple[str, str], ...] = ()

@@ -10,7 +10,7 @@
         constant long &n [[buffer(1)]],
         uint3 blockIdx [[threadgroup_position_in_grid]], ...) {
 
-A block of threads is a threadgroup, a warp is a SIMD group.
+A thread block is a threadgroup, a warp is a SIMD group.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
     void scale_kernel(__global float *restrict A, long n) {
 
-A block of threads is a work group. Buffers are 16-byte aligned and do not overlap; an index is a `long`, a boolean
+A thread block is a work group. Buffers are 16-byte aligned and do not overlap; an index is a `long`, a boolean
 parameter is a byte.
 """
 

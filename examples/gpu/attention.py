@@ -13,12 +13,12 @@ import weft
 from weft import te
 
 ROWS = 8
-"""Queries per block of threads."""
+"""Queries per thread block."""
 THREADS = 128
 
 
 def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
-    """`heads` heads of `n` queries, keys and values of `d` numbers; a block of threads computes 8 queries of a head."""
+    """`heads` heads of `n` queries, keys and values of `d` numbers; a thread block computes 8 queries of a head."""
     Q, K, V = (te.placeholder((heads, n, d), "float32", name=name) for name in "QKV")
     q, k, p, r = (te.reduce_axis((0, extent), name=name) for extent, name in ((d, "q"), (n, "k"), (n, "p"), (n, "r")))
     scale = 1.0 / d**0.5
@@ -48,7 +48,7 @@ def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
 
 
 def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
-    """Attention for any number of keys, known only at run time: a block of threads computes one query, with at most 128
+    """Attention for any number of keys, known only at run time: a thread block computes one query, with at most 128
     weights at a time. Scores are computed three times: for the maximum, for the sum, and for the weights.
     """
     Q, K, V = (te.placeholder((heads, n, d), "float32", name=name) for name in "QKV")

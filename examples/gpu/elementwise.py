@@ -13,7 +13,7 @@ from weft import te
 
 
 def _per_thread(module: object, block: str, threads: int = 256) -> weft.Schedule:
-    """Bind a one-dimensional block to blocks of threads."""
+    """Bind a one-dimensional block to thread blocks."""
     sch = weft.Schedule(module)
     (i,) = sch.get_loops(block)
     blocks, thread = sch.split(i, factors=[None, threads])
@@ -30,7 +30,7 @@ def vector_add(n: Extent) -> weft.Schedule:
 
 
 def _four_per_thread(module: object, block: str, threads: int = 256) -> weft.Schedule:
-    """Bind a one-dimensional block to blocks of threads, four consecutive elements per thread as one vector access."""
+    """Bind a one-dimensional block to thread blocks, four consecutive elements per thread as one vector access."""
     sch = weft.Schedule(module)
     (i,) = sch.get_loops(block)
     blocks, thread, lanes = sch.split(i, factors=[None, threads, 4])

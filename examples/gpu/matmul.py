@@ -41,7 +41,7 @@ def matmul_local(m: Extent, n: Extent, k: Extent) -> weft.Schedule:
 
 
 def fetch_together(sch: weft.Schedule, block: str, index: int, at: object, threads: int, lanes: int = 4) -> object:
-    """Copy the operand of a block of threads to shared memory, by all threads, `lanes` consecutive elements per
+    """Copy the operand of a thread block to shared memory, by all threads, `lanes` consecutive elements per
     access.
     """
     fetch = sch.cache_read(block, index, "shared")
@@ -56,7 +56,7 @@ def fetch_together(sch: weft.Schedule, block: str, index: int, at: object, threa
 def matmul_shared(
     m: Extent, n: Extent, k: Extent, threads: tuple[int, int] = (8, 8), tile: tuple[int, int] = (8, 8), step: int = 8
 ) -> weft.Schedule:
-    """Blocks of threads share their operands: `step` columns of A and rows of B at a time."""
+    """Thread blocks share their operands: `step` columns of A and rows of B at a time."""
     sch = product(m, n, k)
     write = sch.cache_write("C", 0, "local")
     i, j, r = sch.get_loops("C")
@@ -86,7 +86,7 @@ def tile_for_warps(
     block as `warps` (2 x 2: tiles of 64 x 128). Threads of a warp then read few distinct addresses of shared memory,
     four consecutive elements at a time, without bank conflicts. A is transposed when copied to shared memory, so that
     it is read along rows too; its rows are padded by 4 elements, so that the threads that write columns spread over the
-    banks. Blocks of threads that run concurrently share rows of A and columns of B: up to eight tiles down the `m`
+    banks. Thread blocks that run concurrently share rows of A and columns of B: up to eight tiles down the `m`
     rows, then to the right. With `stages`, the next steps are copied to shared memory during the computation of one
     (asynchronously, if the target supports it).
     """

@@ -1,4 +1,4 @@
-// C = A * B, each block of threads computes a tile of C. Per step of 16 along k it fetches a stripe of A and of B into
+// C = A * B, each thread block computes a tile of C. Per step of 16 along k it fetches a stripe of A and of B into
 // shared memory, together and four elements at a time; each thread accumulates 8 x 8 elements in registers.
 //
 //   weft-opt examples/gpu/matmul_gpu.mlir -p 'apply-schedule,lower-tir-to-low{target=cuda}'

@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation of the rows of a matrix: one kernel, a block of threads per row.
+"""Softmax and layer normalisation of the rows of a matrix: one kernel, a thread block per row.
 
 python examples/gpu/normalization.py [target]
 """
@@ -21,7 +21,7 @@ EPSILON = 1e-5
 def rows_by_blocks(
     sch: weft.Schedule, result: str, reductions: list[str], threads: int = THREADS, lanes: int = 1
 ) -> weft.Schedule:
-    """A block of threads per row of `result`, whose threads also compute the row's reductions.
+    """A thread block per row of `result`, whose threads also compute the row's reductions.
 
     A thread accesses `lanes` consecutive elements at a time, as one vector if rows are aligned.
     """

@@ -15,7 +15,7 @@ THREADS = 256
 
 
 def row_sum(m: Extent, n: Extent) -> weft.Schedule:
-    """B[i] = sum of A[i, k]: a block of threads per row, each thread adds every 256th element."""
+    """B[i] = sum of A[i, k]: a thread block per row, each thread adds every 256th element."""
     A = te.placeholder((m, n), "float32", name="A")
     k = te.reduce_axis((0, n), name="k")
     B = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="B")

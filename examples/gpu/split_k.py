@@ -1,4 +1,4 @@
-"""Long sums in parts: blocks of threads combine their parts into one result by atomic operations.
+"""Long sums in parts: thread blocks combine their parts into one result by atomic operations.
 
 python examples/gpu/split_k.py [target]
 """

@@ -76,7 +76,7 @@ def on_tensor_cores(
 ) -> None:
     """Tile the product "C", whose extents are multiples of the tiles, for warps of 32 threads along threadIdx.x.
 
-    A warp owns `fragments` tiles of 16 x 16 results, and a block of threads has warps in rows (threadIdx.z) and columns
+    A warp owns `fragments` tiles of 16 x 16 results, and a thread block has warps in rows (threadIdx.z) and columns
     (threadIdx.y). They copy `step` columns of A and rows of B to shared memory together, 16 bytes per thread, into rows
     padded by `pad` elements, so that tiles spread over the banks. With `stages`, the next steps are copied meanwhile.
     Results are stored to device memory from the fragments, or through shared memory, which allows a predicate. Blocks

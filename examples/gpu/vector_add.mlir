@@ -1,4 +1,4 @@
-// C = A + B for vectors of any length: 256 elements a block of threads, each thread adds one.
+// C = A + B for vectors of any length: 256 elements a thread block, each thread adds one.
 //
 //   weft-opt examples/gpu/vector_add.mlir -p 'apply-schedule,lower-tir-to-low{target=cuda}'
 

@@ -1,4 +1,4 @@
-// Each element is the sum of three neighbours. A block of threads fetches the part of A that it needs into shared
+// Each element is the sum of three neighbours. A thread block fetches the part of A that it needs into shared
 // memory, together: the loop that fills it is bound to the threads once more.
 //
 //   weft-opt examples/gpu/window_sum.mlir -p 'apply-schedule,lower-tir-to-low{target=cuda}'

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses_of_instance
+from weft.analysis.block_scopes import buffers_read, buffers_written
 from weft.analysis.footprint import box_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.reductions import why_not_started
-from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.traversal import ancestors, operations_in

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.scf import ConditionOp, WhileOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.structure import ROOT
+from weft.analysis.block_scopes import ROOT
 from weft.dialects.tir import AccessRegionOp, InitOp, ReadsOp, WritesOp
 from weft.dialects.tir_assume import Relation
 from weft.dialects.tir_kinds import LoopKind

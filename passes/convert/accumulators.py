@@ -7,14 +7,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.block_scopes import buffers_loaded, child_blocks, child_towards, is_plain
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_loaded, child_blocks, child_towards, is_plain
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.traversal import operations_in
 from weft.passes.convert.reduction_inits import touches
-from weft.passes.index_ops import index_before, set_access
+from weft.passes.index_builders import index_before, set_access
 
 
 def accumulate_in_place(function: FuncOp) -> None:

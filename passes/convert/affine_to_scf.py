@@ -17,7 +17,7 @@ from weft.dialects.combiners import UPSTREAM_KINDS
 from weft.dialects.index_map import over_dims
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.affine import MaxOp, ParallelOp
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     arith_op,
     bool_constant,
     compare_before,

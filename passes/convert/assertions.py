@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.passes.index_ops import erase_dead
+from weft.passes.index_builders import erase_dead
 
 _RELATIONS: Final = {
     "eq": (Relation.EQUAL, False),

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.index import Index
 from weft.dialects.upstream.memref_transpose import TransposeOp
 from weft.dialects.upstream.views import VIEWS, kept_dimensions, mixed_lists, reassociation_groups
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     extents_before,
     index_arithmetic,
     index_before,

@@ -25,8 +25,8 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_scopes import child_blocks
 from weft.analysis.index import Index
-from weft.analysis.structure import child_blocks
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, touches_memory, underlying
 from weft.dialects.integer_arith import constant_integer
@@ -46,7 +46,7 @@ from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.tensor_decompositions import decompose, is_decomposed
 from weft.passes.convert.upstream_functions import called_together, convertible, tensor_functions
 from weft.passes.convert.values_as_bytes import hold_in_bytes
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     constant_before,
     detached_ops,
     dim_before,
@@ -55,7 +55,7 @@ from weft.passes.index_ops import (
     insert_at_start,
     insert_before,
 )
-from weft.passes.schedule.loop_nests import block_in_loops, values_in
+from weft.passes.schedule.nest_builders import block_in_loops, values_in
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 

@@ -40,7 +40,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.affine import ParallelOp
 from weft.passes.convert.tir_nests import convert_functions
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     conjunction_before,
     constant_before,
     defining_block,
@@ -51,8 +51,8 @@ from weft.passes.index_ops import (
     insert_before,
 )
 from weft.passes.tir.guards import Constraint, conjuncts, constraint_of
-from weft.passes.tir.nest import remembered_ranges
 from weft.passes.tir.tir_lower_loops import IndexEmitter, lower_loop
+from weft.passes.tir.tir_pass import remembered_ranges
 from weft.support.errors import remark
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, TIR_FUNCTION, IterKind, LoopKind
 from weft.dialects.traversal import copy_of
 from weft.dialects.upstream.linalg import GenericOp, IndexOp
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.errors import remark
 
 

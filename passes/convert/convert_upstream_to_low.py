@@ -62,7 +62,7 @@ from weft.passes.convert.unrolled_vectors import is_unrolled, unroll_vectors, wh
 from weft.passes.convert.upstream_functions import called_together, convertible
 from weft.passes.convert.upstream_vectors import VALUE_REWRITES
 from weft.passes.convert.values_as_bytes import hold_in_bytes, is_held
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     add_at_end,
     arith_op,
     constant_before,
@@ -75,11 +75,11 @@ from weft.passes.index_ops import (
 )
 from weft.passes.low.low_canonicalize import canonicalize
 from weft.passes.low.op_rewriter import OpRewriter, lanes_of
-from weft.passes.module_functions import named_ops
+from weft.passes.module_edits import named_ops
 from weft.passes.tir.flat_signature import FlatSignature, joined, quantities_of
-from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_flatten import LOCAL_LIMIT, flat_type, flatten_globals
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
+from weft.passes.tir.tir_pass import LOCAL, allocate_before, buffer_type, range_of
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 

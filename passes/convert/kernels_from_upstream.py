@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IndexType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GlobalOp
 
+from weft.analysis.block_scopes import function_of
 from weft.analysis.index import Index
-from weft.analysis.structure import function_of
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import KERNEL, BarrierOp, KernelAttr, ShuffleMode, ShuffleOp, ThreadIdOp, kernel_of
 from weft.dialects.traversal import operations_in
 from weft.dialects.upstream import gpu as upstream
-from weft.passes.index_ops import constant_before, index_before, result_before
+from weft.passes.index_builders import constant_before, index_before, result_before
 from weft.passes.low.op_rewriter import OpRewriter
 from weft.support.errors import CompileError
 

@@ -24,7 +24,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.memref import GlobalOp
 from xdsl.ir import Block, Region
 
-from weft.analysis.structure import function_of
+from weft.analysis.block_scopes import function_of
 from weft.dialects.combiners import UPSTREAM_KINDS, op_named
 from weft.dialects.low_kernel import (
     AsyncCommitOp,

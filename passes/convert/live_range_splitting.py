@@ -15,7 +15,7 @@ from weft.dialects.effects import opaque_op
 from weft.dialects.strides import dense_buffer
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import insert_before
+from weft.passes.index_builders import insert_before
 
 Sizes: TypeAlias = Callable[[SSAValue], Sequence[SSAValue]]
 """Returns the dynamic extents of a buffer."""

@@ -13,7 +13,7 @@ from weft.analysis.dependence import conflict_between
 from weft.analysis.sets import NotProved
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.loop_nests import empty_copy
+from weft.passes.schedule.nest_builders import empty_copy
 
 
 def distribute_loops(function: FuncOp) -> None:

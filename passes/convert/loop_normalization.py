@@ -24,8 +24,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.block_patterns import neutral_value
+from weft.analysis.block_scopes import child_towards
 from weft.analysis.index import Atom, Index, Quotient, Remainder
-from weft.analysis.structure import child_towards
 from weft.dialects.combiners import UPSTREAM_KINDS
 from weft.dialects.effects import is_pure, may_trap, only_computes
 from weft.dialects.index_map import over_dims
@@ -37,7 +37,7 @@ from weft.dialects.upstream.affine import MaxOp, ParallelOp
 from weft.dialects.upstream.scf_forall import ForallOp
 from weft.dialects.upstream.views import VIEWS
 from weft.passes.convert.buffer_views import element_of_base
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     arith_op,
     compare_before,
     conjunction_before,
@@ -49,7 +49,7 @@ from weft.passes.index_ops import (
     number_attribute,
     result_before,
 )
-from weft.passes.schedule.loop_nests import always_less, new_loop
+from weft.passes.schedule.nest_builders import always_less, new_loop
 from weft.support.errors import CompileError
 
 _MOST_ELEMENTS: Final = 1 << 24

@@ -46,9 +46,9 @@ from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.convert.statement_blocks import StatementBlocks
 from weft.passes.convert.upstream_functions import convertible, upstream_dialects
 from weft.passes.convert.values_as_bytes import hold_in_bytes
-from weft.passes.index_ops import insert_before
-from weft.passes.module_functions import symbol_uses
-from weft.passes.tir.nest import buffer_functions
+from weft.passes.index_builders import insert_before
+from weft.passes.module_edits import symbol_uses
+from weft.passes.tir.tir_pass import buffer_functions
 from weft.support.errors import CompileError, Remark, remark
 
 _RAISED = ("affine.", "scf.")

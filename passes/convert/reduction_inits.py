@@ -9,14 +9,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_scopes import bindings_of, buffers_loaded, buffers_written, child_blocks, loops_around
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, buffers_loaded, buffers_written, child_blocks, loops_around
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import is_opaque, touches_memory
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import insert_at_start
+from weft.passes.index_builders import insert_at_start
 
 
 def merge_inits(function: FuncOp, *, starts: bool = False) -> None:

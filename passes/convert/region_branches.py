@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import compare_before, detached_ops
+from weft.passes.index_builders import compare_before, detached_ops
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp

@@ -11,7 +11,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.upstream.views import uncast
-from weft.passes.module_functions import calls_by_name
+from weft.passes.module_edits import calls_by_name
 
 
 def drop_returned_parameters(module: ModuleOp, functions: Iterable[FuncOp]) -> None:

@@ -19,16 +19,16 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_scopes import ancestors, bindings_of, child_blocks, guards_of, precedes, stored_buffer
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, bindings_of, child_blocks, guards_of, precedes, stored_buffer
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, op_name, touches_memory, underlying
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.convert.loop_normalization import LoopNormalization, only_reads
-from weft.passes.index_ops import detached_ops, if_around, insert_before, replace_operands, result_before
-from weft.passes.schedule.loop_nests import new_block, set_guards
+from weft.passes.index_builders import detached_ops, if_around, insert_before, replace_operands, result_before
+from weft.passes.schedule.nest_builders import new_block, set_guards
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import new_name
 

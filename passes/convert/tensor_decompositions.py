@@ -27,7 +27,7 @@ from weft.dialects.traversal import operations_in
 from weft.dialects.upstream.linalg import GenericOp
 from weft.dialects.upstream.linalg_layouts import LayoutOp, PackOp, SoftmaxOp, UnpackOp, WinogradOp
 from weft.dialects.upstream.tensor import ScatterOp
-from weft.passes.index_ops import constant_before, insert_before, result_before
+from weft.passes.index_builders import constant_before, insert_before, result_before
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

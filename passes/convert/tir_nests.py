@@ -16,12 +16,12 @@ from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, CheckSizeOp
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH
 from weft.dialects.traversal import operations_in
 from weft.passes.convert.convert_low_to_upstream import WEFT_PREFIXES, convert_body
-from weft.passes.index_ops import add_at_end, erase_unused_pointers
+from weft.passes.index_builders import add_at_end, erase_unused_pointers
 from weft.passes.low.low_legalize import UPSTREAM, legalize
-from weft.passes.tir.nest import tir_functions
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
+from weft.passes.tir.tir_pass import tir_functions
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.support.errors import CompileError, remark
 

@@ -17,7 +17,7 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.traversal import operations_in
-from weft.passes.module_functions import symbol_uses
+from weft.passes.module_edits import symbol_uses
 from weft.support.errors import remark
 
 OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))

@@ -13,7 +13,7 @@ from xdsl.dialects.ub import PoisonOp
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.upstream import vector as upstream
 from weft.dialects.upstream.arith import IndexCastUIOp
-from weft.passes.index_ops import number_attribute
+from weft.passes.index_builders import number_attribute
 from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
 from weft.support.errors import CompileError
 

@@ -47,7 +47,7 @@ from weft.dialects.traversal import ancestors, operations_in, values_of
 from weft.passes.low.decompositions import to_integer
 from weft.passes.low.elementary.lanes import FORMATS, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.op_rewriter import OpRewriter
-from weft.passes.module_functions import named_ops
+from weft.passes.module_edits import named_ops
 from weft.support.errors import CompileError
 
 _WIDTHS: Final = (1, 8, 16, 32, 64)

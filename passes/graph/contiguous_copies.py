@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
+from weft.analysis.block_scopes import child_blocks, is_plain
 from weft.analysis.extents import ExtentNames
-from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.effects import is_pure
 from weft.dialects.graph import CallTirOp, callee_of
 from weft.dialects.graph_shapes import (

@@ -18,7 +18,7 @@ from weft.dialects.graph import CallTirOp, ConstantOp, Tensor, callee_of
 from weft.dialects.graph_shapes import Expression
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
-from weft.passes.index_ops import erase_dead
+from weft.passes.index_builders import erase_dead
 from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp
 from weft.passes.graph.canonical_names import CanonicalNames, extents_of
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operator_properties import pattern_of
-from weft.passes.module_functions import named_ops
+from weft.passes.module_edits import named_ops
 from weft.passes.tir.flat_signature import stated_quantities
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS

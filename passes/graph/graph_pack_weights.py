@@ -128,7 +128,7 @@ class GraphPackWeightsPass(ModulePass):
         : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf32>
       func.return %y : tensor<1x16xf32>
     }
-    // becomes
+    // becomes, with target="llvm -mcpu=haswell"
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
       %w = graph.constant dense<16843009> : tensor<1x1x16xui32>
       %s = graph.constant dense<0.5> : tensor<1x1x16xf32>

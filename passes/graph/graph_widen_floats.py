@@ -34,7 +34,7 @@ from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import SMALL_BYTES
 from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import dtype_of, extents_of, made, made_constant, name_of, properties_of, type_of
-from weft.passes.index_ops import erase_dead
+from weft.passes.index_builders import erase_dead
 from weft.support.errors import InternalError
 from weft.texpr.graph_operators import Operator
 

@@ -16,9 +16,9 @@ from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_scopes import child_blocks, is_plain
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
-from weft.analysis.structure import child_blocks, is_plain
 from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.effects import is_pure
 from weft.dialects.graph_shapes import EXTENTS, KnownExtent
@@ -30,10 +30,10 @@ from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import DONATED, PARAMETER_ACCESS, RETURNED, SPATIAL
 from weft.dialects.traversal import copy_of, operations_in
 from weft.dialects.upstream.views import uncast
-from weft.passes.index_ops import erase_if_unused
-from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.index_builders import erase_if_unused
+from weft.passes.module_edits import named_ops, symbol_uses
 from weft.passes.tir.flat_signature import ParameterAccesses
-from weft.passes.tir.nest import buffer_type
+from weft.passes.tir.tir_pass import buffer_type
 from weft.support.errors import InternalError
 from weft.support.names import free_name
 

@@ -18,7 +18,7 @@ from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, Tensor, callee_of,
 from weft.dialects.graph_shapes import shape_of
 from weft.passes.graph.canonical_names import CanonicalNames, extents_of
 from weft.passes.graph.functions import graph_functions
-from weft.passes.module_functions import named_ops
+from weft.passes.module_edits import named_ops
 from weft.support.errors import CompileError
 from weft.support.names import new_name
 from weft.texpr.expr import Number, name_of

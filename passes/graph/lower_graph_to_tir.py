@@ -81,18 +81,18 @@ from weft.passes.graph.contiguous_copies import ContiguousCopies
 from weft.passes.graph.functions import graph_functions, inline_dataflow, shape_at
 from weft.passes.graph.row_functions import copy_function, number_function
 from weft.passes.graph.views import Views
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     dim_before,
     erase_dead,
     extent_before,
     index_before,
     insert_before,
 )
-from weft.passes.module_functions import named_ops, symbol_uses
-from weft.passes.schedule.loop_nests import new_loop
+from weft.passes.module_edits import named_ops, symbol_uses
+from weft.passes.schedule.nest_builders import new_loop
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
-from weft.passes.tir.nest import buffer_type as tir_buffer_type
+from weft.passes.tir.tir_pass import buffer_type as tir_buffer_type
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import free_name

@@ -33,8 +33,8 @@ from weft.dialects.traversal import ancestors
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.arena_layout import ALIGNMENT, Greatest, Lifetime, arena_layout, slot_layout
 from weft.passes.graph.in_place import InPlaceFunctions, write_over_operands
-from weft.passes.index_ops import extent_before, insert_before, result_before
-from weft.passes.tir.nest import buffer_functions, buffer_type
+from weft.passes.index_builders import extent_before, insert_before, result_before
+from weft.passes.tir.tir_pass import buffer_functions, buffer_type
 from weft.support.errors import CompileError
 
 _MOST_BYTES: Final = 1 << 56

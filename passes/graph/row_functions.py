@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.dialects.graph_control import STEP
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import SPATIAL
-from weft.passes.schedule.loop_nests import block_in_loops, new_block
+from weft.passes.schedule.nest_builders import block_in_loops, new_block
 from weft.passes.te.bufferize import buffer_type as buffer_of_tensor
-from weft.passes.tir.nest import buffer_type
+from weft.passes.tir.tir_pass import buffer_type
 
 Buffer: TypeAlias = MemRefType[Attribute]
 

@@ -16,7 +16,7 @@ from weft.dialects.effects import Effects, effects_of, is_pure, may_trap, only_c
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused
+from weft.passes.index_builders import erase_if_unused
 
 _ALLOCATIONS = frozenset((memref.AllocaOp, memref.AllocOp))
 _NESTS = frozenset((scf.ForOp, scf.IfOp, ParallelForOp))

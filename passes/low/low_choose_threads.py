@@ -18,7 +18,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParallelForOp
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import constant_before, insert_before, result_before
+from weft.passes.index_builders import constant_before, insert_before, result_before
 from weft.plans.cost import instructions_pay_from
 from weft.support.statistics import Statistic
 from weft.support.target import Target

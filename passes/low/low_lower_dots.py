@@ -23,7 +23,7 @@ from weft.dialects.low_dots import (
 )
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_unused_pointers, index_constant
+from weft.passes.index_builders import erase_unused_pointers, index_constant
 from weft.passes.low.op_rewriter import OpRewriter, lanes_of
 from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.errors import CompileError, InternalError

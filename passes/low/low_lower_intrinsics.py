@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.dialects.element_types import element_name
 from weft.dialects.low import INTRINSIC, PURE
-from weft.passes.index_ops import insert_at_start
+from weft.passes.index_builders import insert_at_start
 from weft.passes.low.op_rewriter import OpRewriter, element_of
 from weft.support.errors import CompileError
 from weft.support.user_functions import IntrinsicCall, intrinsics, lowered_name, names_with_rules

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 
-from weft.passes.index_ops import arith_op
+from weft.passes.index_builders import arith_op
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:

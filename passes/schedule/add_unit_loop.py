@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.loop_nests import new_loop
+from weft.passes.schedule.nest_builders import new_loop
 from weft.passes.schedule.primitive import Plan, Primitive
 
 

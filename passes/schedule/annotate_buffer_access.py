@@ -22,7 +22,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.questions import instances_where, point_text
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
-from weft.passes.index_ops import insert_at_start
+from weft.passes.index_builders import insert_at_start
 from weft.passes.schedule.caching import buffer_extents, pick
 from weft.passes.schedule.index_maps import why_not_function
 from weft.passes.schedule.primitive import Plan, Primitive

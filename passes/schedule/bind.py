@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
+from weft.analysis.block_scopes import ancestors, child_blocks, child_towards, function_of, guards_of
 from weft.analysis.independence import dependent_blocks, dependent_iterations
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, child_blocks, child_towards, function_of, guards_of
 from weft.analysis.threads import VIRTUAL, combining_loop, kernel_around, loops_of_axis, nested_binding, why_not_atomic
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import AXES, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.schedule.loop_nests import set_guards
+from weft.passes.schedule.nest_builders import set_guards
 from weft.passes.schedule.parallel import LoopKindPlan, why_bound_together
 from weft.passes.schedule.primitive import Primitive, extent_text, operation_text
 from weft.passes.schedule.split import unguarded_access
@@ -57,13 +57,13 @@ class Bind(Primitive):
        is blockIdx.x|y|z or threadIdx.x|y|z, the extents are static, and guards disable the additional iterations of the
        shorter loops
     6. the loop is not inside a vectorized loop
-    7. what blocks of threads combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or
+    7. what thread blocks combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or
        64 bits in device memory
-    8. what blocks of threads combine into starts in an earlier kernel: the block has no init (`decompose_reduction`),
+    8. what thread blocks combine into starts in an earlier kernel: the block has no init (`decompose_reduction`),
        and no other block in the same nest of bound loops writes the element
-    9. nothing else in the kernel reads what blocks of threads combine into: no other block in that nest reads the
+    9. nothing else in the kernel reads what thread blocks combine into: no other block in that nest reads the
        element
-    10. blocks of threads pass nothing to each other: on `blockIdx`, if another loop of the nest is bound to the axis,
+    10. thread blocks pass nothing to each other: on `blockIdx`, if another loop of the nest is bound to the axis,
         no iteration of the one touches elements that a different iteration of the other writes. The loops become one,
         and thread blocks do not synchronise
 

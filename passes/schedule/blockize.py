@@ -10,11 +10,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
-from weft.analysis.code_motion import actions_in, why_not_started_before
-from weft.analysis.dependence import buffer_name
-from weft.analysis.footprint import span_of
-from weft.analysis.index import Index
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     bindings_of,
     buffers_written,
@@ -29,13 +25,17 @@ from weft.analysis.structure import (
     why_opaque,
     why_overlapping,
 )
+from weft.analysis.code_motion import actions_in, why_not_started_before
+from weft.analysis.dependence import buffer_name
+from weft.analysis.footprint import span_of
+from weft.analysis.index import Index
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.traversal import captured_values, sources_in
-from weft.passes.index_ops import detached_ops, divided_up, erase_if_unused, materialize
+from weft.passes.index_builders import detached_ops, divided_up, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, outermost_place, why_not_dominating
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     become,
     empty_copy,
     init_operations,

@@ -12,15 +12,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed
+from weft.analysis.block_scopes import child_towards, function_of, scope_of
 from weft.analysis.index import Index
-from weft.analysis.structure import child_towards, function_of, scope_of
 from weft.dialects.tir import BlockOp, ReadsOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused, insert_before
+from weft.passes.index_builders import erase_if_unused, insert_before
 from weft.passes.schedule.caching import free_label, insert_alloc, new_alloc, space_of, why_not_scope
 from weft.passes.schedule.dominance import not_dominating
-from weft.passes.schedule.loop_nests import block_in_loops, values_in
+from weft.passes.schedule.nest_builders import block_in_loops, values_in
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
 

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_in_scope
-from weft.analysis.code_motion import disturbed_unnamed, ops_until
-from weft.analysis.coverage import read_is_covered, uncovered_element
-from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.footprint import Span, box_of, static_box
-from weft.analysis.index import Index
-from weft.analysis.sets import NotProved
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     buffers_loaded,
     buffers_stored_by,
@@ -27,6 +21,12 @@ from weft.analysis.structure import (
     scope_of,
     writers_of,
 )
+from weft.analysis.code_motion import disturbed_unnamed, ops_until
+from weft.analysis.coverage import read_is_covered, uncovered_element
+from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.footprint import Span, box_of, static_box
+from weft.analysis.index import Index
+from weft.analysis.sets import NotProved
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.block_scopes import ancestors, child_towards, scope_of, sources_of, writers_of
 from weft.analysis.code_motion import disturbed_unnamed, ops_until
 from weft.analysis.coverage import read_is_covered, reads_own_stores
 from weft.analysis.dependence import buffer_name, is_temporary, or_undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.reductions import why_reads_earlier
-from weft.analysis.structure import ancestors, child_towards, scope_of, sources_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind

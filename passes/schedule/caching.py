@@ -24,11 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Conditions, Context, Domain, accesses, range_of
-from weft.analysis.coverage import missed_instance, read_is_covered
-from weft.analysis.dependence import buffer_name
-from weft.analysis.footprint import Span
-from weft.analysis.index import Index
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     buffers_read,
     buffers_written,
     child_blocks,
@@ -38,12 +34,16 @@ from weft.analysis.structure import (
     precedes,
     scope_of,
 )
+from weft.analysis.coverage import missed_instance, read_is_covered
+from weft.analysis.dependence import buffer_name
+from weft.analysis.footprint import Span
+from weft.analysis.index import Index
 from weft.dialects.effects import op_name, touches_memory, views_of
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.traversal import operations_in
-from weft.passes.schedule.loop_nests import domain_from_span, loops_over, nest, new_block, set_guards
+from weft.passes.schedule.nest_builders import domain_from_span, loops_over, nest, new_block, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import CompileError, InternalError, Violation
 from weft.support.names import free_name

@@ -25,6 +25,17 @@ from weft.analysis.accesses import (
     is_fixed,
     range_of,
 )
+from weft.analysis.block_scopes import (
+    bindings_of,
+    buffers_loaded,
+    buffers_written,
+    child_towards,
+    guards_of,
+    loops_around,
+    precedes,
+    producers_of,
+    scope_of,
+)
 from weft.analysis.code_motion import actions_in, actions_passed, loops_around_both, passing_conflict
 from weft.analysis.coverage import late_start, repeated_instance, runs_only
 from weft.analysis.dependence import (
@@ -41,22 +52,11 @@ from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.layout_maps import access_inverse
 from weft.analysis.questions import Counterexample, Question
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import (
-    bindings_of,
-    buffers_loaded,
-    buffers_written,
-    child_towards,
-    guards_of,
-    loops_around,
-    precedes,
-    producers_of,
-    scope_of,
-)
 from weft.analysis.threads import is_shared
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.dominance import hoist, values_of_block, why_not_dominating
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     IterDomain,
     domain_from_span,
     erase_empty_loops,

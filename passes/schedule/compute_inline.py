@@ -13,6 +13,19 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, domain_of, range_of
 from weft.analysis.block_patterns import is_in_init, updates_of, why_in_order
+from weft.analysis.block_scopes import (
+    ancestors,
+    bindings_of,
+    buffers_loaded,
+    buffers_written,
+    child_blocks,
+    child_towards,
+    guards_of,
+    precedes,
+    readers_of,
+    scope_of,
+    why_not_complete,
+)
 from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
 from weft.analysis.coverage import fills_box_around, uncovered_element
 from weft.analysis.dependence import (
@@ -30,27 +43,14 @@ from weft.analysis.layout_maps import AccessInverse, inverse_in_block
 from weft.analysis.questions import instances_where
 from weft.analysis.reductions import why_not_reduction
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import (
-    ancestors,
-    bindings_of,
-    buffers_loaded,
-    buffers_written,
-    child_blocks,
-    child_towards,
-    guards_of,
-    precedes,
-    readers_of,
-    scope_of,
-    why_not_complete,
-)
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.traversal import captured_values, copy_of, operations_in
-from weft.passes.index_ops import erase_if_unused, index_before, insert_before, materialize, set_access
+from weft.passes.index_builders import erase_if_unused, index_before, insert_before, materialize, set_access
 from weft.passes.schedule.dominance import hoist, why_not_dominating
-from weft.passes.schedule.loop_nests import erase_empty_loops, if_all_hold, set_extents
+from weft.passes.schedule.nest_builders import erase_empty_loops, if_all_hold, set_extents
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, owner_text
 from weft.passes.schedule.requirements import (
     element_text,

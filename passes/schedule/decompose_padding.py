@@ -10,15 +10,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import condition_of, is_fixed, least_value, range_of
+from weft.analysis.block_scopes import bindings_of, function_of, guards_of, loops_around, why_not_complete
 from weft.analysis.code_motion import shared_element
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
-from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
+from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     empty_copy,
     extent_value,
     if_all_hold,

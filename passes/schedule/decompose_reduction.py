@@ -10,11 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import domain_of
-from weft.analysis.code_motion import why_not_started_before
-from weft.analysis.coverage import repeated_instance
-from weft.analysis.index import Index
-from weft.analysis.reductions import why_not_reduction
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     bindings_of,
     buffers_written,
     function_of,
@@ -22,6 +18,10 @@ from weft.analysis.structure import (
     loops_around,
     sources_of,
 )
+from weft.analysis.code_motion import why_not_started_before
+from weft.analysis.coverage import repeated_instance
+from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -30,7 +30,7 @@ from weft.dialects.traversal import captured_values
 from weft.passes.schedule.annotate import why_not_key
 from weft.passes.schedule.caching import free_label, why_not_around
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
-from weft.passes.schedule.loop_nests import init_block, insert_in_copies, new_loop
+from weft.passes.schedule.nest_builders import init_block, insert_in_copies, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import require_unseen, started_elsewhere, two_iterations
 from weft.support.errors import Violation

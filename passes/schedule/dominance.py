@@ -13,11 +13,11 @@ from xdsl.dialects import arith, memref
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from weft.analysis.block_scopes import ancestors, function_of, standing_before
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, function_of, standing_before
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import captured_values
-from weft.passes.index_ops import insert_at_start
+from weft.passes.index_builders import insert_at_start
 from weft.passes.schedule.primitive import value_text
 
 

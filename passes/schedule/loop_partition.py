@@ -9,13 +9,13 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Context, range_of
+from weft.analysis.block_scopes import bindings_of, child_blocks, function_of
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, child_blocks, function_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import detached_ops
-from weft.passes.schedule.loop_nests import empty_copy, replace_loop_value
+from weft.passes.index_builders import detached_ops
+from weft.passes.schedule.nest_builders import empty_copy, replace_loop_value
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.split import inferred_factor
 from weft.passes.schedule.trial_application import MovingPrimitive

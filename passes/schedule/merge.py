@@ -12,14 +12,14 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_scopes import precedes
 from weft.analysis.dependence import PairQuestion, conflict_between, may_conflict, or_undecided
 from weft.analysis.index import Index
-from weft.analysis.structure import precedes
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.index_ops import detached_ops
-from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value
+from weft.passes.index_builders import detached_ops
+from weft.passes.schedule.nest_builders import nest, new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, extent_text, operation_text
 from weft.passes.schedule.reorder import require_loops, why_not_perfect
 from weft.passes.schedule.split import why_not_serial

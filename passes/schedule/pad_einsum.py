@@ -15,15 +15,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, range_of
 from weft.analysis.block_patterns import Update, is_in_init, neutral_value, updates_of
+from weft.analysis.block_scopes import bindings_of, function_of, guards_of, loops_around, scope_of, writers_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, scope_of, writers_of
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.element_types import greatest, least
 from weft.dialects.integer_arith import DIVISIONS, INTEGER_OPS, SHIFTS, SIGNED_PREDICATES
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     compare_before,
     conjunction_before,
     divided_up,
@@ -33,7 +33,7 @@ from weft.passes.index_ops import (
 )
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import why_not_dominating
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     extent_value,
     loop_of,
     loop_of_its_own,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.independence import dependent_iterations
-from weft.analysis.structure import ancestors
 from weft.analysis.threads import VIRTUAL, axis_of, loops_of_axis
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr

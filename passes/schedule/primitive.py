@@ -22,9 +22,9 @@ from typing import ClassVar, Final, NoReturn, TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from weft.analysis.block_scopes import ancestors, buffers_read, buffers_written
 from weft.analysis.dependence import undecided
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, buffers_read, buffers_written
 from weft.dialects.effects import op_name
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp

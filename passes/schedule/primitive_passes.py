@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.passes import ModulePass
 
-from weft.analysis.structure import find_block, loops_around
+from weft.analysis.block_scopes import find_block, loops_around
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import PRIMITIVE_STEPS

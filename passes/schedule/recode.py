@@ -12,17 +12,17 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.block_patterns import updates_of
+from weft.analysis.block_scopes import child_towards, function_of, is_plain, scope_of, why_opaque
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.structure import child_towards, function_of, is_plain, scope_of, why_opaque
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.dialects.traversal import operations_in, sources_in
-from weft.passes.index_ops import insert_before, result_before
+from weft.passes.index_builders import insert_before, result_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
 from weft.passes.schedule.caching import CachePlan, extents_of, free_label, insert_alloc, new_alloc, pick
-from weft.passes.schedule.loop_nests import block_in_loops
+from weft.passes.schedule.nest_builders import block_in_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.requirements import stores_of
 from weft.support.errors import InternalError, ScheduleError, Violation

@@ -14,12 +14,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Context, Domain, accesses, domain_of, is_fixed, range_of
-from weft.analysis.code_motion import disturbed_unnamed, shared_element
-from weft.analysis.dependence import buffer_name
-from weft.analysis.footprint import span_of
-from weft.analysis.index import Index
-from weft.analysis.reductions import why_reads_earlier
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     bindings_of,
     buffers_stored_by,
@@ -30,14 +25,19 @@ from weft.analysis.structure import (
     scope_of,
     writers_of,
 )
+from weft.analysis.code_motion import disturbed_unnamed, shared_element
+from weft.analysis.dependence import buffer_name
+from weft.analysis.footprint import span_of
+from weft.analysis.index import Index
+from weft.analysis.reductions import why_reads_earlier
 from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
-from weft.passes.index_ops import index_before, set_access
+from weft.passes.index_builders import index_before, set_access
 from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import points_of_iterators, required_layout
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     IterDomain,
     domain_from_span,
     full_domain,

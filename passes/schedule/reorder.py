@@ -14,7 +14,7 @@ from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import ForOp
-from weft.passes.index_ops import detached_ops
+from weft.passes.index_builders import detached_ops
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.split import why_not_serial
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel

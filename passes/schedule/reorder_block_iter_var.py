@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, i64
 from xdsl.ir import Operation
 
-from weft.analysis.structure import parts_of
+from weft.analysis.block_scopes import parts_of
 from weft.dialects.tir import BlockOp
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ModuleOp, Str
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     child_blocks,
     consumers_of,
     find_block_or_root,

@@ -9,13 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Domain, accesses, domain_of
 from weft.analysis.block_patterns import combines_freely, why_in_order
-from weft.analysis.code_motion import shared_element
-from weft.analysis.coverage import missed_instance, read_is_covered
-from weft.analysis.dependence import buffer_name, or_undecided
-from weft.analysis.index import Index
-from weft.analysis.questions import Counterexample, Missed, point_text
-from weft.analysis.reductions import why_not_reduction
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     buffers_loaded,
     buffers_written,
@@ -24,6 +18,12 @@ from weft.analysis.structure import (
     scope_of,
     why_not_complete,
 )
+from weft.analysis.code_motion import shared_element
+from weft.analysis.coverage import missed_instance, read_is_covered
+from weft.analysis.dependence import buffer_name, or_undecided
+from weft.analysis.index import Index
+from weft.analysis.questions import Counterexample, Missed, point_text
+from weft.analysis.reductions import why_not_reduction
 from weft.dialects.aliasing import may_overlap, overlap_advice, overlap_text
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind

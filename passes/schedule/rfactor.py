@@ -11,16 +11,16 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.block_patterns import Update, choice_of, neutral_value, updates_of, why_in_order
+from weft.analysis.block_scopes import bindings_of, function_of, guards_of, loops_around, sources_of
 from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.reductions import why_not_reduction
-from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, sources_of
 from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.traversal import captured_values
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     conjunction_before,
     defining_block,
     erase_if_unused,
@@ -32,7 +32,7 @@ from weft.passes.index_ops import (
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     become,
     empty_copy,
     init_operations,

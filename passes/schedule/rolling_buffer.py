@@ -12,12 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Context, accesses, is_fixed, range_of
-from weft.analysis.code_motion import actions_of, passing_conflict
-from weft.analysis.dependence import buffer_name, is_exact, is_temporary, may_conflict, or_undecided, unknown_elements
-from weft.analysis.index import Index
-from weft.analysis.questions import Question, instances_where, point_text
-from weft.analysis.sets import NotProved, Row
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     bindings_of,
     buffers_written,
@@ -27,12 +22,17 @@ from weft.analysis.structure import (
     precedes,
     scope_of,
 )
+from weft.analysis.code_motion import actions_of, passing_conflict
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary, may_conflict, or_undecided, unknown_elements
+from weft.analysis.index import Index
+from weft.analysis.questions import Question, instances_where, point_text
+from weft.analysis.sets import NotProved, Row
 from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.index_ops import erase_if_unused, index_before
+from weft.passes.index_builders import erase_if_unused, index_before
 from weft.passes.schedule.caching import extents_of, free_label, memref_type, pick, replace_alloc
-from weft.passes.schedule.loop_nests import own_loops, rebind, set_guards, set_loop_extent
+from weft.passes.schedule.nest_builders import own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
 from weft.passes.schedule.requirements import why_not_divisible
 from weft.passes.schedule.trial_application import MovingPrimitive

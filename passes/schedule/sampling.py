@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
+from weft.analysis.block_scopes import consumers_of, loops_around
 from weft.analysis.index import Index
-from weft.analysis.structure import consumers_of, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Refusing, primitive_class
 from weft.passes.schedule.split import always_divides

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xdsl.dialects import memref
 from xdsl.ir import Operation
 
+from weft.analysis.block_scopes import function_of
 from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.structure import function_of
 from weft.dialects.tir import BlockOp
 from weft.passes.schedule.caching import extents_of, pick, replace_alloc, space_of, why_not_redirected, why_not_scope
 from weft.passes.schedule.primitive import Plan, Primitive

@@ -12,16 +12,16 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, range_of
+from weft.analysis.block_scopes import child_blocks, guards_of, why_opaque
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.questions import Question
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import child_blocks, guards_of, why_opaque
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import detached_ops, materialize
+from weft.passes.index_builders import detached_ops, materialize
 from weft.passes.schedule.dominance import outermost_place
-from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value, set_guards
+from weft.passes.schedule.nest_builders import nest, new_loop, replace_loop_value, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import Violation
 

@@ -14,16 +14,16 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from weft.analysis.block_patterns import combines_freely, why_in_order
+from weft.analysis.block_scopes import buffers_written, child_towards, function_of, why_named_twice, why_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, NoMatch, match_body
-from weft.analysis.structure import buffers_written, child_towards, function_of, why_named_twice, why_opaque
 from weft.dialects.aliasing import may_overlap
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import insert_at_start, materialize
+from weft.passes.index_builders import insert_at_start, materialize
 from weft.passes.schedule.blockize import Blockize
 from weft.passes.schedule.caching import memref_type
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into

@@ -12,14 +12,14 @@ from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
+from weft.analysis.block_scopes import ancestors, bindings_of, guards_of, parts_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
-from weft.analysis.structure import ancestors, bindings_of, guards_of, parts_of
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
-from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
+from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.index_maps import missed_place, points_of_iterators, required_layout
-from weft.passes.schedule.loop_nests import (
+from weft.passes.schedule.nest_builders import (
     become,
     extent_before,
     loop_of_its_own,

@@ -28,10 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.index import Index
-from weft.analysis.layout_maps import LayoutMap, Piece, substituted
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     buffers_written,
     child_blocks,
@@ -40,12 +37,15 @@ from weft.analysis.structure import (
     stored_buffer,
     why_not_complete,
 )
+from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.index import Index
+from weft.analysis.layout_maps import LayoutMap, Piece, substituted
 from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, STORAGE_ALIGN, LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     branch_before,
     conjunction_before,
     constant_before,
@@ -60,7 +60,7 @@ from weft.passes.index_ops import (
 from weft.passes.schedule.caching import buffer_extents, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, missed_place, required_layout, why_not_function
-from weft.passes.schedule.loop_nests import block_in_loops, extent_before, named_values, set_corner
+from weft.passes.schedule.nest_builders import block_in_loops, extent_before, named_values, set_corner
 from weft.passes.schedule.primitive import BufferPlace, Plan
 from weft.passes.schedule.requirements import element_text, found_overlapping, place_text
 from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators

@@ -21,10 +21,10 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.block_patterns import combines_freely
+from weft.analysis.block_scopes import ancestors, buffers_written, child_towards, function_of
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
-from weft.analysis.structure import ancestors, buffers_written, child_towards, function_of
 from weft.analysis.threads import axis_of
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import declared_callees, effects_of, underlying

@@ -26,8 +26,8 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.element_types import element_of, joined_attributes, stated_elements, value_elements, value_type
 from weft.dialects.low_results import RESULT, descriptor_type
 from weft.dialects.tir_kinds import SPATIAL
-from weft.passes.module_functions import named_ops
-from weft.passes.schedule.loop_nests import block_in_loops
+from weft.passes.module_edits import named_ops
+from weft.passes.schedule.nest_builders import block_in_loops
 from weft.support.errors import InternalError
 from weft.support.names import free_name
 

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.dialects.te import LOCATING, Combiner, ReduceOp, combining_op, identity_of
-from weft.passes.index_ops import insert_at_start, number_attribute
+from weft.passes.index_builders import insert_at_start, number_attribute
 
 Append = Callable[[Operation], SSAValue]
 """Adds an op; returns its first result."""

@@ -40,8 +40,8 @@ from weft.dialects.tir import InitOp
 from weft.dialects.tir_assume import AssumeOp
 from weft.dialects.tir_kinds import COMMUTATIVE, PARAMETER_ACCESS, REDUCE, SPATIAL
 from weft.dialects.traversal import captured_values
-from weft.passes.index_ops import erase_dead, insert_at_start
-from weft.passes.schedule.loop_nests import block_in_loops
+from weft.passes.index_builders import erase_dead, insert_at_start
+from weft.passes.schedule.nest_builders import block_in_loops
 from weft.passes.te.bufferize import Bufferization, buffer_type
 from weft.passes.te.combiners import ConstantPool, combine, identity
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions

@@ -20,7 +20,7 @@ from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.index_map import Extent
 from weft.dialects.te import Combiner, ComputeOp, ReduceOp, YieldOp, is_element_type
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import detached_ops, insert_before, result_before
+from weft.passes.index_builders import detached_ops, insert_before, result_before
 from weft.passes.te.combiners import ConstantPool, identity
 from weft.support.errors import CompileError, InternalError
 

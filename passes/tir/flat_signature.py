@@ -23,6 +23,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_scopes import function_of
 from weft.analysis.coverage import read_is_covered
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.integer_ranges import (
@@ -34,7 +35,6 @@ from weft.analysis.integer_ranges import (
     operands_of_minimum,
 )
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import function_of
 from weft.dialects.aliasing import add_argument_attributes
 from weft.dialects.argument_attributes import argument_attributes
 from weft.dialects.effects import RENAMES, callee_of
@@ -48,7 +48,7 @@ from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, Relation
 from weft.dialects.tir_kinds import ELEMENT, PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import buffer_type, tir_functions
+from weft.passes.tir.tir_pass import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 from weft.support.names import free_name, new_name

@@ -17,8 +17,8 @@ from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
-from weft.passes.tir.nest import range_of, remembered_ranges
+from weft.passes.index_builders import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
+from weft.passes.tir.tir_pass import range_of, remembered_ranges
 
 _MOST_CHOICES: Final = 32
 """The most maxima and minima of a question about assumptions. A question with more takes half a second, and a loop has

@@ -10,14 +10,14 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import OpResult, SSAValue
 
 from weft.analysis.accesses import loop_with_variable
+from weft.analysis.block_scopes import vectorized_loop_around
 from weft.analysis.bounds import Extents
 from weft.analysis.index import Atom, Index, RangeOf
-from weft.analysis.structure import vectorized_loop_around
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import INTERIOR, LoopKind
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     compare_before,
     conjunction_before,
     divided_up,
@@ -26,11 +26,11 @@ from weft.passes.index_ops import (
     insert_at_start,
     insert_before,
 )
-from weft.passes.schedule.loop_nests import set_loop_extent
+from weft.passes.schedule.nest_builders import set_loop_extent
 from weft.passes.tir.guards import comparisons, conjuncts, decide_ifs, replace_by_truth
 from weft.passes.tir.loop_pieces import extreme, restrict
-from weft.passes.tir.nest import range_of_difference, remembered_ranges
 from weft.passes.tir.speculation import speculate
+from weft.passes.tir.tir_pass import range_of_difference, remembered_ranges
 
 _NARROWED: Final = 8
 """The least number of lanes for which half the vector length is faster."""

@@ -9,9 +9,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import index_before, insert_before
-from weft.passes.schedule.loop_nests import set_loop_extent
-from weft.passes.tir.nest import range_of, range_of_difference, replace_variable
+from weft.passes.index_builders import index_before, insert_before
+from weft.passes.schedule.nest_builders import set_loop_extent
+from weft.passes.tir.tir_pass import range_of, range_of_difference, replace_variable
 
 
 def is_at_most(index: Index, limit: int) -> bool:

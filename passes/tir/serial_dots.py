@@ -15,7 +15,7 @@ from weft.dialects.aliasing import may_overlap
 from weft.dialects.low_access import AccessMode, AccessPtrOp
 from weft.dialects.low_dots import TileDotOp
 from weft.dialects.tir import ForOp
-from weft.passes.index_ops import end_of, index_before, result_before
+from weft.passes.index_builders import end_of, index_before, result_before
 
 LANES: Final = (16, 8, 4)
 """Sums of one dot product."""

@@ -11,15 +11,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.block_patterns import is_pure_scalar
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.bounds import Extents
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors
 from weft.dialects.effects import may_trap
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import conjunction_before, detached_ops, insert_before
+from weft.passes.index_builders import conjunction_before, detached_ops, insert_before
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import LOCAL, buffer_type, range_of
+from weft.passes.tir.tir_pass import LOCAL, buffer_type, range_of
 
 
 def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int], extents: Extents) -> None:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from weft.analysis.structure import child_blocks, holds_one_nest, loops_around
+from weft.analysis.block_scopes import child_blocks, holds_one_nest, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import (
     MAX_PARALLEL,
@@ -25,7 +25,7 @@ from weft.passes.schedule.fuse import Fuse
 from weft.passes.schedule.parallel import Parallel, Unroll, Vectorize
 from weft.passes.schedule.primitive import Primitive
 from weft.passes.schedule.split import Split
-from weft.passes.tir.nest import TirPass
+from weft.passes.tir.tir_pass import TirPass
 from weft.support.errors import ScheduleError
 from weft.support.statistics import Statistic
 

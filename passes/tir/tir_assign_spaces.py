@@ -10,14 +10,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_scopes import ancestors, block_around, buffers_written
 from weft.analysis.independence import is_private
-from weft.analysis.structure import ancestors, block_around, buffers_written
 from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS
-from weft.passes.index_ops import insert_at_start
-from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
+from weft.passes.index_builders import insert_at_start
+from weft.passes.tir.tir_pass import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.tir_place_buffers import private_loop
 from weft.support.errors import CompileError
 
@@ -104,7 +104,7 @@ def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None) -> None:
     if kernel is None or any(runs_over_blocks(loop) and loop.extent != 1 for loop in around):
         raise CompileError.at(
             alloc,
-            f'%{alloc.memref.name_hint} is in memory of space "shared", which is private to a block of threads, but '
-            "not every element that is read was surely written in the same block of threads",
+            f'%{alloc.memref.name_hint} is in memory of space "shared", which is private to a thread block, but '
+            "not every element that is read was surely written in the same thread block",
         )
     insert_at_start(kernel.body.block, alloc)

@@ -16,8 +16,8 @@ from weft.analysis.threads import is_shared
 from weft.dialects.effects import is_pure
 from weft.dialects.low_kernel import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir_kinds import ASYNC
-from weft.passes.index_ops import erase_if_unused, index_before, insert_before
-from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, range_of
+from weft.passes.index_builders import erase_if_unused, index_before, insert_before
+from weft.passes.tir.tir_pass import LOCAL, KernelPass, buffer_type, range_of
 
 _SIZES = (16, 8, 4)
 

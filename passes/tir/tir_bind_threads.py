@@ -14,11 +14,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses
+from weft.analysis.block_scopes import ancestors, block_around, buffers_written, guards_of, sources_of, stored_buffer
 from weft.analysis.dependence import conflict_between
 from weft.analysis.independence import NO_WAIT
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, block_around, buffers_written, guards_of, sources_of, stored_buffer
 from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
 from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
@@ -27,10 +27,10 @@ from weft.dialects.low_tensor_cores import WARP, is_fragment_scope
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.dialects.traversal import blocks_of
-from weft.passes.index_ops import dissolve, index_before
-from weft.passes.schedule.loop_nests import set_guards
-from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
+from weft.passes.index_builders import dissolve, index_before
+from weft.passes.schedule.nest_builders import set_guards
 from weft.passes.tir.tir_lower_tiles import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
+from weft.passes.tir.tir_pass import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
@@ -287,8 +287,8 @@ class _Binder:
                 if axis in BLOCK_AXES:
                     raise CompileError.at(
                         block,
-                        f'block "{block.label}" is in a kernel of several blocks of threads along {axis}, but in '
-                        "no loop over them, and blocks of threads do not wait for each other",
+                        f'block "{block.label}" is in a kernel of several thread blocks along {axis}, but in '
+                        "no loop over them, and thread blocks do not wait for each other",
                     )
                 added.append((Index.of(variable), Index({}, 1)))
                 continue
@@ -312,7 +312,7 @@ class _Binder:
             except NotProved:
                 continue
             if conflict is not None and conflict.exact:
-                detail = f"{conflict.describe()}, in each block of threads along {axis}: {NO_WAIT}"
+                detail = f"{conflict.describe()}, in each thread block along {axis}: {NO_WAIT}"
                 raise CompileError.at(read.op, detail)
 
 
@@ -321,7 +321,7 @@ def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
         raise CompileError.at(
             block,
             f'block "{block.label}" is reduced over %{loop.induction_variable.name_hint}, which is bound to '
-            f"{axis_of(loop)}: blocks of threads combine what they have by atomic operations only, see "
+            f"{axis_of(loop)}: thread blocks combine what they have by atomic operations only, see "
             "tir-lower-atomic-reductions",
         )
 

@@ -25,11 +25,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_scopes import block_around, function_of
 from weft.analysis.bounds import may_leave
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of
-from weft.analysis.structure import block_around, function_of
 from weft.dialects.aliasing import add_argument_attributes, set_noalias
 from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.low import BOUNDS_LOG
@@ -39,8 +39,8 @@ from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir_assume import CheckSizeOp, assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import constant_before, dim_before, insert_before, number_attribute, result_before
-from weft.passes.tir.nest import tir_functions
+from weft.passes.index_builders import constant_before, dim_before, insert_before, number_attribute, result_before
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.call_signature import BAD_SIZE, BY_ZERO
 from weft.support.errors import CompileError
 from weft.support.locations import location_of

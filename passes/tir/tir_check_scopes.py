@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from weft.dialects.element_types import bytes_of
-from weft.passes.tir.nest import buffer_type, tir_functions
+from weft.passes.tir.tir_pass import buffer_type, tir_functions
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import TargetKind, registered_kind
 

@@ -17,13 +17,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.block_patterns import PatternKind, pattern_of
+from weft.analysis.block_scopes import child_blocks, child_towards, function_of, is_plain, loops_around
 from weft.analysis.index import Index
-from weft.analysis.structure import child_blocks, child_towards, function_of, is_plain, loops_around
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     constant_before,
     detached_ops,
     erase_if_unused,
@@ -33,9 +33,9 @@ from weft.passes.index_ops import (
     result_before,
     set_access,
 )
-from weft.passes.module_functions import calls_by_name, schedules_of
-from weft.passes.schedule.loop_nests import new_loop, set_extents
-from weft.passes.tir.nest import buffer_type, tir_functions
+from weft.passes.module_edits import calls_by_name, schedules_of
+from weft.passes.schedule.nest_builders import new_loop, set_extents
+from weft.passes.tir.tir_pass import buffer_type, tir_functions
 
 _Pair: TypeAlias = tuple["SSAValue | BlockOp", int]
 """A buffer and one of its dimensions, or a block and one of its iterators: that one and the next."""

@@ -12,18 +12,18 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.footprint import Span, hull, span_of
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors
 from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import defining_block, index_before, insert_before, set_access
+from weft.passes.index_builders import defining_block, index_before, insert_before, set_access
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, range_of
+from weft.passes.tir.tir_pass import TirPass, allocate_before, buffer_type, range_of
 
 _DIVISIONS: Final = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp)
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"

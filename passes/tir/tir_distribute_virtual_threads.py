@@ -10,16 +10,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.structure import buffers_loaded_by, buffers_written
+from weft.analysis.block_scopes import buffers_loaded_by, buffers_written
 from weft.analysis.threads import is_shared
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
 from weft.dialects.traversal import copies_of_sources, copy_of, operations_in, sources_in
-from weft.passes.schedule.loop_nests import empty_copy
-from weft.passes.tir.nest import TirPass
+from weft.passes.schedule.nest_builders import empty_copy
 from weft.passes.tir.tir_flatten import allocate_several
+from weft.passes.tir.tir_pass import TirPass
 
 
 @dataclass(frozen=True)

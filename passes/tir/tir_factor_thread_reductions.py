@@ -9,14 +9,14 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
-from weft.analysis.structure import buffers_written, loops_around, sources_of
+from weft.analysis.block_scopes import buffers_written, loops_around, sources_of
 from weft.analysis.threads import axis_of
 from weft.dialects.low_kernel import THREAD_AXES, AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.schedule.decompose_reduction import DecomposeReduction
 from weft.passes.schedule.rfactor import Rfactor
-from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
+from weft.passes.tir.tir_pass import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.support.errors import CompileError, ScheduleError
 
 

@@ -33,9 +33,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from weft.analysis.accesses import Context as AccessContext
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.graph_shapes import KnownExtent, add, is_never_negative, symbol
@@ -53,7 +53,7 @@ from weft.dialects.tir import BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp, CheckSizeOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.traversal import operations_in, values_of
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     BufferAccess,
     add_at_end,
     constant_before,
@@ -65,9 +65,9 @@ from weft.passes.index_ops import (
     result_before,
     set_access,
 )
-from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
+from weft.passes.module_edits import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, call_facts
-from weft.passes.tir.nest import LOCAL, allocate_before, buffer_type, range_of, tir_functions
+from weft.passes.tir.tir_pass import LOCAL, allocate_before, buffer_type, range_of, tir_functions
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.names import free_name, new_name

@@ -21,9 +21,9 @@ from weft.dialects.element_types import array_name, buffer_bytes
 from weft.dialects.low import PARAMS
 from weft.dialects.low_access import AccessMode
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.module_functions import named_ops, symbol_uses
+from weft.passes.module_edits import named_ops, symbol_uses
 from weft.passes.tir.flat_signature import ParameterAccesses
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.names import free_name
 
 if TYPE_CHECKING:

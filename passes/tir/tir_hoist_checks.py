@@ -10,15 +10,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_scopes import buffers_written
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_written
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import branch_before, compare_before, erase_if_unused, insert_before
-from weft.passes.tir.nest import TirPass, range_of
+from weft.passes.index_builders import branch_before, compare_before, erase_if_unused, insert_before
+from weft.passes.tir.tir_pass import TirPass, range_of
 from weft.support.statistics import Statistic
 
 _HOISTED: Final = Statistic("tir-hoist-checks", "checks-hoisted", "checks that run once before a loop, a loop each")

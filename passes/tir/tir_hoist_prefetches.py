@@ -13,8 +13,8 @@ from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused, index_before, insert_before
-from weft.passes.tir.nest import FunctionPass, remembered_ranges
+from weft.passes.index_builders import erase_if_unused, index_before, insert_before
+from weft.passes.tir.tir_pass import FunctionPass, remembered_ranges
 from weft.support.statistics import Statistic
 
 _HOISTED: Final = Statistic("tir-hoist-prefetches", "prefetches-hoisted", "prefetches that left unrolled loops")

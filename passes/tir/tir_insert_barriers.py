@@ -12,17 +12,17 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.dependence import Conflict, may_conflict
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of, differs_between_threads, runs_over_threads, thread_conflict
 from weft.dialects.low_kernel import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import blocks_of
-from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type
 from weft.passes.tir.tir_lower_tiles import LANES, is_of_warp
 from weft.passes.tir.tir_partition_blocks import thread_bodies
+from weft.passes.tir.tir_pass import LOCAL, KernelPass, buffer_type
 from weft.support.errors import CompileError
 
 

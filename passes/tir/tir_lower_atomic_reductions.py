@@ -9,12 +9,12 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import OpResult
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.structure import vectorized_loop_around
+from weft.analysis.block_scopes import vectorized_loop_around
 from weft.analysis.threads import AtomicUpdate, atomic_updates, axis_of, combining_loop, kernel_around, why_not_atomic
 from weft.dialects.low_kernel import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.index_ops import insert_before
-from weft.passes.tir.nest import TirPass
+from weft.passes.index_builders import insert_before
+from weft.passes.tir.tir_pass import TirPass
 from weft.support.errors import CompileError
 
 

@@ -12,14 +12,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.block_scopes import buffers_read, buffers_written, guards_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read, buffers_written, guards_of
 from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import IN_STEP, NONTEMPORAL, PREFETCH, PREFETCHED, TIR_FUNCTION
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import detached_ops, index_before, insert_before, insert_where
-from weft.passes.tir.nest import LOCAL, TirPass, bind_iterators, buffer_type, unproved_before
+from weft.passes.index_builders import detached_ops, index_before, insert_before, insert_where
+from weft.passes.tir.tir_pass import LOCAL, TirPass, bind_iterators, buffer_type, unproved_before
 from weft.support.errors import CompileError
 
 

@@ -16,8 +16,8 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import arith_op, dissolve, divided, index_constant, insert_before
-from weft.passes.tir.nest import FunctionPass, remembered_ranges
+from weft.passes.index_builders import arith_op, dissolve, divided, index_constant, insert_before
+from weft.passes.tir.tir_pass import FunctionPass, remembered_ranges
 from weft.support.errors import InternalError
 
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)

@@ -9,15 +9,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.block_scopes import bindings_of, guards_of, sources_of, takes_pointers, why_overlapping
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.index import Index
-from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_pointers, why_overlapping
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_empty import empty_start, loop_chain
 from weft.dialects.tir_kinds import IterKind, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     compare_before,
     conjunction_before,
     constant_before,
@@ -27,8 +27,8 @@ from weft.passes.index_ops import (
     if_around,
     insert_before,
 )
-from weft.passes.schedule.loop_nests import init_block, nest, new_loop
-from weft.passes.tir.nest import TirPass, range_of
+from weft.passes.schedule.nest_builders import init_block, nest, new_loop
+from weft.passes.tir.tir_pass import TirPass, range_of
 
 
 @dataclass(frozen=True)

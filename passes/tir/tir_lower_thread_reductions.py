@@ -13,14 +13,14 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.block_scopes import ancestors, bindings_of, buffers_written, guards_of
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, bindings_of, buffers_written, guards_of
 from weft.analysis.threads import axis_of
 from weft.dialects.low_kernel import SHARED, THREAD_AXES, ShuffleMode, ShuffleOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.dialects.traversal import copies_of_sources, copy_of
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     branch_before,
     compare_before,
     conjunction_before,
@@ -32,7 +32,15 @@ from weft.passes.index_ops import (
     number_attribute,
     result_before,
 )
-from weft.passes.tir.nest import LOCAL, TirPass, allocate_before, bind_iterators, buffer_type, range_of, unproved_before
+from weft.passes.tir.tir_pass import (
+    LOCAL,
+    TirPass,
+    allocate_before,
+    bind_iterators,
+    buffer_type,
+    range_of,
+    unproved_before,
+)
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 

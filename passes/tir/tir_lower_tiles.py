@@ -12,8 +12,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.block_scopes import ancestors, block_around
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, block_around
 from weft.analysis.threads import axis_of, differs_between_threads
 from weft.dialects.low_access import AccessMode, AccessPtrOp, StrideOp
 from weft.dialects.low_kernel import THREAD_AXES
@@ -36,14 +36,14 @@ from weft.dialects.low_tensor_cores import (
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     end_of,
     erase_unused_pointers,
     index_before,
     insert_before,
     result_before,
 )
-from weft.passes.tir.nest import LOCAL, KernelPass, allocate_before, buffer_type, range_of
+from weft.passes.tir.tir_pass import LOCAL, KernelPass, allocate_before, buffer_type, range_of
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

@@ -20,7 +20,7 @@ from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     compare_before,
     conjunction_before,
     constant_before,
@@ -31,9 +31,9 @@ from weft.passes.index_ops import (
     result_before,
     set_access,
 )
-from weft.passes.schedule.loop_nests import set_loop_extent
+from weft.passes.schedule.nest_builders import set_loop_extent
 from weft.passes.tir.guards import comparisons, constraint_of
-from weft.passes.tir.nest import (
+from weft.passes.tir.tir_pass import (
     LOCAL,
     FunctionPass,
     allocate_before,

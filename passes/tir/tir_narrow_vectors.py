@@ -16,10 +16,10 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import compare_before, if_around
-from weft.passes.schedule.loop_nests import set_loop_extent
+from weft.passes.index_builders import compare_before, if_around
+from weft.passes.schedule.nest_builders import set_loop_extent
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import TirPass, buffer_type, remembered_ranges
+from weft.passes.tir.tir_pass import TirPass, buffer_type, remembered_ranges
 from weft.support.statistics import Statistic
 
 _NARROWED: Final = Statistic("tir-narrow-vectors", "loops-narrowed", "vectorized loops with a narrower version")

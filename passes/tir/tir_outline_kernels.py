@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.structure import function_of
+from weft.analysis.block_scopes import function_of
 from weft.analysis.threads import axis_of
 from weft.dialects.aliasing import is_exposed, set_noalias
 from weft.dialects.effects import underlying
@@ -33,7 +33,7 @@ from weft.dialects.promises import PROMISES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.dialects.traversal import captured_values, copy_of
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     detached_ops,
     extent_before,
     index_constant,
@@ -42,8 +42,8 @@ from weft.passes.index_ops import (
     replace_operands,
 )
 from weft.passes.tir.flat_signature import joined
-from weft.passes.tir.nest import range_of
 from weft.passes.tir.tir_check_scopes import require_capacity
+from weft.passes.tir.tir_pass import range_of
 from weft.support.errors import InternalError
 from weft.support.names import new_name
 from weft.support.target import Target
@@ -111,7 +111,7 @@ class _Outliner:
         arguments, computed = self._captured(body)
         shared = [op for op in body.walk() if isinstance(op, memref.AllocaOp) and op.memref.type.memory_space == SHARED]
         limit = self.target.gpu.max_shared_bytes if self.target.gpu is not None else 0
-        needs = "a block of threads needs {total} bytes ({listed}), target " + f"{self.target.kind} has at most {limit}"
+        needs = "a thread block needs {total} bytes ({listed}), target " + f"{self.target.kind} has at most {limit}"
         require_capacity(shared, limit, "shared memory fits the target", needs, self.root, f"@{self.name}")
         entry = Block(arg_types=[value.type for value in arguments])
         for argument, value in zip(entry.args, arguments, strict=True):

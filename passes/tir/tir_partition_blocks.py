@@ -14,9 +14,9 @@ from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, if_around, insert_at_start
+from weft.passes.index_builders import compare_before, conjunction_before, detached_ops, if_around, insert_at_start
 from weft.passes.tir.guards import comparisons, decide_ifs, replace_by_truth
-from weft.passes.tir.nest import TirPass, range_of
+from weft.passes.tir.tir_pass import TirPass, range_of
 
 
 @dataclass(frozen=True)

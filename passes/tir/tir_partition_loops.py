@@ -13,16 +13,16 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
+from weft.analysis.block_scopes import ancestors, function_of, vectorized_loop_around
 from weft.analysis.index import Index, Quotient, RangeOf
 from weft.analysis.integer_ranges import dynamic_extents_of, is_fixed, is_symbol, leaves
-from weft.analysis.structure import ancestors, function_of, vectorized_loop_around
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import INTERIOR, LoopKind
 from weft.dialects.traversal import blocks_of, copy_of, operations_in
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     compare_before,
     detached_ops,
     divided_up,
@@ -35,7 +35,8 @@ from weft.passes.index_ops import (
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
 from weft.passes.tir.interiors import make_interior_version
 from weft.passes.tir.loop_pieces import copied_piece, extreme, is_at_most, restrict
-from weft.passes.tir.nest import (
+from weft.passes.tir.speculation import speculate
+from weft.passes.tir.tir_pass import (
     TirPass,
     range_of,
     range_of_difference,
@@ -43,7 +44,6 @@ from weft.passes.tir.nest import (
     repetitions,
     replace_variable,
 )
-from weft.passes.tir.speculation import speculate
 from weft.support.statistics import Statistic
 
 _CUT: Final = Statistic("tir-partition-loops", "loops-cut", "loops whose main part has lost a condition")

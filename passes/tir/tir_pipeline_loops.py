@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from weft.analysis.block_scopes import buffers_written, vectorized_loop_around
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_written, vectorized_loop_around
 from weft.analysis.threads import axis_of, is_shared
 from weft.dialects.aliasing import with_overlapping
 from weft.dialects.effects import only_computes, opaque_op, opaque_text
@@ -20,16 +20,16 @@ from weft.dialects.low_kernel import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, PIPELINE_STAGES, LoopKind, LoopKindAttr
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import (
+from weft.passes.index_builders import (
     detached_ops,
     index_before,
     insert_before,
     insert_where,
     replace_operands,
 )
-from weft.passes.tir.nest import LOCAL, KernelPass, range_of, unproved_before
 from weft.passes.tir.tir_flatten import allocate_several
 from weft.passes.tir.tir_partition_blocks import thread_bodies
+from weft.passes.tir.tir_pass import LOCAL, KernelPass, range_of, unproved_before
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

@@ -13,8 +13,8 @@ from weft.analysis.accesses import Access, accesses
 from weft.analysis.independence import is_private
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import insert_at_start
-from weft.passes.tir.nest import TirPass
+from weft.passes.index_builders import insert_at_start
+from weft.passes.tir.tir_pass import TirPass
 
 
 @dataclass(frozen=True)

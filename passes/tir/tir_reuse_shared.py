@@ -18,9 +18,9 @@ from weft.dialects.low_kernel import SHARED, AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC
 from weft.dialects.traversal import blocks_of
-from weft.passes.index_ops import index_before
-from weft.passes.tir.nest import KernelPass, allocate_before, buffer_type, range_of
+from weft.passes.index_builders import index_before
 from weft.passes.tir.tir_partition_blocks import thread_bodies
+from weft.passes.tir.tir_pass import KernelPass, allocate_before, buffer_type, range_of
 
 ACCESSES: Final = (
     *(memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp, vector.MaskedLoadOp, vector.MaskedStoreOp),

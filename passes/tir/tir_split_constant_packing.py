@@ -20,8 +20,8 @@ from weft.dialects.element_types import ELEMENT
 from weft.dialects.low_access import AccessAttr, AccessMode
 from weft.dialects.tir_kinds import CONSTANT, PARAMETER_ACCESS, TIR_FUNCTION
 from weft.dialects.traversal import captured_values
-from weft.passes.module_functions import calls_by_name, named_ops
-from weft.passes.tir.nest import tir_functions
+from weft.passes.module_edits import calls_by_name, named_ops
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.names import new_name
 
 T = TypeVar("T")

@@ -14,11 +14,11 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.bounds import Answer, Bounds, Condition
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import ancestors
 from weft.dialects.graph_shapes import (
     Expression,
     KnownExtent,
@@ -37,9 +37,9 @@ from weft.dialects.tir import AssumeShapeOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation, assumptions_of
 from weft.dialects.traversal import operations_in
 from weft.passes.extent_values import ExtentValues
-from weft.passes.index_ops import constant_before, erase_if_unused, index_before, insert_before, result_before
+from weft.passes.index_builders import constant_before, erase_if_unused, index_before, insert_before, result_before
 from weft.passes.tir.flat_signature import Quantity, quantity_of
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.tir_pass import tir_functions
 from weft.support.errors import CompileError, remark
 from weft.support.locations import source_location
 from weft.support.statistics import Statistic

@@ -19,8 +19,8 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import copies_of_sources, operations_in
-from weft.passes.index_ops import index_before, insert_before, set_access
-from weft.passes.tir.nest import LOCAL, FunctionPass, allocate_before, range_of
+from weft.passes.index_builders import index_before, insert_before, set_access
+from weft.passes.tir.tir_pass import LOCAL, FunctionPass, allocate_before, range_of
 from weft.support.statistics import Statistic
 
 _TRANSPOSED: Final = Statistic("tir-transpose-tiles", "tiles-transposed", "tiles that are transposed in registers")

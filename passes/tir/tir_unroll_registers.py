@@ -9,12 +9,12 @@ from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, repetitions
+from weft.passes.tir.tir_pass import LOCAL, KernelPass, buffer_type, repetitions
 
 LARGEST_IN_REGISTERS: Final = 256
 """The most elements of a buffer that may be promoted to registers of a thread."""

@@ -25,11 +25,11 @@ from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
 from weft.dialects.traversal import ancestors, operations_in
 from weft.dialects.upstream.arith import RemFOp
-from weft.passes.index_ops import constant_before, detached_ops, index_before, insert_before, result_before
+from weft.passes.index_builders import constant_before, detached_ops, index_before, insert_before, result_before
 from weft.passes.low.low_expand_math import EXPANDED
-from weft.passes.schedule.loop_nests import set_loop_extent
-from weft.passes.tir.nest import FunctionPass, buffer_type, range_of_difference, remembered_ranges, replace_variable
+from weft.passes.schedule.nest_builders import set_loop_extent
 from weft.passes.tir.serial_dots import LANES, Dots, dots_of
+from weft.passes.tir.tir_pass import FunctionPass, buffer_type, range_of_difference, remembered_ranges, replace_variable
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 

@@ -36,9 +36,9 @@ from weft.dialects.low_lanes import CmpiOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
 from weft.dialects.traversal import blocks_of
-from weft.passes.index_ops import arith_op, detached_ops, divided, index_attribute, materialize
+from weft.passes.index_builders import arith_op, detached_ops, divided, index_attribute, materialize
 from weft.passes.tir.guards import conjuncts, constraint_of
-from weft.passes.tir.nest import buffer_type, remembered_ranges
+from weft.passes.tir.tir_pass import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
 
 

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.structure import bindings_of, functions, loops_around
+from weft.analysis.block_scopes import bindings_of, functions, loops_around
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ORIGIN, LoopKind

@@ -7,7 +7,7 @@ from typing import Final
 
 from xdsl.ir import Operation
 
-from weft.analysis.structure import guards_of
+from weft.analysis.block_scopes import guards_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind

@@ -11,8 +11,8 @@ from xdsl.dialects.memref import LoadOp, StoreOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
+from weft.analysis.block_scopes import buffers_read
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import ORIGIN
 from weft.dialects.traversal import operations_in

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult
 
-from weft.analysis.structure import bindings_of, find_function, functions, loops_around
+from weft.analysis.block_scopes import bindings_of, find_function, functions, loops_around
 from weft.dialects.effects import op_name
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp

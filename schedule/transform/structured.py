@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from xdsl.ir import Operation
 
-from weft.analysis.structure import consumers_of, producers_of
+from weft.analysis.block_scopes import consumers_of, producers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind

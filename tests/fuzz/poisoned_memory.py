@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.driver.programs import parse
-from weft.passes.tir.nest import buffer_type
+from weft.passes.tir.tir_pass import buffer_type
 
 _RENAMES = (memref.CastOp, memref.ReinterpretCastOp)
 

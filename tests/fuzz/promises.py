@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import weft
-from weft.analysis.structure import why_not_plain
+from weft.analysis.block_scopes import why_not_plain
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.dialects.aliasing import set_noalias
 from weft.dialects.promises import Promise, state_promises

@@ -20,9 +20,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
-from weft.analysis.index import Index
-from weft.analysis.reductions import why_not_reduction
-from weft.analysis.structure import (
+from weft.analysis.block_scopes import (
     ancestors,
     buffers_read,
     buffers_written,
@@ -31,6 +29,8 @@ from weft.analysis.structure import (
     producers_of,
     why_not_complete,
 )
+from weft.analysis.index import Index
+from weft.analysis.reductions import why_not_reduction
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds_of
 from weft.dialects.sched import PRIMITIVE_STEPS

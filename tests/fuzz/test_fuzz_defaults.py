@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
 import weft
-from weft.analysis.structure import child_blocks, functions, why_not_plain
+from weft.analysis.block_scopes import child_blocks, functions, why_not_plain
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.support.errors import CompileError, ScheduleError

@@ -1,4 +1,4 @@
-"""Refusals of bind where blocks of threads combine: requirements 7, 8 and 9."""
+"""Refusals of bind where thread blocks combine: requirements 7, 8 and 9."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def unbound_start(s: Schedule) -> None:
     s.bind(loop(s, "Y_update", 2), "blockIdx.y")
 
 
-NOT_WAITING = "in the same kernel, whose blocks of threads do not wait for each other"
+NOT_WAITING = "in the same kernel, whose thread blocks do not wait for each other"
 ATOMICS = [
     Refusal(
         "bind",

@@ -152,7 +152,7 @@ LOOP_SHAPES = [
         PASSED_ON,
         lambda s: s.bind(loop(s, "C", 1), "blockIdx.y"),
         r"\(z=0, j=0\) of block \"T\" writes T\[0, 0\]; iteration \(z=0, p=3\) of block \"C\" reads T\[0, 0\] "
-        "in another block of threads: these do not wait for each other",
+        "in another thread block: these do not wait for each other",
         ...,
         prepare=lambda s: (s.bind(loop(s, "T"), "blockIdx.x"), s.bind(loop(s, "T", 1), "blockIdx.y")),
     ),
@@ -161,7 +161,7 @@ LOOP_SHAPES = [
         10,
         PASSED_ON,
         lambda s: s.bind(loop(s, "T"), "blockIdx.x"),
-        r"block \"C\" reads T\[0, 0\] in another block of threads",
+        r"block \"C\" reads T\[0, 0\] in another thread block",
         ...,
         prepare=lambda s: [s.bind(loop(s, name, 1), "blockIdx.y") for name in ("T", "C")],
     ),

@@ -7,8 +7,8 @@ from schedule_checks import check_schedule
 
 import weft
 from weft import te
+from weft.analysis.block_scopes import find_block, function_of, functions
 from weft.analysis.sets import System
-from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects.tir import ForOp
 from weft.passes.schedule import trial_application
 from weft.passes.schedule.compute_at import ComputeAt

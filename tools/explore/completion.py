@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from weft.analysis.structure import buffers_read, buffers_written
+from weft.analysis.block_scopes import buffers_read, buffers_written
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched import BLOCK, DECLARATIONS, LOOP, PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
 from weft.dialects.tir import BlockOp, ForOp

@@ -24,7 +24,7 @@ from weft.passes.convert.convert_from_upstream import convert_from_upstream
 from weft.passes.lower_graph import LowerGraphPass, graph_steps
 from weft.passes.lower_tir_to_low import LowerTirToLowPass, lowering_steps
 from weft.passes.lower_to_tir import is_over_tensors
-from weft.passes.module_functions import functions_of, schedules_of
+from weft.passes.module_edits import functions_of, schedules_of
 from weft.passes.pass_descriptions import summary_of
 from weft.passes.pass_sequence import PipelineStep, run_pass
 from weft.passes.pipeline_text import parse_passes, pipeline_text

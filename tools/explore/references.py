@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.structure import loops_around
+from weft.analysis.block_scopes import loops_around
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import CompileError

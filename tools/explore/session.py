@@ -21,7 +21,7 @@ from weft.interp.arguments import needs_positive
 from weft.interp.interpreter import Interpreter
 from weft.passes.convert.returned_parameters import drop_returned_parameters
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.module_functions import entry_function, functions_of
+from weft.passes.module_edits import entry_function, functions_of
 from weft.passes.pipeline_text import parse_passes
 from weft.schedule.traces import run_python, simplify_trace, trace_as_python
 from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions

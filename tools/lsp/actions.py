@@ -10,7 +10,7 @@ from lsprotocol.types import CodeAction, CodeActionKind, Command, Range, TextEdi
 from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
 
-from weft.analysis.structure import child_blocks, loops_around
+from weft.analysis.block_scopes import child_blocks, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import ancestors, copy_of
 from weft.driver.universe import pass_factories

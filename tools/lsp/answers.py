@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
 
-from weft.analysis.structure import buffers_read, buffers_written
+from weft.analysis.block_scopes import buffers_read, buffers_written
 from weft.dialects.effects import effects_of, is_opaque
 from weft.dialects.tir import BlockOp, ForOp
 from weft.driver.programs import context

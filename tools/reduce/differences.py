@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weft.driver.build import build_module
 from weft.interp.arguments import needs_positive
 from weft.interp.interpreter import Interpreter
-from weft.passes.module_functions import entry_function, functions_of
+from weft.passes.module_edits import entry_function, functions_of
 from weft.support.build_options import BuildOptions
 from weft.support.target import Target
 from weft.tools.arrays import Request, compare, make_arguments

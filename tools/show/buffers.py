@@ -12,8 +12,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.block_scopes import sources_of
 from weft.analysis.loop_tree import type_text, value_text
-from weft.analysis.structure import sources_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import space_of
 from weft.dialects.tir import BlockOp

@@ -24,7 +24,7 @@ from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
 from weft.passes.graph.functions import holds_graph_ops
-from weft.passes.module_functions import functions_of, schedules_of
+from weft.passes.module_edits import functions_of, schedules_of
 from weft.passes.pass_descriptions import describe_pass
 from weft.passes.pass_sequence import PipelineStep, run_step
 from weft.runtime.constants import take_constants

@@ -13,7 +13,7 @@ from weft.driver.peaks import quick_peaks
 from weft.driver.pipeline import Pipeline
 from weft.driver.workloads import tasks_of
 from weft.interp.arguments import needs_positive
-from weft.passes.module_functions import entry_function, functions_of
+from weft.passes.module_edits import entry_function, functions_of
 from weft.support.errors import CompileError
 from weft.tools.arrays import Request, make_arguments
 from weft.tools.show.report import Roofline

@@ -8,7 +8,7 @@ from weft.analysis.loop_tree import loop_tree
 from weft.autoschedule.default_schedule import scheduled_by
 from weft.dialects import sched
 from weft.dialects.traversal import copy_of
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.passes.schedule.replay import Replay, step_name
 from weft.schedule.traces import LOOKING, calls_of, steps_of
 from weft.support.errors import CompileError, ScheduleError

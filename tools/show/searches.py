@@ -14,7 +14,7 @@ from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.traces import trace_with_decisions
 from weft.driver.workloads import tasks_of
 from weft.passes.lower_to_tir import lower_to_tir
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.support.errors import CompileError, WeftError
 from weft.support.target import Target
 from weft.tools.failures import versions

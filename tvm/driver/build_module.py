@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
-from weft.analysis.structure import functions
+from weft.analysis.block_scopes import functions
 from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.driver.build import build as _build
 from weft.frontends.stage_schedule import StageSchedule
 from weft.passes.graph.functions import holds_graph_ops
-from weft.passes.module_functions import merge
+from weft.passes.module_edits import merge
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass

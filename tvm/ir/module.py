@@ -12,7 +12,7 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.graph_control import branches_of
 from weft.dialects.traversal import copy_of
 from weft.passes.graph.functions import holds_graph_ops
-from weft.passes.module_functions import function_names, lookup, update_function
+from weft.passes.module_edits import function_names, lookup, update_function
 from weft.tvm.ir.scripted import Scripted, function_in
 from weft.tvm.relax.expr import GlobalVar
 from weft.tvm.relax.function import Function

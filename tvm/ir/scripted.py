@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 
 from weft.frontends.script.show import Script, show_text
 from weft.graph import Module
-from weft.passes.module_functions import function_names, lookup, set_function_attribute
+from weft.passes.module_edits import function_names, lookup, set_function_attribute
 from weft.support.errors import CompileError
 from weft.tvm.script.printer import print_module
 

@@ -13,7 +13,7 @@ from weft.analysis.graph_patterns import Pattern
 from weft.dialects.traversal import copy_of
 from weft.frontends import graph_pattern
 from weft.frontends.graph_builder import Value
-from weft.passes.module_functions import lookup
+from weft.passes.module_edits import lookup
 from weft.tvm.absent import refuses
 from weft.tvm.relax.expr import Expr, expr_of
 from weft.tvm.relax.function import Function

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import ConstantOp
-from weft.passes.module_functions import function_names, lookup
+from weft.passes.module_edits import function_names, lookup
 from weft.support.names import free_name
 from weft.tvm.absent import refuses
 from weft.tvm.ir.module import IRModule

@@ -18,7 +18,7 @@ from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.graph_precision import GraphPrecisionPass
 from weft.passes.graph.graph_simplify import GraphSimplifyPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
-from weft.passes.module_functions import lookup
+from weft.passes.module_edits import lookup
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.support.errors import CompileError
 from weft.tvm.absent import refuses

@@ -22,7 +22,7 @@ from weft.frontends.graph_effects import Effect, after
 from weft.frontends.in_place_functions import INPLACE, functional
 from weft.frontends.script.reader import Handler, Reader
 from weft.frontends.script.source import Source
-from weft.passes.module_functions import function_names, lookup
+from weft.passes.module_edits import function_names, lookup
 from weft.texpr.shapes import items
 from weft.tvm.ir.module import IRModule
 from weft.tvm.relax.block_builder import BlockBuilder

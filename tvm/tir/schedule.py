@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 
-from weft.analysis.structure import find_function
+from weft.analysis.block_scopes import find_function
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.tir import ReadsOp

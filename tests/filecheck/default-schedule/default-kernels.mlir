@@ -39,7 +39,7 @@ func.func @elements(%A: memref<6x50xf32>, %B: memref<6x50xf32>, %relu: memref<6x
 
 // -----
 
-// Nests over the same rows: one kernel, a block of threads for each row.
+// Nests over the same rows: one kernel, a thread block for each row.
 // CHECK-LABEL: sched.func @default_rows {
 // CHECK: [[row:%.*]] = sched.merge %[[I0:\w+]], %[[I0_1:\w+]], %[[I0_2:\w+]], %[[I0_3:\w+]] : loop
 // CHECK-COUNT-4: {factors = [0, 256]} : loop, loop

@@ -21,7 +21,7 @@ func.func @neighbour(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threa
 
 // -----
 
-// CHECK: error: %S is in memory of space "shared", which is private to a block of threads, but not every element that is read was surely written in the same block of threads
+// CHECK: error: %S is in memory of space "shared", which is private to a thread block, but not every element that is read was surely written in the same thread block
 func.func @two_kernels(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.threads_in_step} {
   %S = memref.alloc() : memref<8xf32, "shared">
   tir.for %b in 2 thread_binding<"blockIdx.x"> {

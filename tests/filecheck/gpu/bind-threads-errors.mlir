@@ -91,8 +91,8 @@ func.func @grid(%B: memref<70000xf32>) {
 
 // -----
 
-// What all blocks of threads run cannot wait for one of them.
-// CHECK: error: iteration (z=0, j=0) of block "T" writes T[0]; iteration (z=0, j=0) of block "L" reads T[0], in each block of threads along blockIdx.y: these do not wait for each other
+// What all thread blocks run cannot wait for one of them.
+// CHECK: error: iteration (z=0, j=0) of block "T" writes T[0]; iteration (z=0, j=0) of block "L" reads T[0], in each thread block along blockIdx.y: these do not wait for each other
 func.func @wait(%A: memref<8xf32>, %C: memref<8xf32>) {
   %T = memref.alloc() : memref<8xf32>
   %L = memref.alloc() : memref<8xf32, "local">

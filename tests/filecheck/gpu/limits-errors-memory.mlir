@@ -1,7 +1,7 @@
 // RUN: not weft-opt %s -p 'lower-tir-to-low{target=opencl}' 2>&1 | filecheck %s
 
 // CHECK: error: lower-tir-to-low on @memory_kernel: shared memory fits the target
-// CHECK-NEXT: a block of threads needs 65536 bytes (%S: 65536), target opencl has at most 32768
+// CHECK-NEXT: a thread block needs 65536 bytes (%S: 65536), target opencl has at most 32768
 func.func @memory(%A: memref<16384xf32>, %B: memref<16384xf32>) {
   %S = memref.alloc() : memref<16384xf32, "shared">
   tir.for %b in 1 thread_binding<"blockIdx.x"> {

@@ -3,7 +3,7 @@
 // RUN: weft-opt %s --split-input-file --validate -p 'lower-tir-to-low{target=opencl}' -t opencl | filecheck %s --check-prefix=CL
 // RUN: weft-opt %s --split-input-file --validate -p 'lower-tir-to-low{target=metal}' -t metal | filecheck %s --check-prefix=METAL
 
-// A sum over blocks of threads; the init is a kernel of its own.
+// A sum over thread blocks; the init is a kernel of its own.
 // CHECK-LABEL: func.func @sum(
 // CHECK: tir.block "S" iters(%[[VI:\w+]]: spatial<8>, %[[VK:\w+]]: reduce<64>) = [%[[I:\w+]], %[[Z:\w+]] * 16 + %[[K:\w+]]] {
 // CHECK-NEXT: %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<8x64xf32>

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file --validate -p 'lower-tir-to-low{target=cuda}' | filecheck %s
 
-// Grids from dynamic shapes; full blocks of threads run without a condition.
+// Grids from dynamic shapes; full thread blocks run without a condition.
 // CHECK-LABEL: func.func @add(%A: memref<?xf32>, %C: memref<?xf32>, %n: index)
 // CHECK: [[SUM:%[0-9]+]] = arith.addi %n, %[[C63:\w+]] : index
 // CHECK-NEXT: [[GRID:%[0-9]+]] = arith.divui [[SUM]], %[[C64:\w+]] : index

@@ -11,7 +11,7 @@ func.func @no_block(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: block "C" is in a kernel of several blocks of threads along blockIdx.x, but in no loop over them
+// CHECK: error: block "C" is in a kernel of several thread blocks along blockIdx.x, but in no loop over them
 func.func @all_blocks(%B: memref<16xf32>, %C: memref<4xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %t in 4 thread_binding<"threadIdx.x"> {
@@ -69,7 +69,7 @@ func.func @space(%B: memref<16xf32>) {
 // -----
 
 // The sum starts in the same kernel: what threads would start from is not known.
-// CHECK: error: block "B" is reduced over %[[T:\w+]], which is bound to threadIdx.x, but its parts cannot be combined: iteration ({{.*}}) of block "B" writes B[0]; iteration ({{.*}}) of block "I" writes B[0] in the same kernel, whose blocks of threads do not wait for each other
+// CHECK: error: block "B" is reduced over %[[T:\w+]], which is bound to threadIdx.x, but its parts cannot be combined: iteration ({{.*}}) of block "B" writes B[0]; iteration ({{.*}}) of block "I" writes B[0] in the same kernel, whose thread blocks do not wait for each other
 func.func @no_init(%A: memref<4x32xf32>, %B: memref<4xf32>) {
   %zero = arith.constant 0.0 : f32
   tir.for %b in 4 thread_binding<"blockIdx.x"> {

@@ -74,7 +74,7 @@ func.func @local(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: %S is in memory of space "shared", which is private to a block of threads
+// CHECK: error: %S is in memory of space "shared", which is private to a thread block
 func.func @shared(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   %S = memref.alloc() : memref<16xf32, "shared">

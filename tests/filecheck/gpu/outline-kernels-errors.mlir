@@ -1,7 +1,7 @@
 // RUN: not weft-opt %s -p 'tir-outline-kernels{target=opencl}' 2>&1 | filecheck %s
 
 // CHECK: error: lower-tir-to-low on @f_kernel: shared memory fits the target
-// CHECK-NEXT: a block of threads needs 40960 bytes (%S: 32768, %T: 8192), target opencl has at most 32768
+// CHECK-NEXT: a thread block needs 40960 bytes (%S: 32768, %T: 8192), target opencl has at most 32768
 func.func @f(%A: memref<8xf32>)
     attributes {tir.threads_in_step, low.params = [#low.param<"A", memref<8xf32>, readwrite, []>], low.symbols = []} {
   tir.for %b in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "S"} {

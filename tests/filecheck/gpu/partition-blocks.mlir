@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file -p tir-partition-blocks | filecheck %s
 
-// Full blocks of threads run without the condition; the others as before, in the same memory.
+// Full thread blocks run without the condition; the others as before, in the same memory.
 // CHECK-LABEL: func.func @tail(
 // CHECK: tir.for %[[T:\w+]] in 8 thread_binding<"threadIdx.x"> {
 // CHECK-NEXT: %S = memref.alloc() : memref<8xf32, "shared">

@@ -1,5 +1,5 @@
 // RUN: weft-opt %s -p 'apply-schedule,lower-tir-to-low{target=opencl}' -t opencl | filecheck %s --strict-whitespace
-// Full blocks of threads run without a condition; the last one asks for each thread.
+// Full thread blocks run without a condition; the last one asks for each thread.
 
 // CHECK:      {{^}}// Block "C" of the program: ? x 1 x 1 blocks of 64 x 1 x 1 threads.
 // CHECK-NEXT: {{^}}__kernel __attribute__((reqd_work_group_size(64, 1, 1)))

@@ -190,8 +190,8 @@ func.func @loop_without_blocks(%A: memref<4xf32>) {
 
 // -----
 
-// The loops over blocks of threads become one.
-// CHECK: error: iteration (z=0, j=0) of block "T" writes T[0, 0]; iteration (z=0, p=3) of block "C" reads T[0, 0] in another block of threads: these do not wait for each other
+// The loops over thread blocks become one.
+// CHECK: error: iteration (z=0, j=0) of block "T" writes T[0, 0]; iteration (z=0, p=3) of block "C" reads T[0, 0] in another thread block: these do not wait for each other
 func.func @passed_on(%A: memref<2x4xf32>, %C: memref<2x4xf32>) {
   %T = memref.alloc() : memref<2x4xf32>
   %last = arith.constant 3 : index

@@ -1,4 +1,4 @@
-"""Blocks of threads that combine into one element: right in every order, and wrong as soon as an update is no atom."""
+"""Thread blocks that combine into one element: right in every order, and wrong as soon as an update is no atom."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import weft
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.convert.convert_stablehlo_to_te import convert_stablehlo
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.support.errors import CompileError, Remark
 
 FOLDER = Path(__file__).parent / "stablehlo"

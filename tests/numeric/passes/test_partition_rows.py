@@ -15,8 +15,8 @@ import weft
 from weft import te
 from weft.dialects.traversal import operations_in
 from weft.interp.interpreter import Interpreter
-from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
+from weft.passes.tir.tir_pass import buffer_type, tir_functions
 from weft.texpr.ops import conv2d
 
 TEXT = Path(__file__).resolve().parents[2] / "filecheck" / "tir" / "partition-loops-rows.mlir"

@@ -127,7 +127,7 @@ def test_examples_need_less(name: str, sizes: tuple[int, ...]) -> None:
 
 
 def test_the_limit_is_asked_of_what_is_needed_at_once() -> None:
-    """Each of two buffers takes more than half of what a block of threads has."""
+    """Each of two buffers takes more than half of what a thread block has."""
     module = lowered(stages(6000), "opencl")
     assert 6000 * 4 <= shared_bytes(module) <= 32768
     with pytest.raises(

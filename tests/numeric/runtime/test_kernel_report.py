@@ -12,7 +12,7 @@ from weft import graph as G
 from weft.driver import model_report
 from weft.driver.programs import parse
 from weft.driver.work_formulas import SymbolicFunction
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 from weft.runtime import kernel_times
 from weft.runtime.kernel_report import KernelRow, MachinePeaks, Report
 from weft.support.errors import CompileError

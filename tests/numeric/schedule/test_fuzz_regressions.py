@@ -932,7 +932,7 @@ sched.func @trace {
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_loops_that_run_once_grow_before_values_pass_between_blocks(first: int) -> None:
-    """A loop of extent 1 runs as often as the others on its axis, in all blocks of threads; it was left out."""
+    """A loop of extent 1 runs as often as the others on its axis, in all thread blocks; it was left out."""
     module, steps = parsed(
         """
 func.func @main(%A: memref<5xf32>, %T: memref<5xf32>, %B: memref<5xf32>) {
@@ -958,5 +958,5 @@ sched.func @trace {
   sched.bind SECOND {thread_axis = "blockIdx.x"}
 }""".replace("FIRST", ("%i", "%j")[first]).replace("SECOND", ("%j", "%i")[first])
     )
-    with pytest.raises(ScheduleError, match="requirement 10, blocks of threads pass nothing"):
+    with pytest.raises(ScheduleError, match="requirement 10, thread blocks pass nothing"):
         apply_schedule(module, steps)

@@ -68,7 +68,7 @@ def sums() -> weft.ModuleOp:
 
 
 def rows(sch: weft.Schedule) -> None:
-    """A block of threads for 1, 8 or 32 rows."""
+    """A thread block for 1, 8 or 32 rows."""
     i, j, _ = sch.get_loops("C")
     outer, inner = sch.split(i, [None, sch.sample_categorical([1, 8, 32], [0.25, 0.25, 0.5], decision=0)])
     sch.bind(outer, "blockIdx.x")

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.analysis.structure import loops_around
+from weft.analysis.block_scopes import loops_around
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind
 

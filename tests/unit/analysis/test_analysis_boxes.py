@@ -15,7 +15,7 @@ from weft.analysis.footprint import hull, span_of
 from weft.analysis.independence import is_private
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.loop_nests import domain_from_span, new_loop
+from weft.passes.schedule.nest_builders import domain_from_span, new_loop
 
 PROGRAM = """
 func.func @f(%A: memref<64x64xf32>, %C: memref<64x64xf32>, %n: index) {

@@ -6,9 +6,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
+from weft.analysis.block_scopes import buffers_written
 from weft.analysis.code_motion import shared_element
 from weft.analysis.reductions import why_not_reduction, why_not_started, why_reads_earlier
-from weft.analysis.structure import buffers_written
 from weft.dialects.tir import BlockOp
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context

@@ -10,7 +10,7 @@ from weft.analysis.structural_equality import structural_equal
 from weft.analysis.structural_hash import structural_digest
 from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.programs import parse
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 
 TEXT = """
 func.func @f(%x: memref<8xf32>, %y: memref<8xf32>) attributes {note = "a"} {

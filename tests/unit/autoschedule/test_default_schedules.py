@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.analysis.block_patterns import PatternKind, pattern_of
+from weft.analysis.block_scopes import child_blocks, find_block, functions
 from weft.analysis.structural_equality import first_difference
-from weft.analysis.structure import child_blocks, find_block, functions
 from weft.autoschedule.default_schedule import apply_default_schedule, default_schedule, rules_for, scheduled_by
 from weft.autoschedule.rules import op_of
 from weft.schedule.recording import BlockHandle

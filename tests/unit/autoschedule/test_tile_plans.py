@@ -7,7 +7,7 @@ import pytest
 import weft
 from weft import te
 from weft.analysis.block_patterns import BlockPattern, pattern_of
-from weft.analysis.structure import child_blocks, functions
+from weft.analysis.block_scopes import child_blocks, functions
 from weft.autoschedule.contraction import contraction
 from weft.autoschedule.convolution import direct_convolution
 from weft.autoschedule.default_schedule import apply_default_schedule

@@ -6,7 +6,7 @@ from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.driver.verify import verify_module
 from weft.interp.arguments import ConcreteShapes, Work
-from weft.passes.module_functions import functions_of
+from weft.passes.module_edits import functions_of
 
 
 def module_of(text: str) -> ModuleOp:

@@ -12,9 +12,9 @@ from xdsl.utils.exceptions import VerifyException
 import weft
 from weft.dialects.tir import ForOp
 from weft.driver.parsing import parse_text
-from weft.passes.index_ops import index_constant
+from weft.passes.index_builders import index_constant
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.passes.tir.nest import range_of
+from weft.passes.tir.tir_pass import range_of
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError
 

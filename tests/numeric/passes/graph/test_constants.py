@@ -16,8 +16,8 @@ from xdsl.dialects.func import CallOp
 
 import weft
 from weft import graph as G
+from weft.analysis.block_scopes import buffers_read, child_blocks, functions
 from weft.analysis.constants import is_constant_nest
-from weft.analysis.structure import buffers_read, child_blocks, functions
 from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.driver.constants import pack_constants
 from weft.interp.interpreter import Interpreter

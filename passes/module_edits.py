@@ -29,7 +29,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from weft.analysis.structure import find_function, functions
+from weft.analysis.block_scopes import find_function, functions
 from weft.dialects import sched
 from weft.dialects.attribute_values import attribute_of, value_of
 from weft.dialects.graph import CallTirOp, verify_callee

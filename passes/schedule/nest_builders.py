@@ -11,14 +11,21 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, is_loop_value, least_value, loop_with_variable, range_of
+from weft.analysis.block_scopes import bindings_of, child_towards, function_of, guards_of
 from weft.analysis.footprint import Runs, Span
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import bindings_of, child_towards, function_of, guards_of
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import compare_before, conjunction_before, if_around, index_before, index_op, materialize
+from weft.passes.index_builders import (
+    compare_before,
+    conjunction_before,
+    if_around,
+    index_before,
+    index_op,
+    materialize,
+)
 from weft.passes.schedule.primitive import Primitive, operation_text
 from weft.support.errors import InternalError
 

@@ -15,15 +15,15 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis import integer_ranges
+from weft.analysis.block_scopes import bindings_of
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
-from weft.analysis.structure import bindings_of
 from weft.dialects.intervals import Interval, add_intervals, intersection_of_intervals, scale_interval
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
-from weft.passes.index_ops import compare_before, index_before, insert_before
+from weft.passes.index_builders import compare_before, index_before, insert_before
 
 LOCAL = StringAttr("local")
 """Memory space of buffers in registers or on the stack."""
