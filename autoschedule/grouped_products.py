@@ -14,6 +14,7 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.analysis.index import Index, Quotient
 from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import keep_in_registers, op_of, pays_threads, product, share_among_threads
+from weft.passes.graph.graph_pack_weights import ROWS
 from weft.passes.schedule.dot_intrinsics import dot_name
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -22,8 +23,6 @@ from weft.support.target import Target
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
 _DOT: Final = 4
 """Products of bytes that a dot product adds to each sum."""
-_ROWS: Final = 4
-"""Rows that share unpacked weights, if there are many."""
 _ALL_ROWS: Final = 12
 """The maximum number of rows, times the bytes of their data, that share unpacked weights."""
 _DOTS: Final = 48
@@ -39,7 +38,7 @@ class _Groups:
     rows: int
     """Sums of each column in registers: the rows of a tile, times the bytes of their data."""
     has_all_rows: bool
-    """Whether a tile contains all rows; otherwise `_ROWS` of the last axis of rows."""
+    """Whether a tile contains all rows; otherwise `ROWS` of the last axis of rows."""
     width: int
     """Columns of a panel, which are consecutive in memory."""
     unrolled: int
@@ -81,7 +80,7 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     outer: list[LoopHandle] = []
     if not found.has_all_rows:
         *outer, last = tile
-        outermost, last = sch.split(last, [None, _ROWS])
+        outermost, last = sch.split(last, [None, ROWS])
         outer, tile = [*outer, outermost], [last]
     panel, columns = sch.split(column, [None, width])
     lane = [columns] if width == lanes else sch.split(columns, [None, lanes])
@@ -152,7 +151,7 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
         has_all_rows = count is not None and count <= _ALL_ROWS
         if not has_all_rows and (not is_integer or len(rows) < 2):
             continue
-        in_tile = count if count is not None and has_all_rows else _ROWS * (rows[-1] or 1)
+        in_tile = count if count is not None and has_all_rows else ROWS * (rows[-1] or 1)
         return _Groups(producer, in_tile, has_all_rows, width, unrolled, inner, is_integer, unpacked)
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from xdsl.context import Context
@@ -14,12 +15,13 @@ from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph import ConstantOp
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.operators import made, made_constant, properties_of, type_of
+from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule, rewrite
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
+from weft.texpr.ops.dequantized_products import BYTES_OF
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,15 +30,28 @@ Array: TypeAlias = "NDArray[Any]"
 
 _VECTORS: Final = 4
 """Limit of the vectors of columns of a panel: enough sums to hide the latency of multiply-adds."""
+ROWS: Final = 4
+"""Rows of a tile, which share unpacked weights, if there are many and the sums are dot products of bytes."""
 _WORD: Final = 4
 """Bytes of an element of packed weights."""
 
 
-def panel_width(columns: int, target: Target) -> int:
-    """The columns of a panel: the largest number of vectors that divides the columns, if there is one."""
+def panel_width(columns: int, target: Target, sums: int = 1) -> int:
+    """The columns of a panel: the largest number of vectors that divides the columns, if there is one, with `sums` sums
+    of each column in registers."""
     lanes = max(target.vector_bytes // 4, 1)
-    widths = (lanes * count for count in (_VECTORS, _VECTORS // 2, 1))
-    return next((width for width in widths if columns % width == 0), lanes * min(_VECTORS, -(-columns // lanes)))
+    most = _VECTORS
+    while most > 1 and sums * most > target.vector_registers // 2:
+        most //= 2
+    widths = (lanes * count for count in (4, 2, 1) if count <= most)
+    return next((width for width in widths if columns % width == 0), lanes * min(most, -(-columns // lanes)))
+
+
+def _sums(op: Operator, data: SSAValue) -> int:
+    """The sums of each column in registers, if they are dot products of bytes: one for each byte of each row."""
+    count = 1 if "compute_dtype" in op.properties else BYTES_OF[dtype_of(data)]
+    rows = prod(ROWS if extent < 0 else extent for extent in type_of(data).get_shape()[:-1])
+    return count * max(min(rows, ROWS), 1)
 
 
 def in_panels(rows: Array, width: int) -> Array:
@@ -83,7 +98,8 @@ def _packed(op: Operation, target: Target) -> Replacement:
     if size % _WORD or not columns:
         return None
     has_bytes = is_whole and has_dot_product(target, 4, left_signed=False, right_signed=True)
-    width, bits = panel_width(columns, target), arguments_of(op)["bits"]
+    width = panel_width(columns, target, _sums(op, data) if has_bytes else 1)
+    bits = arguments_of(op)["bits"]
 
     def packed(value: SSAValue | None) -> SSAValue | None:
         if value is None:

@@ -31,7 +31,7 @@ _LONGEST_GROUP: Final = 128
 group less exact."""
 _LEAST_STEP: Final = 2.0**-126
 """The least normal float32, which replaces smaller steps: quotients by denormal numbers could be too large."""
-_BYTES_OF: Final = {"float32": 3, "float16": 2, "bfloat16": 2}
+BYTES_OF: Final = {"float32": 3, "float16": 2, "bfloat16": 2}
 """Bytes of the integers that represent the data of a group, so that the largest has as many bits as its type or more.
 """
 
@@ -197,7 +197,7 @@ def dequantized_matmul(
     has_bytes = weights.weight.ndim == 4 and weights.group * weights.mask << 7 < 1 << 31
     product = _scaled_sums if is_few and weights.is_packed else _scaled_weights
     if has_bytes:
-        data_bytes = 1 if compute_dtype is not None else _BYTES_OF[source.dtype]
+        data_bytes = 1 if compute_dtype is not None else BYTES_OF[source.dtype]
         weights = weights if data_bytes == 1 else weights.in_short_groups
         product = partial(_integer_sums, count=data_bytes)
     result = source.dtype
