@@ -1,4 +1,4 @@
-"""Decoders with 4-bit weights: milliseconds per token, and for a prompt, beside onnxruntime, OpenVINO and llama.cpp.
+"""Decoders with 4-bit weights: milliseconds per token and prompt, compared with onnxruntime, OpenVINO and llama.cpp.
 
     python benchmarks/decoders.py FOLDER [--size small] [--threads 1] [--tokens 48] [--prompt 128]
 

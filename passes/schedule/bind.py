@@ -61,7 +61,7 @@ class Bind(Primitive):
        64 bits in device memory
     8. what thread blocks combine into starts in an earlier kernel: the block has no init (`decompose_reduction`),
        and no other block in the same nest of bound loops writes the element
-    9. nothing else in the kernel reads what thread blocks combine into: no other block in that nest reads the
+    9. the rest of the kernel does not read what thread blocks combine into: no other block in that nest reads the
        element
     10. thread blocks pass nothing to each other: on `blockIdx`, if another loop of the nest is bound to the axis,
         no iteration of the one touches elements that a different iteration of the other writes. The loops become one,

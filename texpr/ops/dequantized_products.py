@@ -358,7 +358,7 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         value = integers(*i[:-3], i[-2], i[-1])
         if count == 1:
             return value.astype("int8")
-        # `lowest` makes all bytes but the last unsigned, with 128 added
+        # `lowest` makes all bytes except the last unsigned, with 128 added
         byte = (value + lowest) >> (i[-3] * 8).astype("int32")
         return select(i[-3] < count - 1, (byte & 255) - 128, byte).astype("int8")
 
