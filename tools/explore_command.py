@@ -52,5 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         if (error.name or "").partition(".")[0] != "textual":
             raise
         raise CompileError("the view needs the package textual: pip install 'weft[tui]', or --repl") from None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CompileError("the view needs a terminal as its input and output: use --repl")
     ExploreApp(workbench).run()
     return 0
