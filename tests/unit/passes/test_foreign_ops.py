@@ -130,33 +130,34 @@ def test_references(user: str) -> None:
     assert _texts(module) == before
 
 
-STABLEHLO = """func.func public @scale(%a: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>> {
-  %0 = stablehlo.multiply %a, %a : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
-  return %0 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+STABLEHLO = """!q = !quant.uniform<i8:f32, 0.5:3>
+func.func public @scale(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = stablehlo.multiply %a, %a : tensor<4x!q>
+  return %0 : tensor<4x!q>
 }
-func.func public @loop(%a: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>> {
+func.func public @loop(%a: tensor<4x!q>) -> tensor<4x!q> {
   %0 = stablehlo.constant dense<0> : tensor<i32>
   %n = stablehlo.constant dense<3> : tensor<i32>
   %1 = stablehlo.constant dense<1> : tensor<i32>
-  %r:2 = stablehlo.while(%i = %0, %x = %a) : tensor<i32>, tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+  %r:2 = stablehlo.while(%i = %0, %x = %a) : tensor<i32>, tensor<4x!q>
   cond {
     %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
     stablehlo.return %p : tensor<i1>
   } do {
-    %y = func.call @scale(%x) : (tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+    %y = func.call @scale(%x) : (tensor<4x!q>) -> tensor<4x!q>
     %j = stablehlo.add %i, %1 : tensor<i32>
-    stablehlo.return %j, %y : tensor<i32>, tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+    stablehlo.return %j, %y : tensor<i32>, tensor<4x!q>
   }
-  return %r#1 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+  return %r#1 : tensor<4x!q>
 }
-func.func public @twice(%a: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>> {
-  %0 = call @loop(%a) : (tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>>
-  %1 = stablehlo.add %0, %0 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
-  return %1 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+func.func public @twice(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = call @loop(%a) : (tensor<4x!q>) -> tensor<4x!q>
+  %1 = stablehlo.add %0, %0 : tensor<4x!q>
+  return %1 : tensor<4x!q>
 }
-func.func private @unused(%a: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>> {
-  %0 = "foreign.op"(%a) : (tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>>
-  return %0 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+func.func private @unused(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = "foreign.op"(%a) : (tensor<4x!q>) -> tensor<4x!q>
+  return %0 : tensor<4x!q>
 }
 func.func private @table(%a: tensor<4xf32>) -> tensor<4xf32> {
   return %a : tensor<4xf32>
