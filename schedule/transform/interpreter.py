@@ -127,7 +127,7 @@ class Interpreter:
             self._invalid.pop(argument, None)
             self._values[argument] = given
         for op in block.ops:
-            if op_name(op) == YieldOp.name:
+            if op_name(op) in (YieldOp.name, "transform.match.structured.yield"):
                 return [self.associated(operand, op) for operand in op.operands]
             try:
                 self._run_op(op)

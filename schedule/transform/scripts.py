@@ -30,7 +30,7 @@ from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import simplify_trace
-from weft.schedule.transform import cleanups, control, loops, packing, structured
+from weft.schedule.transform import cleanups, control, loops, matchers, packing, structured
 from weft.schedule.transform.interpreter import Interpreter, Silenceable
 from weft.schedule.transform.payload import WITH_SCRIPTS, Payload, program_ops
 from weft.support.errors import CompileError, ScheduleError, Violation, remark
@@ -40,7 +40,7 @@ PROMISES: Final = ("reassoc",)
 SCRIPT_OPS: Final = ("transform.named_sequence", "transform.sequence")
 _DRAWS: Final = 16
 """Attempts to draw choices with which a script succeeds."""
-FAMILIES = (control, structured, loops, packing, cleanups)
+FAMILIES = (control, matchers, structured, loops, packing, cleanups)
 """The modules that register the handlers of operations."""
 
 
