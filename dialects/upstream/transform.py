@@ -1022,7 +1022,7 @@ class MergeHandlesOp(IRDLOperation):
 
 @irdl_op_definition
 class MatchStructuredOp(IRDLOperation):
-    """Conditions on a structured op, in a matcher: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`."""
+    """Conditions on a structured op: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`."""
 
     name = "transform.match.structured"
 
