@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, ShapedType, StringAttr, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from weft.dialects.effects import op_name
 from weft.dialects.tir import InitOp
@@ -82,7 +82,7 @@ def match_body(interpreter: Interpreter, op: Operation) -> None:
         if not 0 <= position < len(stores) or _combined(stores[position]) is None:
             raise interpreter.failure(op, f"does not match the body: output {position} is no reduction", target)
     elif isinstance(names := op.properties.get("contraction"), ArrayAttr):
-        wanted = [cast("StringAttr", name).data for name in cast("ArrayAttr[Attribute]", names)]
+        wanted = [cast("StringAttr", name).data for name in names]
         if len(wanted) != 2:
             raise CompileError.at(op, f"{op_name(op)}: a contraction is two names of ops, got {len(wanted)}")
         if len(stores) != 1 or not _is_contraction(stores[0], *wanted):
@@ -121,7 +121,7 @@ def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | Init
     wrong = next((d for d in listed if not -rank <= d < rank), None)
     if wrong is not None:
         raise interpreter.failure(op, f"position overflow {wrong} (updated from {wrong}) for maximum {rank}", target)
-    dims = [cast("int", d) % rank for d in listed]
+    dims = [d % rank for d in listed]
     if "is_all" in op.properties:
         return list(range(rank))
     return [d for d in range(rank) if d not in dims] if "is_inverted" in op.properties else dims
@@ -133,7 +133,7 @@ def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
     sizes = target.attributes.get("operandSegmentSizes")
     if not isinstance(sizes, DenseArrayBase):
         raise interpreter.failure(op, "its operands are not divided into inputs and outputs", target)
-    inputs, outputs = cast("tuple[int, int]", sizes.get_values())
+    inputs, outputs = cast("DenseArrayBase[Any]", sizes).get_values()
     return inputs, outputs
 
 
