@@ -1,4 +1,4 @@
-// As the tutorial's files are: the script is in a module of its own, beside the payload.
+// As the tutorial's files are: the script is in a separate module, after the payload.
 func.func @fc_relu(%A: tensor<16x32xf32>, %B: tensor<32x24xf32>, %bias: tensor<16x24xf32>, %out: tensor<16x24xf32>) -> tensor<16x24xf32> {
   %e = tensor.empty() : tensor<16x24xf32>
   %z = arith.constant 0.0 : f32

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -p 'convert-transform-to-sched{debug-bind-trailing-args="linalg.matmul","linalg.add"}' | filecheck %s
 
-// The script is in a module of its own, and its further arguments are handles to the ops of these names.
+// The script is in a separate module, and its further arguments are handles to the ops of these names.
 // CHECK:       sched.func @transform {
 // CHECK-NEXT:    %{{.*}} = sched.get_block "add" in @f : block
 // CHECK:         sched.split %{{.*}} {factors = [0, 4]} : loop, loop
