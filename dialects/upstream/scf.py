@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, i1
+from xdsl.dialects.utils import parse_assignment
 from xdsl.ir import Region
 
 from weft.dialects.upstream.custom_syntax import (
@@ -85,16 +86,16 @@ def _parse_for(parser: Parser) -> Operation:
     types: Sequence[Attribute] = ()
     at = parser.pos
     if parser.parse_optional_keyword("iter_args") is not None:
-        carried = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: scf.parse_assignment(parser))
+        carried = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_assignment(parser))
         types = parse_optional_results(parser)
     starts = parser.resolve_operands([start for _, start in carried], types, at)
     arguments = [argument.resolve(type_) for (argument, _), type_ in zip(carried, types, strict=True)]
     type_ = IndexType() if parser.parse_optional_punctuation(":") is None else parser.parse_type()
-    operands = [parser.resolve_operand(bound, type_) for bound in bounds]
+    lower, upper, step = (parser.resolve_operand(bound, type_) for bound in bounds)
     body = parser.parse_region((index.resolve(type_), *arguments))
     if not carried:
         body = terminated(body, scf.YieldOp)
-    op = scf.ForOp(*operands, starts, body)
+    op = scf.ForOp(lower, upper, step, starts, body)
     op.attributes.update(parser.parse_optional_attr_dict())
     return op
 
