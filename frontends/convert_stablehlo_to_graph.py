@@ -16,9 +16,14 @@ from weft.dialects.element_types import element_name, joined_attributes
 from weft.dialects.stablehlo import WhileOp
 from weft.frontends.graph_builder import BlockBuilder, Value, var
 from weft.frontends.stablehlo_graph import import_stablehlo, is_registered_call
-from weft.passes.convert.convert_stablehlo_to_te import callee_of, stablehlo_functions
+from weft.passes.convert.convert_stablehlo_to_te import (
+    callee_of,
+    erase_inlined,
+    reached_functions,
+    stablehlo_functions,
+)
 from weft.passes.convert.stablehlo_complex import complex_type
-from weft.passes.convert.upstream_functions import called_together, convertible
+from weft.passes.convert.upstream_functions import convertible
 from weft.support.errors import CompileError, remark
 from weft.support.names import new_name
 from weft.texpr.shapes import value_name
@@ -28,25 +33,42 @@ from weft.texpr.stablehlo_quantized import on_integers
 
 def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
     """Convert the functions of StableHLO with loops or calls of registered functions, and their callers, to graph
-    functions, in place. Returns whether there were any.
+    functions, in place; other functions are unchanged. Returns whether there were any.
 
-    Private functions without calls are erased. Raises `CompileError` for unsupported ops.
+    Private functions without uses after that are erased. Raises `CompileError` for unsupported ops.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
     looping = convertible(module, ConvertStablehloToGraphPass.name, looping, strict=strict)
     if not looping:
         return False
-    names = {function.sym_name.data for function in looping}
-    connected = {function.sym_name.data: function for function in called_together(looping, list(functions.values()))}
-    plain = {**connected, **on_integers(connected)}
-    for name, function in connected.items():
-        if plain[name] is not function:
-            Rewriter.replace_op(function, plain[name])
-    for name in names:
-        _convert(module, plain[name])
-    _erase_uncalled(module, set(functions))
+    reached = {function.sym_name.data: reached_functions(function, functions) for function in looping}
+    sources = [_source(module, name, functions, callees) for name, callees in reached.items()]
+    for function, (source, parameters) in zip(looping, sources, strict=True):
+        _convert(module, function, source, parameters)
+    erase_inlined(module, set[str]().union(*reached.values()))
     return True
+
+
+def _source(
+    module: ModuleOp, name: str, functions: Mapping[str, FuncOp], callees: set[str]
+) -> tuple[ModuleOp, list[Value]]:
+    """A copy of the module in which @name is @main, and it and its callees have integers for quantised elements; and
+    the parameters of @name."""
+    source = module.clone()
+    copies = {op.sym_name.data: op for op in source.ops if isinstance(op, FuncOp)}
+    needed = {each: functions[each] for each in (name, *callees) if each in functions}
+    plain = on_integers(needed)
+    for each, function in needed.items():
+        if plain[each] is not function:
+            Rewriter.replace_op(copies[each], plain[each])
+    parameters = _parameters(plain[name])
+    for op in source.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == name:
+            op.sym_name = StringAttr("main")
+        elif isinstance(op, FuncOp) and op.sym_name.data == "main":
+            op.sym_name = StringAttr(f"{name}.main")
+    return source, parameters
 
 
 def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple[str, ...]) -> bool:
@@ -62,15 +84,8 @@ def _holds_loop(function: FuncOp, functions: Mapping[str, FuncOp], around: tuple
     return False
 
 
-def _convert(module: ModuleOp, function: FuncOp) -> None:
+def _convert(module: ModuleOp, function: FuncOp, source: ModuleOp, parameters: list[Value]) -> None:
     name, last = function.sym_name.data, module.body.block.last_op
-    source = module.clone()
-    for op in list(source.ops):
-        if isinstance(op, FuncOp) and op.sym_name.data == name:
-            op.sym_name = StringAttr("main")
-        elif isinstance(op, FuncOp) and op.sym_name.data == "main":
-            op.sym_name = StringAttr(f"{name}.main")
-    parameters = _parameters(function)
     function.sym_name = StringAttr(f"{name}.stablehlo")
     try:
         import_stablehlo(BlockBuilder(module), source, parameters, name)
@@ -107,23 +122,6 @@ def _parameters(function: FuncOp) -> list[Value]:
         name = new_name(value_name(argument.name_hint or f"arg{position}"), taken)
         found.append(var(name, shape, dtype))
     return found
-
-
-def _erase_uncalled(module: ModuleOp, names: set[str]) -> None:
-    while True:
-        functions = [op for op in module.ops if isinstance(op, FuncOp)]
-        called = {callee_of(op) for function in functions for op in function.body.walk()}
-        unused = [
-            function
-            for function in functions
-            if function.sym_name.data in names - called
-            and function.sym_visibility is not None
-            and function.sym_visibility.data == "private"
-        ]
-        if not unused:
-            return
-        for function in unused:
-            Rewriter.erase_op(function)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
-"""`scf`: custom syntax of `scf.parallel`, `scf.reduce` and `scf.if`, which xDSL reads differently; `scf.forall`."""
+"""`scf`: custom syntax of `for`, `parallel`, `reduce` and `if`, which xDSL reads differently; `scf.forall`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import IndexType, i1
+from xdsl.dialects.utils import parse_assignment
 from xdsl.ir import Region
 
 from weft.dialects.upstream.custom_syntax import (
@@ -19,7 +20,9 @@ from weft.dialects.upstream.custom_syntax import (
 from weft.dialects.upstream.scf_forall import ForallOp, InParallelOp
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation, SSAValue
+    from collections.abc import Sequence
+
+    from xdsl.ir import Attribute, Operation, SSAValue
     from xdsl.parser import Parser, UnresolvedOperand
 
 
@@ -70,7 +73,35 @@ def _parse_if(parser: Parser) -> Operation:
     return scf.IfOp.create(operands=[condition], result_types=types, regions=regions, attributes=attributes)
 
 
+def _parse_for(parser: Parser) -> Operation:
+    """`scf.for %i = %a to %b step %c iter_args(%x = %y) -> f32 : i32 { ... }`: MLIR accepts one type without
+    parentheses."""
+    index = parser.parse_argument(expect_type=False)
+    parser.parse_punctuation("=")
+    bounds = [parser.parse_unresolved_operand()]
+    for keyword in ("to", "step"):
+        parser.parse_keyword(keyword)
+        bounds.append(parser.parse_unresolved_operand())
+    carried: list[tuple[Parser.UnresolvedArgument, UnresolvedOperand]] = []
+    types: Sequence[Attribute] = ()
+    at = parser.pos
+    if parser.parse_optional_keyword("iter_args") is not None:
+        carried = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_assignment(parser))
+        types = parse_optional_results(parser)
+    starts = parser.resolve_operands([start for _, start in carried], types, at)
+    arguments = [argument.resolve(type_) for (argument, _), type_ in zip(carried, types, strict=True)]
+    type_ = IndexType() if parser.parse_optional_punctuation(":") is None else parser.parse_type()
+    lower, upper, step = (parser.resolve_operand(bound, type_) for bound in bounds)
+    body = parser.parse_region((index.resolve(type_), *arguments))
+    if not carried:
+        body = terminated(body, scf.YieldOp)
+    op = scf.ForOp(lower, upper, step, starts, body)
+    op.attributes.update(parser.parse_optional_attr_dict())
+    return op
+
+
 OPERATIONS: tuple[type[Operation], ...] = (
+    with_parser(scf.ForOp, _parse_for),
     with_parser(scf.IfOp, _parse_if),
     with_parser(scf.ParallelOp, _parse_parallel),
     with_parser(scf.ReduceOp, _parse_reduce),

@@ -1020,6 +1020,113 @@ class MergeHandlesOp(IRDLOperation):
         write(printer, " : ", self.result.type)
 
 
+@irdl_op_definition
+class MatchStructuredOp(IRDLOperation):
+    """Conditions on a structured op: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`."""
+
+    name = "transform.match.structured"
+
+    current = operand_def(TransformHandleType)
+    failure_propagation_mode = opt_prop_def(IntegerAttr[I32])
+    outputs = var_result_def(TransformHandleType)
+    body_region = region_def()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MatchStructuredOp:
+        is_current = parser.parse_optional_unresolved_operand()
+        properties = {} if is_current is not None else {"failure_propagation_mode": _parse_mode(parser)}
+        at = parser.pos
+        name = is_current or parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        inputs, results = _parse_constraint_type(parser)
+        return cls.create(
+            operands=_resolve(parser, [name], inputs, at),
+            result_types=results,
+            properties=properties,
+            attributes=attributes,
+            regions=[parser.parse_region()],
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.failure_propagation_mode is not None:
+            _print_mode(printer, self.failure_propagation_mode)
+        write(printer, " ", self.current)
+        printer.print_op_attributes(self.attributes)
+        _print_constraint_type(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body_region)
+
+
+@irdl_op_definition
+class MatchDimOp(IRDLOperation):
+    """Kinds and extents of dimensions: `%d = transform.match.structured.dim %a[except(-1)] {parallel} : (T) -> U`."""
+
+    name = "transform.match.structured.dim"
+
+    operand_handle = operand_def(TransformHandleType)
+    raw_dim_list = prop_def(DenseArrayBase.constr(i64))
+    is_inverted = opt_prop_def(UnitAttr)
+    is_all = opt_prop_def(UnitAttr)
+    parallel = opt_prop_def(UnitAttr)
+    reduction = opt_prop_def(UnitAttr)
+    outputs = var_result_def(TransformHandleType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MatchDimOp:
+        at = parser.pos
+        name = parser.parse_unresolved_operand()
+        properties: dict[str, Attribute] = {}
+        dims: Sequence[int] = ()
+        with parser.in_square_brackets():
+            if parser.parse_optional_keyword("all") is not None:
+                properties["is_all"] = UnitAttr()
+            elif parser.parse_optional_keyword("except") is not None:
+                properties["is_inverted"] = UnitAttr()
+                dims = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_integer)
+            else:
+                dims = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_integer)
+        properties["raw_dim_list"] = DenseArrayBase.from_list(i64, dims)
+        attributes = parser.parse_optional_attr_dict()
+        kinds = [kind for kind in ("parallel", "reduction") if kind in attributes]
+        properties |= {kind: attributes.pop(kind) for kind in kinds}
+        inputs, results = _parse_constraint_type(parser)
+        return cls.create(
+            operands=_resolve(parser, [name], inputs, at),
+            result_types=results,
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        dims = ", ".join(map(str, self.raw_dim_list.get_values()))
+        text = "all" if self.is_all is not None else f"except({dims})" if self.is_inverted is not None else dims
+        write(printer, " ", self.operand_handle, f"[{text}]")
+        kinds = {kind: UnitAttr() for kind in ("parallel", "reduction") if kind in self.properties}
+        printer.print_op_attributes({**kinds, **self.attributes})
+        _print_constraint_type(printer, self)
+
+    def verify_(self) -> None:
+        if self.parallel is not None and self.reduction is not None:
+            raise VerifyException(f"{self.name}: a dimension is either parallel or reduction")
+
+
+def _parse_constraint_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    """`: T`, or `: (T) -> U`"""
+    parser.parse_punctuation(":")
+    inputs = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
+    if inputs is None:
+        return [parser.parse_type()], []
+    parser.parse_punctuation("->")
+    return inputs, parse_types(parser)
+
+
+def _print_constraint_type(printer: Printer, op: Operation) -> None:
+    if op.results:
+        _print_function_type(printer, op)
+    else:
+        write(printer, " : ", op.operands[0].type)
+
+
 _DECLARED: Final = (
     # Queries.
     _functional("get_parent_op", properties=_PARENT),
@@ -1044,6 +1151,16 @@ _DECLARED: Final = (
     _op("collect_matching", f"$matcher `in` $root {_FUNCTION}", "root", "matcher:symbol", "results_*"),
     _op("match.operation_name", f"$target $op_names {_TYPED}", "target", "op_names:list"),
     _op("match.operation_empty", f"$target {_TYPED}", "target"),
+    _functional("match.structured.rank"),
+    _functional("match.structured.num_inputs"),
+    _functional("match.structured.num_inits"),
+    _on("match.structured.body", "passthrough?:unit reduction_position?:int contraction?:list"),
+    _op(
+        "match.structured.yield",
+        "($handles^ `:` type($handles))? attr-dict",
+        "handles*",
+        traits=traits_def(IsTerminator()),
+    ),
     _op("param.constant", "$value attr-dict `->` type($result)", properties="value:any", results="result"),
     # Messages and annotations.
     _op("debug.emit_remark_at", "$target `,` $message attr-dict `:` type($target)", "target", "message:str"),
@@ -1155,6 +1272,8 @@ OPERATIONS: Final = (
         ForeachOp,
         ForeachMatchOp,
         CompareParamsOp,
+        MatchStructuredOp,
+        MatchDimOp,
         AlternativesOp,
         KnobOp,
         TuneAlternativesOp,

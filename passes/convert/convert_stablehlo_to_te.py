@@ -67,6 +67,7 @@ from weft.passes.convert.stablehlo_values import (
     tensor_of,
 )
 from weft.passes.convert.upstream_functions import convertible
+from weft.passes.module_edits import symbol_uses
 from weft.support.errors import CompileError, did_you_mean, remark
 from weft.support.locations import location_of
 from weft.support.names import new_name
@@ -122,10 +123,12 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     roots = convertible(module, "convert-stablehlo-to-te", roots, strict=strict)
     inlined: set[str] = set()
     new_functions: list[tuple[FuncOp, FuncOp]] = []
-    plain = on_integers(functions)
     for function in roots:
-        conversion = StablehloConversion(plain)
+        conversion = StablehloConversion(functions)
         try:
+            reached = (function.sym_name.data, *reached_functions(function, functions))
+            plain = on_integers({name: functions[name] for name in reached if name in functions})
+            conversion = StablehloConversion(plain)
             source = plain[function.sym_name.data]
             new = conversion.convert(source)
             # Terminates, because each round has one variable less.
@@ -133,19 +136,54 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
                 conversion = StablehloConversion(plain, conversion.same)
                 new = conversion.convert(source)
         except CompileError as error:
-            if strict or conversion.at is None:
+            if strict:
                 raise
-            remark(conversion.at, f"convert-stablehlo-to-te leaves @{function.sym_name.data} as it is: {error.message}")
+            _remark_that_stays(conversion.at or function, function, error.message)
             continue
         new_functions.append((function, new))
         inlined |= conversion.inlined
+    new_functions = _callable(module, new_functions, strict=strict)
     for function, new in new_functions:  # afterwards, because other functions may call it
         Rewriter.replace_op(function, new)
-    remaining = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data not in inlined]
-    called = {name for function in remaining for name in _reached(function, functions)}
-    for name in inlined - called:
-        if _is_private(functions[name]):
-            Rewriter.erase_op(functions[name])
+    erase_inlined(module, inlined)
+
+
+def _remark_that_stays(at: Operation, function: FuncOp, reason: str, *, strict: bool = False) -> None:
+    remark(at, f"convert-stablehlo-to-te leaves @{function.sym_name.data} as it is: {reason}", strict=strict)
+
+
+def _callable(
+    module: ModuleOp, new_functions: Sequence[tuple[FuncOp, FuncOp]], *, strict: bool
+) -> list[tuple[FuncOp, FuncOp]]:
+    """The conversions, except those that change the type of a function to which one that stays refers."""
+    found = list(new_functions)
+    while True:
+        converted = {function.sym_name.data for function, _ in found}
+        staying = [op for op in module.ops if not (isinstance(op, FuncOp) and op.sym_name.data in converted)]
+        users = {symbol: user for op in staying for symbol, user in symbol_uses(op)}
+        kept: list[tuple[FuncOp, FuncOp]] = []
+        for function, new in found:
+            user = users.get(function.sym_name.data)
+            if user is None or function.function_type == new.function_type:
+                kept.append((function, new))
+            else:
+                _remark_that_stays(user, function, "a function that stays refers to it", strict=strict)
+        if len(kept) == len(found):
+            return kept
+        found = kept
+
+
+def erase_inlined(module: ModuleOp, names: set[str]) -> None:
+    """Erase private functions called `names` to which nothing refers."""
+    while True:
+        used = {symbol for symbol, _ in symbol_uses(module)}
+        unused = [
+            op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data in names - used and _is_private(op)
+        ]
+        if not unused:
+            return
+        for function in unused:
+            Rewriter.erase_op(function)
 
 
 def _is_stablehlo(op: Operation) -> bool:
@@ -177,7 +215,8 @@ def _callees(function: FuncOp) -> Iterator[str]:
     return (name for op in function.body.walk() if (name := callee_of(op)) is not None)
 
 
-def _reached(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
+def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
+    """The names of the functions that a function calls, directly or not."""
     found: set[str] = set()
     pending = [*_callees(function)]
     while pending:
@@ -193,7 +232,7 @@ def stablehlo_functions(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
     holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
     if not holding:
         return []
-    reached = {name: _reached(function, functions) for name, function in functions.items()}
+    reached = {name: reached_functions(function, functions) for name, function in functions.items()}
     calling = [name for name in functions if name in holding or reached[name] & holding]
     called = set[str]().union(*(reached[name] for name in calling))
     return [functions[name] for name in calling if not (_is_private(functions[name]) and name in called)]

@@ -26,7 +26,7 @@ from weft.schedule.transform.interpreter import (
     mode_of,
     text_of,
 )
-from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, StructuredOp
+from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, StructuredOp, program_ops
 from weft.support.errors import CompileError, Remark, did_you_mean
 
 _ISOLATED = ("func.func", "builtin.module")
@@ -318,7 +318,7 @@ def _matched(
 def _sequence(interpreter: Interpreter, op: Operation, symbol: SymbolRefAttr) -> NamedSequenceOp:
     """A named sequence of the module."""
     name = symbol.root_reference.data
-    known = {one.sym_name.data: one for one in interpreter.module.ops if isinstance(one, NamedSequenceOp)}
+    known = {one.sym_name.data: one for one in program_ops(interpreter.module) if isinstance(one, NamedSequenceOp)}
     if name not in known:
         raise CompileError.at(op, f"{op_name(op)}: unknown sequence '@{name}'{did_you_mean(name, known)}")
     return known[name]

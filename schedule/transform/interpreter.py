@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from weft.dialects.effects import op_name
 from weft.dialects.upstream.transform import MODES, SequenceOp, YieldOp
 from weft.schedule.recording import IntHandle
-from weft.schedule.transform.payload import Payload, PayloadOp
+from weft.schedule.transform.payload import Payload, PayloadOp, program_ops
 from weft.support.errors import CompileError, ScheduleError, did_you_mean
 from weft.support.locations import location_of
 
@@ -95,19 +95,23 @@ class Interpreter:
 
     # Scripts
 
-    def run(self, entry_point: str) -> None:
+    def run(self, entry_point: str, trailing: Sequence[str] = ()) -> None:
         """Run the named sequence `entry_point`, or else the sequences at the top level of the module, on the
-        payload."""
-        names = [op for op in self.module.body.block.ops if isinstance(op, NamedSequenceOp)]
+        payload. Further arguments of the sequence are the payload ops of the names in `trailing`."""
+        names = [op for op in program_ops(self.module) if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
-        tops = [op for op in self.module.body.block.ops if op_name(op) == SequenceOp.name]
+        tops = [op for op in program_ops(self.module) if op_name(op) == SequenceOp.name]
         root: list[list[Associated]] = [[self.payload.root()]]
         if found is not None:
-            if len(found.body.block.args) != 1:
+            inside = self.payload.inside(self.payload.root()) if trailing else ()
+            bound: list[list[Associated]] = [[op for op in inside if op.name == name] for name in trailing]
+            if len(found.body.block.args) != 1 + len(bound):
                 raise CompileError.at(
-                    found, f"@{entry_point} takes the payload alone, got {len(found.body.block.args)} arguments"
+                    found,
+                    f"@{entry_point} has {len(found.body.block.args)} arguments, and is given the payload and "
+                    f"{len(bound)} handles (debug-bind-trailing-args)",
                 )
-            self.run_block(found.body.block, root, MODES.index("propagate"))
+            self.run_block(found.body.block, [*root, *bound], MODES.index("propagate"))
             return
         if not tops:
             known = {op.sym_name.data for op in names}
@@ -123,7 +127,7 @@ class Interpreter:
             self._invalid.pop(argument, None)
             self._values[argument] = given
         for op in block.ops:
-            if op_name(op) == YieldOp.name:
+            if op_name(op) in (YieldOp.name, "transform.match.structured.yield"):
                 return [self.associated(operand, op) for operand in op.operands]
             try:
                 self._run_op(op)

@@ -6,7 +6,7 @@ of the program, are loop ops. Other ops of the program are those before conversi
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -36,6 +36,17 @@ _LOOPS: Final = ("affine.for", "affine.parallel", "scf.for", "scf.forall", "scf.
 """Loops of programs, which become loops of blocks."""
 SCRIPT: Final = "transform."
 """Prefix of the ops of scripts."""
+WITH_SCRIPTS: Final = "transform.with_named_sequence"
+"""Attribute of a module with named sequences."""
+
+
+def program_ops(module: ModuleOp) -> Iterator[Operation]:
+    """The ops of a module, and of the modules in it that contain scripts."""
+    for op in module.body.block.ops:
+        if isinstance(op, ModuleOp) and WITH_SCRIPTS in op.attributes:
+            yield from op.body.block.ops
+        else:
+            yield op
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +113,10 @@ class Payload:
     """The program of a script: block loops, and the schedule that changes them."""
 
     def __init__(self, module: ModuleOp, promises: Sequence[str], seed: int) -> None:
-        kept = [copy_of(op) for op in module.body.block.ops if not op_name(op).startswith(SCRIPT)]
+        kept = [copy_of(op) for op in program_ops(module) if not op_name(op).startswith(SCRIPT)]
         self.source = ModuleOp(kept, dict(module.attributes))
         """The program without its scripts, before any step."""
-        self.source.attributes.pop("transform.with_named_sequence", None)
+        self.source.attributes.pop(WITH_SCRIPTS, None)
         self._promises, self._seed = tuple(promises), seed
         self.is_prepared = False
         """Whether the passes at the start of the script ran on the program already."""

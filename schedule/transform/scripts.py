@@ -30,9 +30,9 @@ from weft.passes.convert.convert_low_to_upstream import ConvertLowToUpstreamPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import simplify_trace
-from weft.schedule.transform import cleanups, control, loops, packing, structured
+from weft.schedule.transform import cleanups, control, loops, matchers, packing, structured
 from weft.schedule.transform.interpreter import Interpreter, Silenceable
-from weft.schedule.transform.payload import Payload
+from weft.schedule.transform.payload import WITH_SCRIPTS, Payload, program_ops
 from weft.support.errors import CompileError, ScheduleError, Violation, remark
 
 ENTRY_POINT: Final = "__transform_main"
@@ -40,7 +40,7 @@ PROMISES: Final = ("reassoc",)
 SCRIPT_OPS: Final = ("transform.named_sequence", "transform.sequence")
 _DRAWS: Final = 16
 """Attempts to draw choices with which a script succeeds."""
-FAMILIES = (control, structured, loops, packing, cleanups)
+FAMILIES = (control, matchers, structured, loops, packing, cleanups)
 """The modules that register the handlers of operations."""
 
 
@@ -48,7 +48,7 @@ def has_script(module: ModuleOp) -> bool:
     """Whether a module has a script to run: `@__transform_main`, or a sequence at its top."""
     return any(
         op.name == SCRIPT_OPS[1] or (isinstance(op, NamedSequenceOp) and op.sym_name.data == ENTRY_POINT)
-        for op in module.ops
+        for op in program_ops(module)
     )
 
 
@@ -101,12 +101,14 @@ class ScriptPass(ModulePass):
     """Values of `tune.knob` and regions of `tune.alternatives`, each `NAME=VALUE`."""
     seed: int = 0
     """Seed of the knobs without a value."""
+    debug_bind_trailing_args: tuple[str, ...] = ()
+    """Names of payload ops: further arguments of the entry point are handles to them, as with MLIR's option."""
 
     def interpreted(self, module: ModuleOp) -> Interpreter:
         """Run the scripts on a copy of their payload. Raises `CompileError` for a failure."""
         payload = Payload(module, self.promises, self.seed)
         interpreter = Interpreter(payload, module, parse_choices(self.choices))
-        interpreter.run(self.entry_point)
+        interpreter.run(self.entry_point, self.debug_bind_trailing_args)
         return interpreter
 
 
@@ -135,7 +137,7 @@ def replace_body(module: ModuleOp, new: ModuleOp) -> None:
     for op in list(new.body.block.ops):
         op.detach()
         module.body.block.add_op(op)
-    module.attributes.pop("transform.with_named_sequence", None)
+    module.attributes.pop(WITH_SCRIPTS, None)
 
 
 def payload_of(interpreter: Interpreter) -> ModuleOp:

@@ -48,8 +48,10 @@ def _lgamma(x: Expr) -> Expr:
     is_low = x < 0.5
     inner = _log_gamma(math.select(is_low, 1.0 - x, x))
     distance = x - math.round(x)  # exact, unlike the distance from the next integer below
-    sine = math.abs(math.sin(pi * distance))
-    found = math.select(is_low, log(pi) - math.log(sine) - inner, inner)
+    size = math.abs(distance)
+    sine = math.select(size < 1e-9, size, math.abs(math.sin(pi * distance)) * (1 / pi))
+    found = math.select(is_low, -math.log(sine) - inner, inner)
+    found = math.select((x == 1.0) | (x == 2.0), constant(0.0, "float64"), found)
     is_pole = (x <= 0.0) & (distance == 0.0)
     return math.select(is_pole | math.isinf(x), constant(inf, "float64"), found)
 

@@ -42,8 +42,25 @@ def _second(order: int, x: float) -> float:
 
 
 def _modified_first(order: int, is_scaled: bool, x: float) -> float:
-    shift = abs(x) if is_scaled else 0.0
-    return float(np.mean(np.exp(x * np.cos(_ANGLES) - shift) * np.cos(order * _ANGLES)))
+    """The power series up to 1, quadrature, and the asymptotic series from 700; infinite where it overflows."""
+    size = abs(x)
+    if math.isnan(x):
+        return x
+    with np.errstate(over="ignore"):
+        if size <= 1:
+            half = x / 2
+            found = sum(half ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order)) for k in range(12))
+            return found * math.exp(-size) if is_scaled else found
+        if size < 700:
+            shift = size if is_scaled else 0.0
+            return float(np.mean(np.exp(x * np.cos(_ANGLES) - shift) * np.cos(order * _ANGLES)))
+        term, terms = 1.0, [1.0]
+        for k in range(1, 8):
+            term *= ((2 * k - 1) ** 2 - 4 * order**2) / (k * 8 * size)
+            terms.append(term)
+        scaled = math.copysign(math.fsum(terms) / math.sqrt(2 * math.pi) / math.sqrt(size), x**order)
+        growth = 1.0 if is_scaled else float(np.exp(size / 2))
+        return math.copysign(math.inf, scaled) if math.isinf(growth) else scaled * growth * growth
 
 
 def _modified_second(order: int, is_scaled: bool, x: float) -> float:

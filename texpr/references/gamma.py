@@ -16,15 +16,19 @@ def _of_numbers(function: Callable[..., float]) -> Callable[..., Array]:
 
 
 def _lgamma(x: float) -> float:
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.inf if abs(x) > 1e305 else math.lgamma(x)
 
 
 def _digamma(x: float) -> float:
     """The recurrence up to 20, then the asymptotic series."""
     if x == 0 or math.isnan(x):
         return math.copysign(math.inf, -x) if x == 0 else x
+    if x == -math.inf:
+        return math.nan
     if x < 0:
-        fraction = x - math.floor(x)
+        fraction = math.remainder(x, 1)
         return math.nan if fraction == 0 else _digamma(1 - x) - math.pi / math.tan(math.pi * fraction)
     steps: list[float] = []
     while x < 20:

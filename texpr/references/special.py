@@ -16,9 +16,11 @@ def _of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
 
 
 def _erf_inv(y: float) -> float:
-    """By bisection."""
+    """By bisection; by the first term of the series near 0."""
     if not abs(y) < 1:
         return math.copysign(math.inf, y) if abs(y) == 1 else math.nan
+    if abs(y) < 1e-9:
+        return y * math.sqrt(math.pi) / 2
     low, high, size = 0.0, 6.0, abs(y)
     for _ in range(200):
         middle = (low + high) / 2

@@ -176,6 +176,16 @@ builtin.module attributes {transform.with_named_sequence} {
 // CHECK-NEXT:     transform.match.operation_name %arg0 ["linalg.exp", "linalg.abs"] : !transform.any_op
 // CHECK-NEXT:     transform.match.operation_empty %arg0 : !transform.any_op
 // CHECK-NEXT:     transform.match.param.cmpi ge %arg1, %arg1 : !transform.param<i64>
+// CHECK-NEXT:     %4, %5 = transform.match.structured failures(suppress) %arg0 : (!transform.any_op) -> (!transform.any_op, !transform.param<i64>) {
+// CHECK-NEXT:     ^bb0(%arg2: !transform.any_op):
+// CHECK-NEXT:       %6 = transform.match.structured.dim %arg2[all] : (!transform.any_op) -> !transform.param<i64>
+// CHECK-NEXT:       transform.match.structured.dim %arg2[except(-1, 0)] {parallel} : !transform.any_op
+// CHECK-NEXT:       transform.match.structured.dim %arg2[0, -1] {reduction} : !transform.any_op
+// CHECK-NEXT:       %7 = transform.match.structured.rank %arg2 : (!transform.any_op) -> !transform.param<i64>
+// CHECK-NEXT:       transform.match.structured.body %arg2 {reduction_position = 0 : i64} : !transform.any_op
+// CHECK-NEXT:       transform.match.structured.body %arg2 {passthrough} : !transform.any_op
+// CHECK-NEXT:       transform.match.structured.yield %arg2, %7 : !transform.any_op, !transform.param<i64>
+// CHECK-NEXT:     }
 transform.named_sequence @packed(%arg0: !transform.any_op, %arg1: !transform.param<i64>) {
   %packed_op = transform.structured.pack %arg0 packed_sizes = [4, %arg1] : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
   %packed_op_1, %pack_op, %un_pack_op = transform.structured.pack_transpose %arg0 with_compute_op(%packed_op) outer_perm = [1, 0] inner_perm = [0, 1] : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -185,5 +195,15 @@ transform.named_sequence @packed(%arg0: !transform.any_op, %arg1: !transform.par
   transform.match.operation_name %arg0 ["linalg.exp", "linalg.abs"] : !transform.any_op
   transform.match.operation_empty %arg0 : !transform.any_op
   transform.match.param.cmpi ge %arg1, %arg1 : !transform.param<i64>
+  %4:2 = transform.match.structured failures(suppress) %arg0 : (!transform.any_op) -> (!transform.any_op, !transform.param<i64>) {
+  ^bb0(%arg2: !transform.any_op):
+    %5 = transform.match.structured.dim %arg2[all] : (!transform.any_op) -> !transform.param<i64>
+    transform.match.structured.dim %arg2[except(-1, 0)] {parallel} : !transform.any_op
+    transform.match.structured.dim %arg2[0, -1] {reduction} : !transform.any_op
+    %6 = transform.match.structured.rank %arg2 : (!transform.any_op) -> !transform.param<i64>
+    transform.match.structured.body %arg2 {reduction_position = 0 : i64} : !transform.any_op
+    transform.match.structured.body %arg2 {passthrough} : !transform.any_op
+    transform.match.structured.yield %arg2, %6 : !transform.any_op, !transform.param<i64>
+  }
   transform.yield
 }

@@ -814,3 +814,118 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
   transform.match.operation_empty %mm : !transform.any_op
   transform.yield
 }
+
+// -----
+
+// A condition on a product that does not hold.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{expects dimension 2 to be parallel}}
+  transform.match.structured.dim %mm[2] {parallel} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A condition on a product that does not hold.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{expects dimension 0 to be reduction}}
+  transform.match.structured.dim %mm[all] {reduction} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A condition on a product that does not hold.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{position overflow 3 (updated from 3) for maximum 3}}
+  transform.match.structured.dim %mm[3] {parallel} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A condition on a product that does not hold.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{it is not passthrough}}
+  transform.match.structured.body %mm {passthrough} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A condition on a product that does not hold.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{output 1 is no reduction}}
+  transform.match.structured.body %mm {reduction_position = 1} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A condition on a product that does not hold.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{it is not a contraction}}
+  transform.match.structured.body %mm {contraction = ["arith.mulf", "arith.maximumf"]} : !transform.any_op
+  transform.yield
+}
+
+// -----
+
+// A condition on an op that is not structured.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  // expected-error@+1 {{expected a structured op}}
+  %r = transform.match.structured.rank %root : (!transform.any_op) -> !transform.param<i64>
+  transform.yield
+}
+
+// -----
+
+// An entry point with more arguments than are given.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+// expected-error@+1 {{@__transform_main has 2 arguments, and is given the payload and 0 handles (debug-bind-trailing-args)}}
+transform.named_sequence @__transform_main(%root: !transform.any_op, %mm: !transform.any_op) {
+  transform.yield
+}

@@ -4,10 +4,13 @@ operation is behind an opaque block."""
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
 from weft.driver.programs import context
+from weft.frontends.convert_stablehlo_to_graph import ConvertStablehloToGraphPass
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
+from weft.passes.convert.convert_stablehlo_to_te import ConvertStablehloToTePass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.support.errors import CompileError, Remark
 
@@ -125,3 +128,80 @@ def test_references(user: str) -> None:
     with pytest.warns(Remark, match="leaves @known as it is: 'foreign.(table|spawn)' refers to it"):
         ConvertLinalgToTirPass().apply(ctx, module)
     assert _texts(module) == before
+
+
+STABLEHLO = """!q = !quant.uniform<i8:f32, 0.5:3>
+func.func public @scale(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = stablehlo.multiply %a, %a : tensor<4x!q>
+  return %0 : tensor<4x!q>
+}
+func.func public @loop(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.constant dense<3> : tensor<i32>
+  %1 = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %0, %x = %a) : tensor<i32>, tensor<4x!q>
+  cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %y = func.call @scale(%x) : (tensor<4x!q>) -> tensor<4x!q>
+    %j = stablehlo.add %i, %1 : tensor<i32>
+    stablehlo.return %j, %y : tensor<i32>, tensor<4x!q>
+  }
+  return %r#1 : tensor<4x!q>
+}
+func.func public @twice(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = call @loop(%a) : (tensor<4x!q>) -> tensor<4x!q>
+  %1 = stablehlo.add %0, %0 : tensor<4x!q>
+  return %1 : tensor<4x!q>
+}
+func.func private @unused(%a: tensor<4x!q>) -> tensor<4x!q> {
+  %0 = "foreign.op"(%a) : (tensor<4x!q>) -> tensor<4x!q>
+  return %0 : tensor<4x!q>
+}
+func.func private @table(%a: tensor<4xf32>) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+func.func public @user(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = call @table(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.add %0, %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+func.func @refers() {
+  "foreign.op"() {to = @table} : () -> ()
+  return
+}
+func.func public @unequal(%a: tensor<4x!quant.uniform<i8:f32, 0.5>>) -> tensor<4x!quant.uniform<i8:f32, 0.25>> {
+  %0 = stablehlo.reshape %a : (tensor<4x!quant.uniform<i8:f32, 0.5>>) -> tensor<4x!quant.uniform<i8:f32, 0.25>>
+  return %0 : tensor<4x!quant.uniform<i8:f32, 0.25>>
+}"""
+
+
+def _functions(module: ModuleOp) -> dict[str, str]:
+    return {op.sym_name.data: str(op) for op in module.ops if isinstance(op, FuncOp)}
+
+
+def test_stablehlo_loops() -> None:
+    """Only functions with loops, and their callers, are converted, in any order; no unrelated function is erased."""
+    ctx, module = _parsed(STABLEHLO, "foreign.op")
+    before = _functions(module)
+    ConvertStablehloToGraphPass().apply(ctx, module)
+    module.verify()
+    after = _functions(module)
+    converted = {"loop", "twice"}
+    assert {name for name, text in before.items() if after.get(name) != text} == converted
+    assert all("stablehlo." not in after[name] and "quant" not in after[name] for name in converted)
+
+
+def test_stablehlo_expressions() -> None:
+    """A function whose type would change stays with a function that stays and calls it."""
+    ctx, module = _parsed(STABLEHLO, "foreign.op")
+    before = _functions(module)
+    with pytest.warns(Remark) as remarks:
+        ConvertStablehloToTePass().apply(ctx, module)
+    module.verify()
+    after = _functions(module)
+    assert {name for name, text in before.items() if after.get(name) != text} == {"user"}
+    messages = [str(one.message).partition("leaves ")[2] for one in remarks]
+    assert messages[-1] == "@scale as it is: a function that stays refers to it"
+    assert any("@unequal as it is: stablehlo.reshape: it moves elements, whose types are" in one for one in messages)
