@@ -24,7 +24,8 @@ def exported(
     `torch.fx.GraphModule`) is exported on example inputs.
 
     Raises `TypeError` for other values, and for missing or superfluous example inputs; `CompileError` for modules in
-    training mode; raises the errors of `torch.export.export` for models that it cannot trace. `subject` is the function that messages name.
+    training mode; raises the errors of `torch.export.export` for models that it cannot trace. `subject` is the function
+    that messages name.
     """
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None or example_keywords:

@@ -34,8 +34,8 @@ def check_evaluation_mode(program: Any, model: Any, subject: str) -> None:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise CompileError(
             f"{subject}: the model is in training mode: {module} applies "
-            f"{_described(node)}{more}; call model.eval() first. If the results of training are meant, give an exported "
-            f"program: torch.export.export(model, inputs)"
+            f"{_described(node)}{more}; call model.eval() first. If the results of training are meant, "
+            f"give an exported program: torch.export.export(model, inputs)"
         )
 
 

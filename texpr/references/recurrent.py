@@ -9,10 +9,21 @@ import numpy as np
 from weft.texpr.references.activations import sigmoid
 from weft.texpr.references.arguments import Array
 
-_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+Activation = Callable[[Array, int], Array]
+"""Function of the data and the direction."""
+
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
     "relu": lambda x: np.maximum(x, 0),
     "sigmoid": sigmoid,
     "tanh": np.tanh,
+    "affine": lambda x, a=1.0, b=0.0: a * x + b,
+    "leaky_relu": lambda x, a=0.01: np.where(x < 0, a * x, x),
+    "thresholded_relu": lambda x, a=1.0: np.where(x > a, x, 0 * x),
+    "scaled_tanh": lambda x, a=1.0, b=1.0: a * np.tanh(b * x),
+    "hard_sigmoid": lambda x, a=0.2, b=0.5: np.clip(a * x + b, 0, 1),
+    "elu": lambda x, a=1.0: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "softplus": lambda x: np.logaddexp(x, 0),
 }
 
 Cell = Callable[[Array, list[Array], int], list[Array]]
@@ -48,8 +59,16 @@ def _scan(
     return (output, *last)
 
 
-def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Callable[[Array], Array]]:
-    return [_FUNCTIONS[word] for word in (activations or usual)]
+def _function(word: str) -> Callable[[Array], Array]:
+    name, _, parameters = word.rstrip(")").partition("(")
+    given = [float(part) for part in parameters.split(",") if part]
+    return lambda x: _FUNCTIONS[name](x, *given)
+
+
+def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Activation]:
+    found = [_function(word) for word in (activations or usual)]
+    count = len(usual)
+    return [lambda x, d, of=found[at::count]: of[d if len(of) > 1 else 0](x) for at in range(count)]
 
 
 def _clipped(value: Array, clip: float) -> Array:
@@ -106,7 +125,7 @@ def rnn(
     hidden = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
-        return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip))]
+        return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip), d)]
 
     return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], hidden, direction, cell)
 
@@ -135,11 +154,11 @@ def gru(
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
         (h,), second = states, _second(bias, d, 3 * n)
-        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ q(h) + second[: 2 * n], clip))
+        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ q(h) + second[: 2 * n], clip), d)
         update, reset = gates[:n], gates[n:]
         rows = recurrence[d, 2 * n :]
         more = reset * (rows @ q(h) + second[2 * n :]) if linear_before_reset else rows @ q(reset * h) + second[2 * n :]
-        return [(1 - update) * g(_clipped(given[2 * n :] + more, clip)) + update * h]
+        return [(1 - update) * g(_clipped(given[2 * n :] + more, clip), d) + update * h]
 
     return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], n, direction, cell)
 
@@ -172,9 +191,9 @@ def lstm(
         h, old = states
         i, o, forget, c = np.split(given + recurrence[d] @ q(h) + _second(bias, d, 4 * n), 4)
         weights = np.zeros((3, n)) if peepholes is None else peepholes[d].reshape(3, n)
-        entered = f(_clipped(i + weights[0] * old, clip))
-        kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip))
-        new = kept * old + entered * g(_clipped(c, clip))
-        return [f(_clipped(o + weights[1] * new, clip)) * out(new), new]
+        entered = f(_clipped(i + weights[0] * old, clip), d)
+        kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip), d)
+        new = kept * old + entered * g(_clipped(c, clip), d)
+        return [f(_clipped(o + weights[1] * new, clip), d) * out(new, d), new]
 
     return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h, initial_c], n, direction, cell)

@@ -229,4 +229,7 @@ def test_views_of_other_memory(name: str, offset: int | None, message: str) -> N
 
 def test_random_slopes() -> None:
     with pytest.raises(weft.CompileError, match=r"random slopes in training: model.eval\(\) takes their mean"):
-        weft.compile(torch.nn.RReLU().train(), (torch.ones(3),))
+        weft.compile(torch.export.export(torch.nn.RReLU().train(), (torch.ones(3),)))
+    x = torch.linspace(-2, 2, 5)
+    model = torch.nn.RReLU(0.1, 0.5).eval()
+    assert torch.equal(weft.compile(model, (x,))(x), model(x))
