@@ -38,23 +38,24 @@ __all__ = ["gru", "lstm", "rnn"]
 
 @dataclass(frozen=True)
 class _Activation:
-    apply: Callable[..., Expr]
+    apply: Callable[[Expr, float, float], Expr]
+    """Function of the data and two parameters."""
     defaults: tuple[float, ...] = ()
-    """Those of the parameters that follow the data."""
+    """Defaults of the parameters that the function reads."""
 
 
 _ACTIVATIONS: Final[dict[str, _Activation]] = {
-    "relu": _Activation(lambda x: greater(x, 0.0)),
-    "sigmoid": _Activation(sigmoid),
-    "tanh": _Activation(tanh),
+    "relu": _Activation(lambda x, a, b: greater(x, 0.0)),
+    "sigmoid": _Activation(lambda x, a, b: sigmoid(x)),
+    "tanh": _Activation(lambda x, a, b: tanh(x)),
     "affine": _Activation(lambda x, a, b: x * a + b, (1.0, 0.0)),
-    "leaky_relu": _Activation(lambda x, a: select(x < 0.0, x * a, x), (0.01,)),
-    "thresholded_relu": _Activation(lambda x, a: select(x > a, x, x * 0.0), (1.0,)),
+    "leaky_relu": _Activation(lambda x, a, b: select(x < 0.0, x * a, x), (0.01,)),
+    "thresholded_relu": _Activation(lambda x, a, b: select(x > a, x, x * 0.0), (1.0,)),
     "scaled_tanh": _Activation(lambda x, a, b: tanh(x * b) * a, (1.0, 1.0)),
     "hard_sigmoid": _Activation(lambda x, a, b: less(greater(x * a + b, 0.0), 1.0), (0.2, 0.5)),
-    "elu": _Activation(lambda x, a: select(x < 0.0, expm1(x) * a, x), (1.0,)),
-    "softsign": _Activation(lambda x: x / (absolute(x) + 1.0)),
-    "softplus": _Activation(lambda x: greater(x, 0.0) + log1p(exp(-absolute(x)))),
+    "elu": _Activation(lambda x, a, b: select(x < 0.0, expm1(x) * a, x), (1.0,)),
+    "softsign": _Activation(lambda x, a, b: x / (absolute(x) + 1.0)),
+    "softplus": _Activation(lambda x, a, b: greater(x, 0.0) + log1p(exp(-absolute(x)))),
 }
 
 
@@ -70,8 +71,8 @@ def _activation(word: object) -> Callable[[Expr], Expr] | None:
         return None
     if len(given) > len(known.defaults):
         return None
-    parameters = (*given, *known.defaults[len(given) :])
-    return lambda x: known.apply(x, *parameters)
+    first, second, *_ = (*given, *known.defaults[len(given) :], 0.0, 0.0)
+    return lambda x: known.apply(x, first, second)
 
 
 def _of_direction(functions: Sequence[Callable[[Expr], Expr]]) -> Callable[[Expr, Expr], Expr]:

@@ -12,19 +12,20 @@ from weft.texpr.references.arguments import Array
 Activation = Callable[[Array, int], Array]
 """Function of the data and the direction."""
 
-_FUNCTIONS: dict[str, Callable[..., Array]] = {
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": sigmoid,
-    "tanh": np.tanh,
-    "affine": lambda x, a=1.0, b=0.0: a * x + b,
-    "leaky_relu": lambda x, a=0.01: np.where(x < 0, a * x, x),
-    "thresholded_relu": lambda x, a=1.0: np.where(x > a, x, 0 * x),
-    "scaled_tanh": lambda x, a=1.0, b=1.0: a * np.tanh(b * x),
-    "hard_sigmoid": lambda x, a=0.2, b=0.5: np.clip(a * x + b, 0, 1),
-    "elu": lambda x, a=1.0: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "softplus": lambda x: np.logaddexp(x, 0),
+_FUNCTIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {
+    "relu": (lambda x, a, b: np.maximum(x, 0), 0, 0),
+    "sigmoid": (lambda x, a, b: sigmoid(x), 0, 0),
+    "tanh": (lambda x, a, b: np.tanh(x), 0, 0),
+    "affine": (lambda x, a, b: a * x + b, 1, 0),
+    "leaky_relu": (lambda x, a, b: np.where(x < 0, a * x, x), 0.01, 0),
+    "thresholded_relu": (lambda x, a, b: np.where(x > a, x, 0 * x), 1, 0),
+    "scaled_tanh": (lambda x, a, b: a * np.tanh(b * x), 1, 1),
+    "hard_sigmoid": (lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
+    "elu": (lambda x, a, b: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x), 1, 0),
+    "softsign": (lambda x, a, b: x / (1 + np.abs(x)), 0, 0),
+    "softplus": (lambda x, a, b: np.logaddexp(x, 0), 0, 0),
 }
+"""Functions of the data and two parameters, and the defaults of the parameters."""
 
 Cell = Callable[[Array, list[Array], int], list[Array]]
 """Function of the products of the data with the weights, the states and a direction -> the new states."""
@@ -61,14 +62,19 @@ def _scan(
 
 def _function(word: str) -> Callable[[Array], Array]:
     name, _, parameters = word.rstrip(")").partition("(")
+    function, *defaults = _FUNCTIONS[name]
     given = [float(part) for part in parameters.split(",") if part]
-    return lambda x: _FUNCTIONS[name](x, *given)
+    first, second = [*given, *defaults[len(given) :]]
+    return lambda x: function(x, first, second)
+
+
+def _of_direction(functions: Sequence[Callable[[Array], Array]]) -> Activation:
+    return lambda x, d: functions[d if len(functions) > 1 else 0](x)
 
 
 def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Activation]:
     found = [_function(word) for word in (activations or usual)]
-    count = len(usual)
-    return [lambda x, d, of=found[at::count]: of[d if len(of) > 1 else 0](x) for at in range(count)]
+    return [_of_direction(found[at :: len(usual)]) for at in range(len(usual))]
 
 
 def _clipped(value: Array, clip: float) -> Array:
