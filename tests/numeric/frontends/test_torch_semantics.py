@@ -233,3 +233,12 @@ def test_random_slopes() -> None:
     x = torch.linspace(-2, 2, 5)
     model = torch.nn.RReLU(0.1, 0.5).eval()
     assert torch.equal(weft.compile(model, (x,))(x), model(x))
+
+
+def test_convolution_of_times_first() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, weight: Any, bias: Any) -> Any:
+            return torch.conv_tbc(x, weight, bias, 1)
+
+    given = torch.randn(5, 2, 3), torch.randn(2, 3, 4), torch.randn(4)
+    torch.testing.assert_close(weft.compile(Model(), given)(*given), Model()(*given), rtol=1e-5, atol=1e-6)
