@@ -40,7 +40,8 @@ def from_torch(
     outputs of the model, flattened, then the new values of buffers and inputs that it writes.
 
     With `fallback`, operators without a converter run in PyTorch. Raises a `CompileError` that lists all unsupported
-    operators with their places in the model; `TypeError` if `program` is not a model.
+    operators with their places in the model, or names a module in training mode whose results depend on it
+    (`model.eval()`); `TypeError` if `program` is not a model.
     """
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch

@@ -24,13 +24,15 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
     Without gradients, parameters and buffers become constants when a graph first runs (`params="constants"`), and
     arguments if they change later. Graphs with gradients run forward in weft, backward in PyTorch. Operators that weft
-    lacks run in PyTorch (`fallback=True`). Raises `ValueError` for other options, `CompileError` for unsupported
+    lacks run in PyTorch (`fallback=True`). A graph without gradients whose modules are in training mode computes what
+    PyTorch does, with a warning. Raises `ValueError` for other options, `CompileError` for unsupported
     operators. A call raises `ValueError` if inputs, one of them written, share memory differently than when the graph
     was traced.
     """
     common = import_module("torch._dynamo.backends.common")
     boxed = import_module("functorch.compile").make_boxed_func
     from weft.frontends.torch.exporting import core_decompositions  # needs torch
+    from weft.frontends.torch.training_mode import warn_of_training_mode  # needs torch
 
     given: dict[str, Any] = {
         "params": "constants",
@@ -47,6 +49,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
         return boxed(CompiledGraph(graph, (), given["fallback"], given["target"], given["precision"]))
 
     def inference(graph: Any, inputs: Sequence[Any]) -> Any:
+        warn_of_training_mode(module, "backend 'weft'")
         fixed = _fixed_inputs() if given["params"] == "constants" else ()
         return boxed(CompiledGraph(graph, fixed, given["fallback"], given["target"], given["precision"]))
 

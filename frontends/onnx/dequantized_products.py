@@ -50,7 +50,9 @@ def _matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Item:
-    """Data are never quantized, whatever accuracy level a node allows. Weights of 2 bits become bytes."""
+    """An accuracy level of 4 allows data of 8 bits: they are rounded in groups of a block, as onnxruntime does. Others
+    are computed in float32. Weights of 2 bits become bytes.
+    """
     if bits not in (2, 4, 8):
         raise node.refuse(f"attribute 'bits' = {bits} is not supported, weights have 2, 4 or 8 bits")
     if block_size < 16 or block_size & (block_size - 1):
@@ -79,7 +81,8 @@ def _matmul_nbits(
     if bits == 2:
         middle = ops.full((N, groups), 2, "uint8")
         weight, bits, zeros = _unpacked(weight, 2, groups * block_size), 8, middle if zeros is None else zeros
-    return ops.dequantized_matmul(A, weight, scale, zeros, bias, bits, block_size)
+    data_type = "int8" if accuracy_level == 4 else None
+    return ops.dequantized_matmul(A, weight, scale, zeros, bias, bits, block_size, compute_dtype=data_type)
 
 
 def _permuted_product(

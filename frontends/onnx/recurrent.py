@@ -11,8 +11,21 @@ from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
 
-_ACTIVATIONS: Final = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
-"""Activations without parameters -> weft's operators."""
+_ACTIVATIONS: Final[dict[str, tuple[str, tuple[float | None, ...]]]] = {
+    "affine": ("affine", (None, 0.0)),
+    "elu": ("elu", (1.0,)),
+    "hardsigmoid": ("hard_sigmoid", (0.2, 0.5)),
+    "leakyrelu": ("leaky_relu", (0.01,)),
+    "relu": ("relu", ()),
+    "scaledtanh": ("scaled_tanh", (None, None)),
+    "sigmoid": ("sigmoid", ()),
+    "softplus": ("softplus", ()),
+    "softsign": ("softsign", ()),
+    "tanh": ("tanh", ()),
+    "thresholdedrelu": ("thresholded_relu", (1.0,)),
+}
+"""Activations in lower case, because ONNX ignores the case -> weft's words, and the defaults of alpha and beta; None
+for required ones, which onnxruntime takes to be 0."""
 
 
 @converts("RNN", "GRU", "LSTM", since=7)
@@ -58,20 +71,27 @@ def _batch_first(steps: Value) -> Value:
 
 
 def activations_of(node: Node) -> list[str] | None:
-    """The activations of both directions. Raises `Refusal` for activations with parameters."""
-    for name in ("activation_alpha", "activation_beta"):
-        if node.attribute(name):
-            raise node.refuse(f"attribute '{name}' = {node.attribute(name)} is not supported")
+    """The activations of both directions, or of each. Their parameters are consumed in order by those that have them.
+    Raises `Refusal` for others, and for parameters that no activation has.
+    """
+    parameters: list[list[float]] = [list(node.attribute(f"activation_{name}") or ()) for name in ("alpha", "beta")]
     if not node.gives("activations"):
         node.attribute("activations")
+        if any(parameters):
+            raise node.refuse("attributes 'activation_alpha' and 'activation_beta' need 'activations'")
         return None
-    given: list[str] = node.attribute("activations")
-    for word in given:
-        if word not in _ACTIVATIONS:
-            raise node.refuse(f"attribute 'activations' must be of {', '.join(_ACTIVATIONS)}, got '{word}'")
-    if node.word("direction", "forward", "reverse", "bidirectional") == "bidirectional":
-        half = len(given) // 2
-        if given[:half] != given[half:]:
-            raise node.refuse(f"attribute 'activations' must be the same in both directions, got {given}")
-        given = given[:half]
-    return [_ACTIVATIONS[word] for word in given]
+    found: list[str] = []
+    for word in node.attribute("activations"):
+        if word.lower() not in _ACTIVATIONS:
+            raise node.refuse(f"attribute 'activations' has no activation '{word}'; known: {', '.join(_ACTIVATIONS)}")
+        name, defaults = _ACTIVATIONS[word.lower()]
+        values = [given.pop(0) if given else usual for given, usual in zip(parameters, defaults, strict=False)]
+        if None in values:
+            raise node.refuse(f"activation '{word}' needs activation_{('alpha', 'beta')[values.index(None)]}")
+        found.append(f"{name}({', '.join(map(repr, values))})" if values else name)
+    for name, given in zip(("alpha", "beta"), parameters, strict=True):
+        if given:
+            raise node.refuse(f"attribute 'activation_{name}' has {len(given)} values more than the activations use")
+    half = len(found) // 2
+    is_both = node.word("direction", "forward", "reverse", "bidirectional") == "bidirectional"
+    return found[:half] if is_both and found[:half] == found[half:] else found

@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.frontends.torch import converters
 from weft.frontends.torch.library import torch
+from weft.frontends.torch.training_mode import check_evaluation_mode
 from weft.support.argument_types import shown
 
 
@@ -22,8 +23,9 @@ def exported(
     """The `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
     `torch.fx.GraphModule`) is exported on example inputs.
 
-    Raises `TypeError` for other values, and for missing or superfluous example inputs; raises the errors of
-    `torch.export.export` for models that it cannot trace. `subject` is the function that messages name.
+    Raises `TypeError` for other values, and for missing or superfluous example inputs; `CompileError` for modules in
+    training mode; raises the errors of `torch.export.export` for models that it cannot trace. `subject` is the function
+    that messages name.
     """
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None or example_keywords:
@@ -39,7 +41,9 @@ def exported(
     given = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # for nn.LSTM's flat weights, and about PyTorch's internals
-        return torch.export.export(model, given, dict(example_keywords or {}), dynamic_shapes=dynamic_shapes)
+        program = torch.export.export(model, given, dict(example_keywords or {}), dynamic_shapes=dynamic_shapes)
+    check_evaluation_mode(program, model, subject)
+    return program
 
 
 def decomposed(program: Any) -> Any:

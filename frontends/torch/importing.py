@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import chain, count
-from os.path import dirname
 from time import perf_counter
 from typing import Any, Final, TypeAlias, cast
 
@@ -39,6 +38,7 @@ from weft.frontends.torch.converters import CONVERTERS, Conversion, apply, known
 from weft.frontends.torch.exporting import decomposed
 from weft.frontends.torch.guards import call_preconditions
 from weft.frontends.torch.library import pytree, torch
+from weft.frontends.torch.places import place_of
 from weft.frontends.torch.shared_memory import check_state
 from weft.frontends.torch.symbols import (
     TensorMeta,
@@ -606,22 +606,6 @@ def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> 
 def _problem(node: Any, error: Exception) -> Problem:
     reason = error.message if isinstance(error, CompileError) else str(error)
     return Problem(str(node.target), node.name, place_of(node), reason)
-
-
-def place_of(node: Any) -> str:
-    """The line of the model that a node comes from, outside of PyTorch's own files if possible."""
-    frames: list[list[str]] = []
-    for line in map(str.strip, (node.meta.get("stack_trace") or "").splitlines()):
-        if line.startswith("File "):
-            frames.append([line, ""])
-        elif frames:
-            frames[-1][1] = frames[-1][1] or line
-    own = [frame for frame in frames if dirname(torch.__file__) not in frame[0]] or frames
-    if not own:
-        return ""
-    head, code = own[-1]
-    path, line, *_ = head.removeprefix("File ").split(", ")
-    return f"{path.strip(chr(34))}:{line.removeprefix('line ')}: {code}"
 
 
 def array_of(tensor: Any) -> Any:

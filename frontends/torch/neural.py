@@ -601,5 +601,25 @@ def _deform_conv2d(
 
 
 @register("aten.rrelu_with_noise_functional.default", "aten.rrelu_with_noise.default")
-def _rrelu(cx: Conversion, x: Value, *_: object) -> Value:
-    raise UnsupportedError("random slopes in training: model.eval() takes their mean")
+def _rrelu(
+    cx: Conversion,
+    x: Value,
+    noise: Value,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: object = None,
+) -> Value | tuple[Value, ...]:
+    """The functional form also returns the noise, which is unchanged outside of training."""
+    if training:
+        raise UnsupportedError("random slopes in training: model.eval() takes their mean")
+    found = apply("leaky_relu", x, (lower + upper) / 2)
+    return found if len(cx.results) == 1 else (found, noise)
+
+
+@register("aten.conv_tbc.default")
+def _conv_tbc(cx: Conversion, x: Value, weight: Value, bias: Value, pad: int = 0) -> Value:
+    """Data are (times, batch, channels), weights (width, channels, results)."""
+    rows, kernel = apply("transpose", x, [1, 2, 0]), apply("transpose", weight, [2, 1, 0])
+    found = apply("transpose", apply("conv1d", rows, kernel, padding=[pad]), [2, 0, 1])
+    return apply("add", found, bias)

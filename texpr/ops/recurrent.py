@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import inf
+from re import fullmatch
 from typing import Final
 
 from weft.dialects.graph_traits import Recurrent, declare
@@ -21,7 +22,7 @@ from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, ExprLike, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import abs as absolute
-from weft.texpr.math import const, round, select, sigmoid, tanh
+from weft.texpr.math import const, exp, expm1, log1p, round, select, sigmoid, tanh
 from weft.texpr.ops.arguments import compute, floating, integral, is_one_of, one_dtype, ranked, shaped, sum_dtype
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.transforms import transpose
@@ -34,11 +35,56 @@ from weft.texpr.tensor import Tensor
 
 __all__ = ["gru", "lstm", "rnn"]
 
-_ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
-    "relu": lambda x: greater(x, 0.0),
-    "sigmoid": sigmoid,
-    "tanh": tanh,
+
+@dataclass(frozen=True)
+class _Activation:
+    apply: Callable[[Expr, float, float], Expr]
+    """Function of the data and two parameters."""
+    defaults: tuple[float, ...] = ()
+    """Defaults of the parameters that the function reads."""
+
+
+_ACTIVATIONS: Final[dict[str, _Activation]] = {
+    "relu": _Activation(lambda x, a, b: greater(x, 0.0)),
+    "sigmoid": _Activation(lambda x, a, b: sigmoid(x)),
+    "tanh": _Activation(lambda x, a, b: tanh(x)),
+    "affine": _Activation(lambda x, a, b: x * a + b, (1.0, 0.0)),
+    "leaky_relu": _Activation(lambda x, a, b: select(x < 0.0, x * a, x), (0.01,)),
+    "thresholded_relu": _Activation(lambda x, a, b: select(x > a, x, x * 0.0), (1.0,)),
+    "scaled_tanh": _Activation(lambda x, a, b: tanh(x * b) * a, (1.0, 1.0)),
+    "hard_sigmoid": _Activation(lambda x, a, b: less(greater(x * a + b, 0.0), 1.0), (0.2, 0.5)),
+    "elu": _Activation(lambda x, a, b: select(x < 0.0, expm1(x) * a, x), (1.0,)),
+    "softsign": _Activation(lambda x, a, b: x / (absolute(x) + 1.0)),
+    "softplus": _Activation(lambda x, a, b: greater(x, 0.0) + log1p(exp(-absolute(x)))),
 }
+
+
+def _activation(word: object) -> Callable[[Expr], Expr] | None:
+    """The function of a word such as `tanh` or `elu(0.5)`; None for other words."""
+    match = fullmatch(r"(\w+)(?:\((.*)\))?", word) if isinstance(word, str) else None
+    known = _ACTIVATIONS.get(match[1]) if match else None
+    if match is None or known is None:
+        return None
+    try:
+        given = [] if match[2] is None else [float(part) for part in match[2].split(",")]
+    except ValueError:
+        return None
+    if len(given) > len(known.defaults):
+        return None
+    first, second, *_ = (*given, *known.defaults[len(given) :], 0.0, 0.0)
+    return lambda x: known.apply(x, first, second)
+
+
+def _of_direction(functions: Sequence[Callable[[Expr], Expr]]) -> Callable[[Expr, Expr], Expr]:
+    """An activation applied in a direction, from those of each direction."""
+
+    def apply(x: Expr, direction: Expr) -> Expr:
+        first, *others = (function(x) for function in functions)
+        return select(direction == 0, first, others[0]) if others else first
+
+    return apply
+
+
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
@@ -100,7 +146,8 @@ class _Network:
     states: tuple[Tensor | None, ...]
     others: tuple[Tensor, ...]
     direction: str
-    activations: tuple[Callable[[Expr], Expr], ...]
+    activations: tuple[Callable[[Expr, Expr], Expr], ...]
+    """Functions of the data and the direction."""
     clip: float
     dtype: str
     scales: Tensor | None
@@ -433,10 +480,12 @@ def _network(
     if not is_one_of(direction, _DIRECTIONS):
         raise error(f"{what}: the direction is one of {', '.join(_DIRECTIONS)}, got {shown(direction)}")
     given = options.activations
-    words = tuple(usual if given is None else given)
-    if len(words) != len(usual) or not all(is_one_of(word, tuple(_ACTIVATIONS)) for word in words):
-        raise error(f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}")
     directions = 2 if direction == "bidirectional" else 1
+    functions = [_activation(word) for word in (usual if given is None else given)]
+    known = [function for function in functions if function is not None]
+    if len(functions) not in {len(usual), directions * len(usual)} or len(known) != len(functions):
+        raise error(f"{what} takes {len(usual)} activations of {', '.join(_ACTIVATIONS)}, got {shown(given)}")
+    activations = tuple(_of_direction(known[at :: len(usual)]) for at in range(len(usual)))
     times, batch, size = x.shape
     hidden = r.shape[2]
     width = simplified(hidden * gates)
@@ -479,7 +528,6 @@ def _network(
     offset = 128 if is_integer and r.dtype == "int8" else 0
     recurrence = _groups_of(r, offset, name) if is_integer else transpose(r, (0, 2, 1), name=f"{name}_recurrence")
     others = tuple(tensor for tensor in (peepholes, bias if apart else None) if tensor is not None)
-    functions = tuple(_ACTIVATIONS[word] for word in words)
     return _Network(
         what,
         name,
@@ -491,7 +539,7 @@ def _network(
         tuple(states),
         others,
         direction,
-        functions,
+        activations,
         float(options.clip),
         dtype,
         recurrence_scale,
@@ -577,8 +625,10 @@ def rnn(
     the states; there is one gate here. Without a weight the data are products with weights, (times, batch,
     directions * gates * hidden). `direction` is forward, reverse or bidirectional, with 2 directions. Steps after
     `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
-    (directions, batch, hidden). `activations` are those of both directions: relu, sigmoid, tanh. Where `clip` is not 0,
-    what they take is cut off at -clip and clip. Floats of 16 bits are computed in float32.
+    (directions, batch, hidden). `activations` are those of both directions, or those of the first and of the second:
+    relu, sigmoid, tanh, softsign, softplus, and with defaults that others in parentheses replace, affine(1, 0),
+    leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). If `clip` is not 0, their
+    arguments are limited to the range from -clip to clip. Floats of 16 bits are computed in float32.
 
     With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
     zero points: int8, uint8 or int16. x W is then the exact sum of int32 times `weight_scale`, which contains the scale
@@ -601,7 +651,7 @@ def rnn(
             sums.store(network.given(at, g), *at.outer, g)
         network.add_products(code, steps, sums, _state, 0, network.hidden)
         with steps.each() as at, code.loop(network.hidden, "h") as h:
-            value = f(network.limited(sums.load(*at.outer, h)))
+            value = f(network.limited(sums.load(*at.outer, h)), at.direction)
             at.states[0].store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)
 
@@ -647,7 +697,7 @@ def gru(
             gates.store(network.given(at, g), *at.outer, g)
         network.add_products(code, steps, gates, _state, 0, simplified(hidden * 2))
         with steps.each() as at, code.loop(simplified(hidden * 2), "g") as g:
-            gates.store(f(network.limited(gates.load(*at.outer, g))), *at.outer, g)
+            gates.store(f(network.limited(gates.load(*at.outer, g)), at.direction), *at.outer, g)
         if linear_before_reset:
             with steps.each() as at, code.loop(hidden, "h") as h:
                 apart = const(0.0, network.wide)
@@ -665,7 +715,7 @@ def gru(
                 code, steps, gates, lambda at, k: reset.load(*at.outer, k), hidden * 2, hidden, into=hidden * 2
             )
         with steps.each() as at, code.loop(hidden, "h") as h:
-            new = g_of(network.limited(gates.load(*at.outer, h + hidden * 2)))
+            new = g_of(network.limited(gates.load(*at.outer, h + hidden * 2)), at.direction)
             update = gates.load(*at.outer, h)
             value = (1.0 - update) * new + update * _state(at, h)
             at.states[0].store(value, *at.outer, h)
@@ -726,10 +776,10 @@ def lstm(
                 return network.limited(value)
 
             old = cell.load(*at.outer, h)
-            entered = f(gate(0, old))
-            kept = 1.0 - entered if input_forget else f(gate(2, old))
-            new = kept * old + entered * g_of(gate(3, None))
-            value = f(gate(1, new)) * h_of(new)
+            entered = f(gate(0, old), at.direction)
+            kept = 1.0 - entered if input_forget else f(gate(2, old), at.direction)
+            new = kept * old + entered * g_of(gate(3, None), at.direction)
+            value = f(gate(1, new), at.direction) * h_of(new, at.direction)
             cell.store(new, *at.outer, h)
             state.store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)

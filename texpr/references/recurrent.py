@@ -9,11 +9,23 @@ import numpy as np
 from weft.texpr.references.activations import sigmoid
 from weft.texpr.references.arguments import Array
 
-_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": sigmoid,
-    "tanh": np.tanh,
+Activation = Callable[[Array, int], Array]
+"""Function of the data and the direction."""
+
+_FUNCTIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {
+    "relu": (lambda x, a, b: np.maximum(x, 0), 0, 0),
+    "sigmoid": (lambda x, a, b: sigmoid(x), 0, 0),
+    "tanh": (lambda x, a, b: np.tanh(x), 0, 0),
+    "affine": (lambda x, a, b: a * x + b, 1, 0),
+    "leaky_relu": (lambda x, a, b: np.where(x < 0, a * x, x), 0.01, 0),
+    "thresholded_relu": (lambda x, a, b: np.where(x > a, x, 0 * x), 1, 0),
+    "scaled_tanh": (lambda x, a, b: a * np.tanh(b * x), 1, 1),
+    "hard_sigmoid": (lambda x, a, b: np.clip(a * x + b, 0, 1), 0.2, 0.5),
+    "elu": (lambda x, a, b: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x), 1, 0),
+    "softsign": (lambda x, a, b: x / (1 + np.abs(x)), 0, 0),
+    "softplus": (lambda x, a, b: np.logaddexp(x, 0), 0, 0),
 }
+"""Functions of the data and two parameters, and the defaults of the parameters."""
 
 Cell = Callable[[Array, list[Array], int], list[Array]]
 """Function of the products of the data with the weights, the states and a direction -> the new states."""
@@ -48,8 +60,21 @@ def _scan(
     return (output, *last)
 
 
-def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Callable[[Array], Array]]:
-    return [_FUNCTIONS[word] for word in (activations or usual)]
+def _function(word: str) -> Callable[[Array], Array]:
+    name, _, parameters = word.rstrip(")").partition("(")
+    function, *defaults = _FUNCTIONS[name]
+    given = [float(part) for part in parameters.split(",") if part]
+    first, second = [*given, *defaults[len(given) :]]
+    return lambda x: function(x, first, second)
+
+
+def _of_direction(functions: Sequence[Callable[[Array], Array]]) -> Activation:
+    return lambda x, d: functions[d if len(functions) > 1 else 0](x)
+
+
+def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Activation]:
+    found = [_function(word) for word in (activations or usual)]
+    return [_of_direction(found[at :: len(usual)]) for at in range(len(usual))]
 
 
 def _clipped(value: Array, clip: float) -> Array:
@@ -106,7 +131,7 @@ def rnn(
     hidden = recurrence.shape[2]
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
-        return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip))]
+        return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip), d)]
 
     return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], hidden, direction, cell)
 
@@ -135,11 +160,11 @@ def gru(
 
     def cell(given: Array, states: list[Array], d: int) -> list[Array]:
         (h,), second = states, _second(bias, d, 3 * n)
-        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ q(h) + second[: 2 * n], clip))
+        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ q(h) + second[: 2 * n], clip), d)
         update, reset = gates[:n], gates[n:]
         rows = recurrence[d, 2 * n :]
         more = reset * (rows @ q(h) + second[2 * n :]) if linear_before_reset else rows @ q(reset * h) + second[2 * n :]
-        return [(1 - update) * g(_clipped(given[2 * n :] + more, clip)) + update * h]
+        return [(1 - update) * g(_clipped(given[2 * n :] + more, clip), d) + update * h]
 
     return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], n, direction, cell)
 
@@ -172,9 +197,9 @@ def lstm(
         h, old = states
         i, o, forget, c = np.split(given + recurrence[d] @ q(h) + _second(bias, d, 4 * n), 4)
         weights = np.zeros((3, n)) if peepholes is None else peepholes[d].reshape(3, n)
-        entered = f(_clipped(i + weights[0] * old, clip))
-        kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip))
-        new = kept * old + entered * g(_clipped(c, clip))
-        return [f(_clipped(o + weights[1] * new, clip)) * out(new), new]
+        entered = f(_clipped(i + weights[0] * old, clip), d)
+        kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip), d)
+        new = kept * old + entered * g(_clipped(c, clip), d)
+        return [f(_clipped(o + weights[1] * new, clip), d) * out(new, d), new]
 
     return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h, initial_c], n, direction, cell)

@@ -561,5 +561,54 @@ def test_operators_of_old_versions() -> None:
     (usual,) = of("LSTM", 7, {"x": x, **weights}, "y", **both)
     (given,) = of("LSTM", 7, {"x": x, **weights}, "y", activations=words * 2, **both)
     np.testing.assert_array_equal(given, usual)
-    with pytest.raises(CompileError, match=r"attribute 'activations' must be the same in both directions, got"):
-        of("LSTM", 7, {"x": x, **weights}, "y", activations=[*words, "Relu", "Tanh", "Tanh"], **both)
+    (mixed,) = of("LSTM", 7, {"x": x, **weights}, "y", activations=[*words, "Relu", "Tanh", "Tanh"], **both)
+    np.testing.assert_array_equal(mixed[:, 0], usual[:, 0])
+    assert np.abs(mixed[:, 1] - usual[:, 1]).max() > 0.01
+
+
+ACTIVATIONS: dict[str, tuple[int, Any]] = {
+    "Affine": (2, lambda x, a, b: a * x + b),
+    "LeakyRelu": (1, lambda x, a: np.where(x < 0, a * x, x)),
+    "ThresholdedRelu": (1, lambda x, a: np.where(x > a, x, 0)),
+    "ScaledTanh": (2, lambda x, a, b: a * np.tanh(b * x)),
+    "HardSigmoid": (2, lambda x, a, b: np.clip(a * x + b, 0, 1)),
+    "Elu": (1, lambda x, a: np.where(x < 0, a * np.expm1(x), x)),
+    "Softsign": (0, lambda x: x / (1 + np.abs(x))),
+    "Softplus": (0, lambda x: np.log1p(np.exp(x))),
+}
+
+
+@pytest.mark.parametrize("word", ACTIVATIONS)
+def test_activations_of_recurrent_networks(word: str) -> None:
+    """Activations with parameters for each direction, interpreted and compiled."""
+    count, apply = ACTIVATIONS[word]
+    generator = np.random.default_rng(1)
+    x, w = (
+        generator.standard_normal((1, 5, 4)).astype("float32"),
+        generator.standard_normal((2, 4, 4)).astype("float32"),
+    )
+    weights = {"x": x, "w": w, "r": np.zeros((2, 4, 4), np.float32)}
+    parameters = {"activation_alpha": [0.4, 0.7], "activation_beta": [0.3, 0.6]}
+    given = dict(list(parameters.items())[:count])
+    made = node("RNN", "x w r", "y", hidden_size=4, direction="bidirectional", activations=[word, word], **given)
+    program = weft.from_onnx(model([made], {name: array.shape for name, array in weights.items()}, "y", opset=14))
+    products = [x[0].astype(float) @ w[d].T for d in range(2)]
+    expected = np.stack([apply(products[d], *(values[d] for values in given.values())) for d in range(2)])[None]
+    for found in (_interpreted(program, *weights.values()), weft.build(program)["main"](*weights.values())):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    (
+        ({"activations": ["Gelu"]}, "attribute 'activations' has no activation 'Gelu'; known: affine, elu"),
+        ({"activations": ["Affine"]}, "activation 'Affine' needs activation_alpha"),
+        ({"activations": ["Elu"], "activation_alpha": [1.0, 2.0]}, "'activation_alpha' has 1 values more than"),
+        ({"activation_beta": [1.0]}, "'activation_alpha' and 'activation_beta' need 'activations'"),
+    ),
+)
+def test_wrong_activations(attributes: dict[str, Any], message: str) -> None:
+    shapes = {"x": (1, 2, 3), "w": (1, 4, 3), "r": (1, 4, 4)}
+    made = node("RNN", "x w r", "y", hidden_size=4, **attributes)
+    with pytest.raises(CompileError, match=message):
+        weft.from_onnx(model([made], shapes, "y", opset=14))

@@ -162,3 +162,34 @@ def test_dequantize_linear(dtype: str, is_transposed: bool) -> None:
     library = weft.build(weft.from_onnx(model(nodes, constants)), target="llvm -num-threads=1")
     assert "dequantized_matmul" in library.trace
     assert np.abs(library["main"](data()) - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("bits", (2, 4, 8))
+@pytest.mark.parametrize(("rows", "columns"), ((1, 64), (7, 64), (3, 20)))
+@pytest.mark.parametrize("level", (3, 4))
+def test_accuracy_level(bits: int, rows: int, columns: int, level: int) -> None:
+    """An accuracy level of 4 rounds data to 8 bits in groups of a block, as onnxruntime does."""
+    generator = np.random.default_rng(bits + rows)
+    depth, block = 96, 32
+    weight = generator.integers(0, 256, (columns, depth // block, block * bits // 8), np.uint8)
+    scales = generator.uniform(0.1, 1.0, (columns, depth // block)).astype("float32")
+    options = {"K": depth, "N": columns, "bits": bits, "block_size": block, "accuracy_level": level}
+    node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **options)
+    given = model([node], {"w": weight, "s": scales})
+    for value, extents in ((given.graph.input[0], (rows, depth)), (given.graph.output[0], (rows, columns))):
+        for axis, extent in enumerate(extents):
+            value.type.tensor_type.shape.dim[axis].dim_value = extent
+    x = generator.standard_normal((rows, depth)).astype("float32")
+    found = weft.build(weft.from_onnx(given), target="llvm -num-threads=1")["main"](x)
+    parts = [(weight >> at) & ((1 << bits) - 1) for at in range(0, 8, bits)]
+    integers = np.stack(parts, -1).reshape(columns, depth // block, block).astype(float) - (1 << bits - 1)
+    grouped = x.reshape(rows, depth // block, block).astype(float)
+    step = np.abs(grouped).max(-1, keepdims=True) / 127
+    rounded = grouped if level == 3 else np.round(grouped / step) * step
+    exact = np.einsum("rgk,cgk,cg->rc", rounded, integers, scales)
+    assert np.abs(found - exact).max() <= 3e-6 * np.abs(exact).max()
+    if bits > 2:
+        onnxruntime = pytest.importorskip("onnxruntime")
+        session = onnxruntime.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"])
+        (expected,) = session.run(None, {"x": x})
+        assert np.abs(found - expected).max() <= 1e-4 * np.abs(exact).max()

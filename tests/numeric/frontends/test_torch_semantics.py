@@ -229,4 +229,16 @@ def test_views_of_other_memory(name: str, offset: int | None, message: str) -> N
 
 def test_random_slopes() -> None:
     with pytest.raises(weft.CompileError, match=r"random slopes in training: model.eval\(\) takes their mean"):
-        weft.compile(torch.nn.RReLU().train(), (torch.ones(3),))
+        weft.compile(torch.export.export(torch.nn.RReLU().train(), (torch.ones(3),)))
+    x = torch.linspace(-2, 2, 5)
+    model = torch.nn.RReLU(0.1, 0.5).eval()
+    assert torch.equal(weft.compile(model, (x,))(x), model(x))
+
+
+def test_convolution_of_times_first() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, weight: Any, bias: Any) -> Any:
+            return torch.conv_tbc(x, weight, bias, 1)
+
+    given = torch.randn(5, 2, 3), torch.randn(2, 3, 4), torch.randn(4)
+    torch.testing.assert_close(weft.compile(Model(), given)(*given), Model()(*given), rtol=1e-5, atol=1e-6)
