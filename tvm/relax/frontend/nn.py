@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,16 +34,21 @@ def _value(value: Any) -> Any:
     return list(given) if isinstance(value, list) else tuple(given) if isinstance(value, tuple) else value
 
 
+def _relax(name: str) -> Callable[..., Any]:
+    """An operator of `relax.op` on parameters and expressions."""
+    function = _op.applied(name)
+    return lambda *args, **options: function(*map(_value, args), **{k: _value(v) for k, v in options.items()})
+
+
 def __getattr__(name: str) -> Callable[..., Any]:
     """Operators: `nn.op.relu(x)`, `nn.relu(x)`."""
     if name.startswith("__"):
         raise AttributeError(name)
-    known = {"permute": "permute_dims", "unsqueeze": "expand_dims", "scaled_dot_product_attention": "nn.attention"}
-    function = _op.applied(known.get(name, name))
-    return lambda *args, **options: function(*map(_value, args), **{k: _value(v) for k, v in options.items()})
+    known = {"permute": "permute_dims", "unsqueeze": "expand_dims"}
+    return _OPERATORS[name] if name in _OPERATORS else _relax(known.get(name, name))
 
 
-op = type("op", (), {"__getattr__": staticmethod(__getattr__)})()
+op: Any = type("op", (), {"__getattr__": staticmethod(__getattr__)})()
 
 
 class spec:
@@ -110,67 +116,140 @@ class ModuleList(Module):
         return x
 
 
-class Linear(Module):
+def _layer(forward: Callable[..., Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
+    """A decorator of a function that makes the parameters of a layer, which makes it the class of these layers."""
+
+    def made(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
+        signature = inspect.signature(parameters)
+
+        def start(self: Module, *args: Any, **options: Any) -> None:
+            given = signature.bind(*args, **options)
+            given.apply_defaults()
+            vars(self).update({**given.arguments, **parameters(*args, **options)})
+
+        def call(self: Module, x: Any, *rest: Any) -> Any:
+            return forward(self, x, *rest)
+
+        described = {"__doc__": parameters.__doc__, "__module__": __name__}
+        return type(parameters.__name__, (Module,), {"__init__": start, "forward": call, **described})
+
+    return made
+
+
+def _rows(size: Any, dtype: str | None, *, weight: bool = True, bias: bool = True) -> dict[str, Parameter | None]:
+    """The weight and the bias of a normalization."""
+    wanted = {"weight": weight, "bias": bias}
+    return {name: Parameter((size,), dtype) if is_wanted else None for name, is_wanted in wanted.items()}
+
+
+@_layer(lambda layer, x: _relax("linear")(x, layer.weight, layer.bias, layer.out_dtype))
+def Linear(in_features: Any, out_features: Any, bias: bool = True, dtype: Any = None, out_dtype: Any = None) -> Any:
     """`x @ weight.T + bias`."""
-
-    def __init__(
-        self, in_features: Any, out_features: Any, bias: bool = True, dtype: str | None = None, out_dtype: Any = None
-    ) -> None:
-        self.weight = Parameter((out_features, in_features), dtype)
-        self.bias = Parameter((out_features,), dtype) if bias else None
-        self.out_dtype = out_dtype
-
-    def forward(self, x: Any) -> Any:
-        return __getattr__("linear")(x, self.weight, self.bias, self.out_dtype)
+    rows = _rows(out_features, out_dtype or dtype, bias=bias)
+    return rows | {"weight": Parameter((out_features, in_features), dtype)}
 
 
-class Embedding(Module):
+@_layer(lambda layer, x: _relax("take")(layer.weight, x, axis=0))
+def Embedding(num: Any, dim: Any, dtype: str | None = None) -> Any:
     """Rows of a table."""
-
-    def __init__(self, num: Any, dim: Any, dtype: str | None = None) -> None:
-        self.weight = Parameter((num, dim), dtype)
-
-    def forward(self, x: Any) -> Any:
-        return __getattr__("take")(self.weight, x, axis=0)
+    return {"weight": Parameter((num, dim), dtype)}
 
 
-class LayerNorm(Module):
+@_layer(lambda layer, x: op.layer_norm(x, layer.normalized_shape, layer.weight, layer.bias, layer.eps))
+def LayerNorm(normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, dtype: Any = None) -> Any:
     """Rows minus their mean, divided by their standard deviation."""
-
-    def __init__(
-        self, normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, dtype: str | None = None
-    ) -> None:
-        size, self.eps = (normalized_shape,), eps
-        self.weight = Parameter(size, dtype) if elementwise_affine else None
-        self.bias = Parameter(size, dtype) if elementwise_affine else None
-
-    def forward(self, x: Any) -> Any:
-        return __getattr__("layer_norm")(x, self.weight, self.bias, -1, self.eps)
+    return _rows(normalized_shape, dtype, weight=elementwise_affine, bias=elementwise_affine)
 
 
-class RMSNorm(Module):
+@_layer(lambda layer, x, *rest: op.group_norm(x, layer.num_groups, layer.weight, layer.bias, layer.eps, *rest))
+def GroupNorm(num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> Any:
+    """Groups of channels minus their mean, divided by their standard deviation."""
+    return _rows(num_channels, dtype, weight=affine, bias=affine)
+
+
+def _rms_norm(layer: Any, x: Any) -> Any:
+    found = _relax("rms_norm")(x, layer.weight, layer.axes, layer.epsilon)
+    return found if layer.bias is None else _relax("add")(found, layer.bias)
+
+
+@_layer(_rms_norm)
+def RMSNorm(hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool = True, dtype: Any = None) -> Any:
     """Rows divided by their root mean square."""
+    return _rows(hidden_size, dtype, bias=bias)
 
-    def __init__(
-        self, hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None
-    ) -> None:
-        self.weight, self.axes, self.epsilon = Parameter((hidden_size,), dtype), axes, epsilon
-        self.bias = Parameter((hidden_size,), dtype) if bias else None
 
-    def forward(self, x: Any) -> Any:
-        found = __getattr__("rms_norm")(x, self.weight, self.axes, self.epsilon)
-        return found if self.bias is None else __getattr__("add")(found, self.bias)
+def _convolution(name: str) -> Any:
+    """`nn.op.conv2d` and its kin, with a bias after the weight."""
+
+    def convolve(x: Any, weight: Any, bias: Any = None, *rest: Any, data_layout: Any = None, **options: Any) -> Any:
+        layout = data_layout or "NC" + "DHW"[5 - x.ndim :]
+        more = options if data_layout is None else {**options, "data_layout": layout}
+        found = _relax(name)(x, weight, *rest, **more)
+        shape = [-1 if letter == "C" else 1 for letter in layout]
+        return found if bias is None else _relax("add")(found, _relax("reshape")(bias, shape))
+
+    return convolve
+
+
+def _convolutional(name: str, dimensions: int) -> Any:
+    def forward(layer: Any, x: Any) -> Any:
+        given = layer.stride, layer.padding, layer.dilation, layer.groups
+        return getattr(op, f"conv{dimensions}d")(x, layer.weight, layer.bias, *given, data_layout=layer.data_layout)
+
+    def parameters(
+        in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1, bias: bool = True, dtype: str | None = None, data_layout: str = "NC" + "DHW"[3 - dimensions :],
+    ) -> Any:  # fmt: skip
+        """A convolution; weights are OIW, OIHW or OIDHW."""
+        kernel = [kernel_size] * dimensions if isinstance(kernel_size, int) else kernel_size
+        weight = Parameter((out_channels, in_channels // groups, *kernel), dtype)
+        return {"weight": weight, "bias": Parameter((out_channels,), dtype) if bias else None}
+
+    parameters.__name__ = name
+    return _layer(forward)(parameters)
+
+
+Conv1D, Conv2D, Conv3D = (_convolutional(f"Conv{dimensions}D", dimensions) for dimensions in (1, 2, 3))
+
+
+def _transposed(layer: Any, x: Any) -> Any:
+    given = layer.stride, layer.padding, layer.output_padding, layer.dilation, layer.groups
+    return op.conv1d_transpose(x, layer.weight, layer.bias, *given)
+
+
+@_layer(_transposed)
+def ConvTranspose1D(
+    in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0,
+    dilation: int = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
+) -> Any:  # fmt: skip
+    """A transposed convolution; weights are IOW."""
+    weight = Parameter((in_channels, out_channels // groups, kernel_size), dtype)
+    return {"weight": weight, "bias": Parameter((out_channels,), dtype) if bias else None}
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    name: _convolution(name) for name in ("conv1d", "conv2d", "conv3d", "conv1d_transpose")
+}
+_OPERATORS["layer_norm"] = lambda x, shape, weight=None, bias=None, eps=1e-5: _relax("layer_norm")(
+    x, weight, bias, [-1 - at for at in reversed(range(len(items(shape))))], eps
+)
+_OPERATORS["group_norm"] = lambda x, groups, weight, bias, eps=1e-5, channel_axis=1, axes=None: _relax("group_norm")(
+    x, weight, bias, groups, channel_axis, axes, eps
+)
+_OPERATORS["scaled_dot_product_attention"] = lambda q, k, v, mask=None, is_causal=False, scale=None: _relax(
+    "nn.attention"
+)(q, k, v, mask, scale, "TopLeft" if is_causal else None)
 
 
 def _activation(name: str) -> type[Module]:
     def forward(_: Module, x: Any) -> Any:
-        return __getattr__(name.lower())(x)
+        return _relax(name.lower())(x)
 
     return type(name, (Module,), {"forward": forward, "__doc__": f"`{name.lower()}`."})
 
 
 ReLU, SiLU, GELU = map(_activation, ("ReLU", "SiLU", "GELU"))
 __all__ = [
-    "GELU", "Embedding", "LayerNorm", "Linear", "Module", "ModuleList", "Parameter", "RMSNorm", "ReLU",
-    "SiLU", "Tensor", "const", "op", "spec",
+    "GELU", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Embedding", "GroupNorm", "LayerNorm", "Linear", "Module",
+    "ModuleList", "Parameter", "RMSNorm", "ReLU", "SiLU", "Tensor", "const", "op", "spec",
 ]  # fmt: skip
