@@ -69,6 +69,7 @@ def _convolution(dimensions: int, transposed: bool) -> None:
         names = (*(("output_padding",) if transposed else ()), "dilation", "groups", "data_layout", "kernel_layout")
         given = dict(zip((*names, "out_layout", "out_dtype"), rest, strict=False)) | options
         out_layout, out_dtype = given.pop("out_layout", None), given.pop("out_dtype", None)
+        given.setdefault("kernel_layout", ("IO" if transposed else "OI") + letters)
         found = apply(f"nn.{name}", data, weight, strides, padding, **given, **_given(out_dtype))
         return in_layout(found, given.get("data_layout", f"NC{letters}"), out_layout)
 

@@ -119,13 +119,14 @@ class ModuleList(Module):
 def _layer(forward: Callable[..., Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
     """A decorator of a function that makes the parameters of a layer, which makes it the class of these layers."""
 
-    def made(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
+    def layer(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
         signature = inspect.signature(parameters)
 
         def start(self: Module, *args: Any, **options: Any) -> None:
             given = signature.bind(*args, **options)
             given.apply_defaults()
-            vars(self).update({**given.arguments, **parameters(*args, **options)})
+            made = parameters(*args, **options)
+            vars(self).update({name: value for name, value in given.arguments.items() if name not in made} | made)
 
         def call(self: Module, x: Any, *rest: Any) -> Any:
             return forward(self, x, *rest)
@@ -133,7 +134,7 @@ def _layer(forward: Callable[..., Any]) -> Callable[[Callable[..., Mapping[str, 
         described = {"__doc__": parameters.__doc__, "__module__": __name__}
         return type(parameters.__name__, (Module,), {"__init__": start, "forward": call, **described})
 
-    return made
+    return layer
 
 
 def _rows(size: Any, dtype: str | None, *, weight: bool = True, bias: bool = True) -> dict[str, Parameter | None]:
