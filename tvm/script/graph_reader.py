@@ -155,11 +155,7 @@ class _GraphReader(Reader):
                 for name in _texts(target):
                     self.scope[name] = symbol(name)
             case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
-                if (
-                    isinstance(value, ast.Call)
-                    and isinstance(value.func, ast.Attribute)
-                    and value.func.attr == "match_cast"
-                ):
+                if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "match_cast":
                     self._match(value)
                     value = value.args[0]
                 self._bind(node, _texts(target), self._evaluate(value))

@@ -116,7 +116,7 @@ class ModuleList(Module):
         return x
 
 
-def _layer(forward: Callable[..., Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
+def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
     """A decorator of a function that makes the parameters of a layer, which makes it the class of these layers."""
 
     def layer(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
@@ -125,14 +125,11 @@ def _layer(forward: Callable[..., Any]) -> Callable[[Callable[..., Mapping[str, 
         def start(self: Module, *args: Any, **options: Any) -> None:
             given = signature.bind(*args, **options)
             given.apply_defaults()
-            made = parameters(*args, **options)
-            vars(self).update({name: value for name, value in given.arguments.items() if name not in made} | made)
-
-        def call(self: Module, x: Any, *rest: Any) -> Any:
-            return forward(self, x, *rest)
+            made = dict(parameters(*args, **options))
+            vars(self).update({**{name: given.arguments[name] for name in given.arguments.keys() - made}, **made})
 
         described = {"__doc__": parameters.__doc__, "__module__": __name__}
-        return type(parameters.__name__, (Module,), {"__init__": start, "forward": call, **described})
+        return type(parameters.__name__, (Module,), {"__init__": start, "forward": forward, **described})
 
     return layer
 
@@ -162,7 +159,7 @@ def LayerNorm(normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool
     return _rows(normalized_shape, dtype, weight=elementwise_affine, bias=elementwise_affine)
 
 
-@_layer(lambda layer, x, *rest: op.group_norm(x, layer.num_groups, layer.weight, layer.bias, layer.eps, *rest))
+@_layer(lambda layer, x: op.group_norm(x, layer.num_groups, layer.weight, layer.bias, layer.eps))
 def GroupNorm(num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> Any:
     """Groups of channels minus their mean, divided by their standard deviation."""
     return _rows(num_channels, dtype, weight=affine, bias=affine)
@@ -213,12 +210,9 @@ def _convolutional(name: str, dimensions: int) -> Any:
 Conv1D, Conv2D, Conv3D = (_convolutional(f"Conv{dimensions}D", dimensions) for dimensions in (1, 2, 3))
 
 
-def _transposed(layer: Any, x: Any) -> Any:
-    given = layer.stride, layer.padding, layer.output_padding, layer.dilation, layer.groups
-    return op.conv1d_transpose(x, layer.weight, layer.bias, *given)
-
-
-@_layer(_transposed)
+@_layer(lambda layer, x: op.conv1d_transpose(
+    x, layer.weight, layer.bias, layer.stride, layer.padding, layer.output_padding, layer.dilation, layer.groups
+))  # fmt: skip
 def ConvTranspose1D(
     in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0,
     dilation: int = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
@@ -231,15 +225,26 @@ def ConvTranspose1D(
 _OPERATORS: dict[str, Callable[..., Any]] = {
     name: _convolution(name) for name in ("conv1d", "conv2d", "conv3d", "conv1d_transpose")
 }
-_OPERATORS["layer_norm"] = lambda x, shape, weight=None, bias=None, eps=1e-5: _relax("layer_norm")(
-    x, weight, bias, [-1 - at for at in reversed(range(len(items(shape))))], eps
-)
-_OPERATORS["group_norm"] = lambda x, groups, weight, bias, eps=1e-5, channel_axis=1, axes=None: _relax("group_norm")(
-    x, weight, bias, groups, channel_axis, axes, eps
-)
-_OPERATORS["scaled_dot_product_attention"] = lambda q, k, v, mask=None, is_causal=False, scale=None: _relax(
-    "nn.attention"
-)(q, k, v, mask, scale, "TopLeft" if is_causal else None)
+
+
+def _layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    axes = [-1 - at for at in reversed(range(len(items(normalized_shape))))]
+    return _relax("layer_norm")(x, weight, bias, axes, eps)
+
+
+def _group_norm(
+    x: Any, num_groups: int, weight: Any, bias: Any, eps: float = 1e-5, channel_axis: int = 1, axes: Any = None
+) -> Any:
+    return _relax("group_norm")(x, weight, bias, num_groups, channel_axis, axes, eps)
+
+
+def _attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: Any = False, scale: Any = None
+) -> Any:
+    return _relax("nn.attention")(query, key, value, attn_mask, scale, "TopLeft" if is_causal else None)
+
+
+_OPERATORS.update(layer_norm=_layer_norm, group_norm=_group_norm, scaled_dot_product_attention=_attention)
 
 
 def _activation(name: str) -> type[Module]:
