@@ -139,7 +139,7 @@ class Images(nn.Module):
         self.images, self.groups = nn.Conv2D(4, 6, [3, 3], padding=1, groups=2), nn.GroupNorm(2, 6)
 
     def forward(self, x):
-        return self.groups(self.images(x))
+        return self.groups(self.images(x), channel_axis=1, axes=[2, 3])
 
 
 def exported(model: nn.Module, *shape: int, seed: int = 0, name: str = "forward"):

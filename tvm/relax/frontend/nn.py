@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from weft.support.errors import CompileError
@@ -111,9 +112,7 @@ class ModuleList(Module):
         return iter(self.modules)
 
     def forward(self, x: Any) -> Any:
-        for part in self.modules:
-            x = part(x)
-        return x
+        return reduce(lambda value, part: part(value), self.modules, x)
 
 
 def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
@@ -136,15 +135,15 @@ def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mappin
 
 def _rows(size: Any, dtype: str | None, *, weight: bool = True, bias: bool = True) -> dict[str, Parameter | None]:
     """The weight and the bias of a normalization."""
-    wanted = {"weight": weight, "bias": bias}
-    return {name: Parameter((size,), dtype) if is_wanted else None for name, is_wanted in wanted.items()}
+    return {key: Parameter((size,), dtype) if on else None for key, on in (("weight", weight), ("bias", bias))}
 
 
 @_layer(lambda layer, x: _relax("linear")(x, layer.weight, layer.bias, layer.out_dtype))
 def Linear(in_features: Any, out_features: Any, bias: bool = True, dtype: Any = None, out_dtype: Any = None) -> Any:
     """`x @ weight.T + bias`."""
-    rows = _rows(out_features, out_dtype or dtype, bias=bias)
-    return rows | {"weight": Parameter((out_features, in_features), dtype)}
+    return _rows(out_features, out_dtype or dtype, bias=bias) | {
+        "weight": Parameter((out_features, in_features), dtype)
+    }
 
 
 @_layer(lambda layer, x: _relax("take")(layer.weight, x, axis=0))
@@ -159,7 +158,11 @@ def LayerNorm(normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool
     return _rows(normalized_shape, dtype, weight=elementwise_affine, bias=elementwise_affine)
 
 
-@_layer(lambda layer, x: op.group_norm(x, layer.num_groups, layer.weight, layer.bias, layer.eps))
+def _groups(layer: Any, x: Any, channel_axis: int = 1, axes: Any = None) -> Any:
+    return op.group_norm(x, layer.num_groups, layer.weight, layer.bias, layer.eps, channel_axis, axes)
+
+
+@_layer(_groups)
 def GroupNorm(num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> Any:
     """Groups of channels minus their mean, divided by their standard deviation."""
     return _rows(num_channels, dtype, weight=affine, bias=affine)
@@ -222,9 +225,7 @@ def ConvTranspose1D(
     return {"weight": weight, "bias": Parameter((out_channels,), dtype) if bias else None}
 
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    name: _convolution(name) for name in ("conv1d", "conv2d", "conv3d", "conv1d_transpose")
-}
+_OPERATORS = {name: _convolution(name) for name in ("conv1d", "conv2d", "conv3d", "conv1d_transpose")}
 
 
 def _layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
