@@ -185,6 +185,23 @@ SAMPLING_STEPS: Final = _by_name(
         ),
     ),
     Step(
+        "sample_partitioned_tile",
+        "Sample n factors whose product is the extent of a loop; those from a position on multiply to a multiple.",
+        (
+            _LOOP,
+            Parameter("n", kinds.INTEGER),
+            Parameter("partition_pos", kinds.INTEGER, default=0),
+            Parameter("innerpart_factor", kinds.INTEGER, default=1),
+            Parameter("decision", kinds.DECISIONS, default=None),
+        ),
+        (INT,),
+        verify=_verify_tiling,
+        example=(
+            "%a, %b = sched.sample_partitioned_tile %i {n = 2, partition_pos = 1, innerpart_factor = 4, "
+            "decision = [16, 8]} : int, int"
+        ),
+    ),
+    Step(
         "sample_categorical",
         "Sample one of several integers; `decision` is its position.",
         (

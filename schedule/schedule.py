@@ -54,6 +54,21 @@ class Schedule(StepCalls):
             "sample_perfect_tile", loop=loop, n=n, max_innermost_factor=max_innermost_factor, decision=decision
         )
 
+    def sample_partitioned_tile(
+        self,
+        loop: LoopHandle,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: Sequence[int] | None = None,
+    ) -> list[IntHandle]:
+        """Sample n factors whose product is the extent of a loop; those from a position on multiply to a multiple of
+        `innerpart_factor`. See `SamplePartitionedTile`."""
+        return self._step(
+            "sample_partitioned_tile", loop=loop, n=n, partition_pos=partition_pos, innerpart_factor=innerpart_factor,
+            decision=decision,
+        )  # fmt: skip
+
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> IntHandle:

@@ -19,6 +19,7 @@ from weft.texpr.expr import (
     as_expr,
     as_number,
     binary,
+    bits,
     cast_to,
     checked_dtype,
     compare,
@@ -208,3 +209,19 @@ def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
                 f"'{name}' is called with {other}: intrinsics take and give bools, signed numbers and floats; cast"
             )
     return Intrinsic(name, arguments, result)
+
+
+def next_after(lhs: ExprLike, rhs: ExprLike) -> Expr:
+    """The next representable number after a float, in the direction of another one."""
+    x, y = unified("nextafter", lhs, rhs)
+    if not is_float(x.dtype):
+        raise error(f"nextafter: operands are floats, got {x.dtype}")
+    dtype = f"int{bits(x.dtype)}"
+    code = reinterpret(x, dtype)
+    # The bit patterns of numbers of one sign increase with their magnitude.
+    away = select(abs(y) > abs(x), equal(x < 0.0, y < 0.0), False)
+    moved = reinterpret(code + select(away, const(1, dtype), const(-1, dtype)), x.dtype)
+    least = copysign(reinterpret(const(1, dtype), x.dtype), y)
+    found = select(x == 0.0, least, moved)
+    found = select(x == y, y, found)
+    return select(isnan(x), x, select(isnan(y), y, found))

@@ -168,6 +168,11 @@ def _compared(predicate: _Predicate) -> Callable[[ExprLike, ExprLike], Expr]:
     return lambda x, y: _compare(predicate, x, y)
 
 
+def nextafter(x: ExprLike, y: ExprLike) -> Expr:
+    """The next representable number after a float, in the direction of another one."""
+    return _math.next_after(x, y)
+
+
 def hypot(x: ExprLike, y: ExprLike) -> Expr:
     """`sqrt(x * x + y * y)`."""
     left, right = as_expr(x), as_expr(y)

@@ -353,6 +353,13 @@ class Rfactor(MovingPrimitive):
     def _reduce_loops(self, block: BlockOp, chain: Sequence[ForOp]) -> tuple[ForOp, ...]:
         bound = {kind: sources_of(block, kind) for kind in IterKind}
         reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]
+        # Unit loops that no iterator is bound to, inside the spatial loops: splits of the reduction.
+        for loop in reversed(chain):
+            if loop.extent != 1 or _variable(loop) in bound[IterKind.SPATIAL]:
+                if _variable(loop) not in bound[IterKind.REDUCE]:
+                    break
+            elif loop not in reduced and loop.kind.data is LoopKind.SERIAL:
+                reduced.append(loop)
         if self.loop not in reduced and self.loop.extent == 1 and _variable(self.loop) not in bound[IterKind.SPATIAL]:
             reduced.append(self.loop)  # its value is 0 in all bindings
         if self.loop not in reduced:

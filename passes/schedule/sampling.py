@@ -175,6 +175,72 @@ class SamplePerfectTile(Sampler):
 
 
 @dataclass(frozen=True)
+class SamplePartitionedTile(Sampler):
+    """Draw n factors whose product is the extent of a loop, uniformly among the tilings whose factors from a position
+    on multiply to a multiple of a number. Position 0 with the number 1 permits every tiling.
+
+    Requirements:
+    1. the extent is static and a positive multiple of the number of the second part, at most 2^40
+    2. there are 1 to 64 factors, and the position is one of them
+    3. the decision is one of the tilings
+    """
+
+    loop: ForOp
+    n: int
+    partition_pos: int = 0
+    innerpart_factor: int = 1
+    decision: tuple[int, ...] | None = None
+
+    def draw(self, random: Random) -> tuple[int, ...]:
+        extent = self.loop.extent
+        if not 1 <= self.n <= _MOST_FACTORS or not 0 <= self.partition_pos < self.n:
+            self.refuse(2, f"n is {self.n}, the second part starts at {self.partition_pos}", self.loop)
+        if not isinstance(extent, int) or not 1 <= extent <= _LARGEST or not self._inner_products(extent):
+            found = extent if isinstance(extent, int) else "known only at run time"
+            self.refuse(1, f"the extent is {found}, the factor of the second part {self.innerpart_factor}", self.loop)
+        if self.decision is not None:
+            self.require(3, self._why_not(self.decision, extent), self.loop)
+            return self.decision
+        outer = self.partition_pos
+        products = self._inner_products(extent)
+        weights = [count_tilings(extent // d, outer) * count_tilings(d, self.n - outer) for d in products]
+        (inner,) = random.choices(products, weights)
+        return (*_tiling(extent // inner, outer, random), *_tiling(inner, self.n - outer, random))
+
+    def _inner_products(self, extent: int) -> list[int]:
+        """The products of the second part."""
+        possible = divisors(extent) if self.partition_pos else (extent,)
+        return [d for d in possible if self.innerpart_factor > 0 and d % self.innerpart_factor == 0]
+
+    def options(self) -> Iterator[tuple[int, ...]]:
+        extent = known_divisor(self.loop.extent)
+        return (found for found in tilings(extent, self.n, extent) if self._why_not(found, extent) is None)
+
+    def _why_not(self, decision: tuple[int, ...], extent: int) -> Violation | None:
+        inner = prod(decision[self.partition_pos :])
+        if len(decision) != self.n or min(decision) < 1 or prod(decision) != extent:
+            legal = f"{self.n} positive factors with product {extent}"
+            return Violation(f"{list(decision)} multiplies to {prod(decision)}", legal=legal)
+        if inner % self.innerpart_factor:
+            return Violation(f"the second part multiplies to {inner}, no multiple of {self.innerpart_factor}")
+        return None
+
+    def results(self, decision: Decision) -> Sequence[Drawn]:
+        return decision if isinstance(decision, tuple) else (decision,)
+
+
+def _tiling(extent: int, n: int, random: Random) -> tuple[int, ...]:
+    """One of the tuples of n factors whose product is `extent`, all equally likely."""
+    factors: list[int] = []
+    for outside in reversed(range(n)):
+        possible = divisors(extent)
+        (factor,) = random.choices(possible, [count_tilings(extent // d, outside) for d in possible])
+        factors.append(factor)
+        extent //= factor
+    return tuple(factors)
+
+
+@dataclass(frozen=True)
 class SampleCategorical(Sampler):
     """Draw one of several integers, with given probabilities.
 
@@ -271,6 +337,7 @@ def _place_text(decision: int) -> str:
 
 SAMPLERS: Mapping[str, type[Sampler]] = {
     "sample_perfect_tile": SamplePerfectTile,
+    "sample_partitioned_tile": SamplePartitionedTile,
     "sample_categorical": SampleCategorical,
     "sample_compute_location": SampleComputeLocation,
 }

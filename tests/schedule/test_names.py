@@ -20,6 +20,7 @@ KNOWN = {
     "get_child_blocks": "block_or_loop",
     "sample_categorical": "candidates probs decision",
     "sample_perfect_tile": "loop n max_innermost_factor decision",
+    "sample_partitioned_tile": "loop n partition_pos innerpart_factor decision",
     "sample_compute_location": "block decision",
     "split": "loop factors disable_predication preserve_unit_iters",
     "loop_partition": "loop factors preserve_unit_iters",

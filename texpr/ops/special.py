@@ -12,7 +12,7 @@ from typing import Final
 
 from weft.dialects.graph_traits import Elementwise, declare
 from weft.texpr import math
-from weft.texpr.expr import Expr, bits, error, has_sign, is_float, is_integer, reinterpret, unified
+from weft.texpr.expr import Expr, bits, error, has_sign, is_float, is_integer, reinterpret
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import (
     broadcast_shape,
@@ -226,19 +226,6 @@ def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
     return compute(source.shape, mantissa, f"{name}_mantissas"), compute(source.shape, exponent, f"{name}_exponents")
 
 
-def _following(lhs: object, rhs: object) -> Expr:
-    x, y = unified("nextafter", lhs, rhs)
-    dtype = f"int{bits(x.dtype)}"
-    code = reinterpret(x, dtype)
-    # The bit patterns of numbers of one sign increase with their magnitude.
-    away = math.select(math.abs(y) > math.abs(x), math.equal(x < 0.0, y < 0.0), False)
-    moved = reinterpret(code + math.select(away, constant(1, dtype), constant(-1, dtype)), x.dtype)
-    least = math.copysign(reinterpret(constant(1, dtype), x.dtype), y)
-    found = math.select(x == 0.0, least, moved)
-    found = math.select(x == y, y, found)
-    return math.select(math.isnan(x), x, math.select(math.isnan(y), y, found))
-
-
 def nextafter(lhs: Operand, rhs: Operand, *, name: str = "nextafter") -> Tensor:
     """The next representable number after lhs in the direction of rhs.
 
@@ -248,7 +235,7 @@ def nextafter(lhs: Operand, rhs: Operand, *, name: str = "nextafter") -> Tensor:
     for operand in (lhs, rhs):
         if isinstance(operand, Tensor):
             floating(operand, "nextafter: operand")
-    return elementwise("nextafter", _following, (lhs, rhs), name)
+    return elementwise("nextafter", math.next_after, (lhs, rhs), name)
 
 
 def gcd(lhs: Tensor, rhs: Tensor, *, name: str = "gcd") -> Tensor:

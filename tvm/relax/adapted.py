@@ -36,6 +36,10 @@ def _dtype_of(x: Value, dtype: Any) -> str:
     return x.dtype if dtype in (None, "") else str(dtype)
 
 
+def _given(out_dtype: Any) -> dict[str, Any]:
+    return {} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}
+
+
 def _pooling(kind: str, dimensions: int) -> None:
     name, letters = f"{kind}_pool{dimensions}d", "NC" + "DHW"[3 - dimensions :]
 
@@ -65,8 +69,8 @@ def _convolution(dimensions: int, transposed: bool) -> None:
         names = (*(("output_padding",) if transposed else ()), "dilation", "groups", "data_layout", "kernel_layout")
         given = dict(zip((*names, "out_layout", "out_dtype"), rest, strict=False)) | options
         out_layout, out_dtype = given.pop("out_layout", None), given.pop("out_dtype", None)
-        given |= {} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}
-        found = apply(f"nn.{name}", data, weight, strides, padding, **given)
+        given.setdefault("kernel_layout", ("IO" if transposed else "OI") + letters)
+        found = apply(f"nn.{name}", data, weight, strides, padding, **given, **_given(out_dtype))
         return in_layout(found, given.get("data_layout", f"NC{letters}"), out_layout)
 
     ADAPTED[name] = convolve
@@ -99,10 +103,6 @@ def layer_norm(
     scale: bool = True,
 ) -> Any:
     return apply("nn.layer_norm", data, gamma if scale else None, beta if center else None, axes, epsilon)
-
-
-def rms_norm(data: Value, weight: Value, axes: Any = -1, epsilon: float = 1e-5) -> Any:
-    return apply("nn.rms_norm", data, weight, axes, epsilon)
 
 
 def group_norm(
@@ -160,10 +160,6 @@ def resize3d(data: Value, size: Any, roi: Any = None, layout: str = "NCDHW", *re
     return resize2d(data, size, roi, layout, *rest, **options)
 
 
-def take(x: Value, indices: Value, axis: int | None = None, mode: str = "fast") -> Any:
-    return apply("take", x, indices, axis, "clip" if mode == "fast" else mode)
-
-
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
     numbers = (start, end, step)
     is_float = any(isinstance(number(value), float) for value in numbers)
@@ -210,13 +206,15 @@ def strided_slice(x: Value, axes: Any, begin: Any, end: Any, strides: Any = None
 
 
 def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0, reduction: str = "update") -> Any:
-    return apply("scatter_elements", data, indices, updates, axis, _REDUCTIONS.get(reduction, reduction), "wrap")
+    return apply(
+        "scatter_elements", data, indices, updates, axis, "none" if reduction == "update" else reduction, "wrap"
+    )
 
 
 def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
     """Indices are on the last axis; `weft.graph` has them on the first."""
     order = [indices.ndim - 1, *range(indices.ndim - 1)]
-    reduction = _REDUCTIONS.get(reduction, reduction)
+    reduction = "none" if reduction == "update" else reduction
     return apply("scatter_nd", data, apply("permute_dims", indices, order), updates, reduction)
 
 
@@ -243,9 +241,6 @@ def roi_align(
     return apply("roi_align", data, boxes, images, pooled_size, spatial_scale, ratio, mode, aligned)
 
 
-_REDUCTIONS = {"update": "none"}
-
-
 def quantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out_dtype: str = "int8") -> Any:
     return apply("quantize", data, scale, _zero(zero_point, out_dtype), axis if scale.ndim else None, out_dtype)
 
@@ -256,19 +251,6 @@ def dequantize(data: Value, scale: Value, zero_point: Value, axis: int = -1, out
 
 def _zero(zero_point: Value, dtype: str) -> Value:
     return zero_point if zero_point.dtype == dtype else apply("astype", zero_point, dtype)
-
-
-def bucketize(input_tensor: Value, boundaries: Value, out_int32: bool = False, right: bool = False) -> Any:
-    side, dtype = "right" if right else "left", "int32" if out_int32 else "int64"
-    return apply("searchsorted", boundaries, input_tensor, side, dtype)
-
-
-def matmul(x1: Value, x2: Value, out_dtype: Any = None) -> Any:
-    return apply("matmul", x1, x2, **({} if out_dtype in (None, "", "void") else {"out_dtype": out_dtype}))
-
-
-def repeat(data: Value, repeats: int, axis: int | None = None) -> Any:
-    return apply("repeat", apply("flatten", data) if axis is None else data, repeats, axis or 0)
 
 
 def _composite(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -315,9 +297,22 @@ _OF_THREE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "clip": lambda x, min, max: apply("clip", x, number(min), number(max)),
     "gather_elements": lambda data, indices, axis=0: apply("gather", data, axis, indices, "wrap"),
     "masked_fill": lambda x, mask, value: apply("where", mask, number(value), x),
+    "matmul": lambda x1, x2, out_dtype=None: apply("matmul", x1, x2, **_given(out_dtype)),
+    "repeat": lambda data, repeats, axis=None: apply(
+        "repeat", apply("flatten", data) if axis is None else data, repeats, axis or 0
+    ),
     "hint_on_device": lambda data, dst_vdevice, memory_scope="global": data,
 }
-ADAPTED.update(_OF_ONE | _OF_TWO | _OF_THREE)
+_OF_FOUR: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "rms_norm": lambda data, weight, axes=-1, epsilon=1e-5: apply("nn.rms_norm", data, weight, axes, epsilon),
+    "take": lambda x, indices, axis=None, mode="fast": apply(
+        "take", x, indices, axis, "clip" if mode == "fast" else mode
+    ),
+    "bucketize": lambda input_tensor, boundaries, out_int32=False, right=False: apply(
+        "searchsorted", boundaries, input_tensor, "right" if right else "left", "int32" if out_int32 else "int64"
+    ),
+}
+ADAPTED.update(_OF_ONE | _OF_TWO | _OF_THREE | _OF_FOUR)
 ADAPTED.update({name: _composite(getattr(graph_composites, name)) for name in graph_composites.__all__})
 ADAPTED.update(
     (name, value)

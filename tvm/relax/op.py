@@ -7,39 +7,16 @@ from typing import Any
 
 from weft.frontends import graph_composites
 from weft.frontends.graph_builder import operator_names
+from weft.tvm.absent import equivalents
 from weft.tvm.relax.adapted import ADAPTED, apply
 from weft.tvm.relax.names import operator_of, weft_name
-
-_REASONS = {
-    **dict.fromkeys(("print", "assert_op"), "scripts call R.print and R.assert_op"),
-    **dict.fromkeys(
-        ("alloc_storage", "alloc_tensor", "ensure_zero_offset", "kill_storage", "kill_tensor", "kill_object"),
-        "weft allocates memory: give the program before CallTIRRewrite",
-    ),
-    "call_tir_dyn": "give the program before VMShapeLower",
-    **dict.fromkeys(("dist", "ccl"), "weft runs a model on one device"),
-    "grad": "weft computes no gradients",
-    **dict.fromkeys(("make_closure", "invoke_closure", "invoke_pure_closure"), "functions are called by name"),
-    **dict.fromkeys(("shape_to_tensor", "tensor_to_shape", "shape_of"), "shapes are tuples: weft.graph.extents(shape)"),
-    "call_tir_with_grad": "weft computes no gradients",
-    "call_py_func": "registered functions are called by call_dps_packed",
-    **dict.fromkeys(("roi_pool", "get_valid_counts"), "roi_align"),
-    "multinomial_from_uniform": "weft.graph.random_uniform, cumsum and searchsorted",
-    "dynamic_strided_slice": "strided_slice takes extents with names",
-    "attention_var_len": "attention takes a mask",
-    **dict.fromkeys(
-        ("non_max_suppression", "all_class_non_max_suppression", "get_valid_counts", "multibox_transform_loc"),
-        "weft.graph.nms",
-    ),
-}
-"""Unsupported operators of TVM -> the reason."""
 
 
 def applied(name: str) -> Callable[..., Any]:
     """The operator as a function of expressions. Raises `AttributeError` for unknown ones."""
     short = name.rpartition(".")[2]
-    if short in _REASONS:
-        raise AttributeError(f"relax.op has no '{name}' of TVM: {_REASONS[short]}")
+    if reason := equivalents().get(f"relax.op.{short}"):
+        raise AttributeError(f"relax.op has no '{name}' of TVM: {reason}")
     adapted = ADAPTED.get(short)
     function = adapted if weft_name(name) not in operator_names() else operator_of(name)
 

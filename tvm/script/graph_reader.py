@@ -155,11 +155,7 @@ class _GraphReader(Reader):
                 for name in _texts(target):
                     self.scope[name] = symbol(name)
             case ast.Assign([target], value) | ast.AnnAssign(target, _, ast.expr() as value):
-                if (
-                    isinstance(value, ast.Call)
-                    and isinstance(value.func, ast.Attribute)
-                    and value.func.attr == "match_cast"
-                ):
+                if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "match_cast":
                     self._match(value)
                     value = value.args[0]
                 self._bind(node, _texts(target), self._evaluate(value))
@@ -199,22 +195,11 @@ class _GraphReader(Reader):
 
     def _if(self, node: ast.If) -> None:
         """`if condition:` with branches that bind the same names, or return."""
-        used = {
-            part.id
-            for branch in (node.body, node.orelse)
-            for stmt in branch
-            for part in ast.walk(stmt)
-            if isinstance(part, ast.Name)
-        }
+        parts = ast.walk(ast.Module([*node.body, *node.orelse], []))
+        used = {part.id for part in parts if isinstance(part, ast.Name)}
         names = [name for name in sorted(used) if isinstance(self.scope.known(name), Value)]
-        last = node.body[-1] if node.body else node
-        target = (
-            last.target
-            if isinstance(last, ast.AnnAssign)
-            else last.targets[0]
-            if isinstance(last, ast.Assign)
-            else None
-        )
+        last = node.body[-1]
+        target = last.target if isinstance(last, ast.AnnAssign) else getattr(last, "targets", [None])[0]
         returns = isinstance(last, ast.Return)
         if not node.orelse or not (returns or isinstance(target, ast.Name)):
             raise self.error(node, "both branches of a condition bind one name last, or return")
@@ -252,9 +237,7 @@ class _GraphReader(Reader):
             outer, self._returned = self._returned, []
             self._depth += 1
             if self._depth > _DEPTH:
-                raise self.error(
-                    node, f"{node.name} calls itself: loops of graphs are made with BlockBuilder.emit_loop"
-                )
+                raise self.error(node, f"{node.name} calls itself: BlockBuilder.emit_loop makes loops of graphs")
             with self.scope.nested(dict(zip(names, args, strict=True))):
                 self.body(node.body)
             found, self._returned = self._returned, outer

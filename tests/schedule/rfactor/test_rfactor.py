@@ -49,6 +49,19 @@ def test_1_one_reduction_block() -> None:
     )
 
 
+def test_unit_loops_of_the_reduction_belong_to_it() -> None:
+    """TVM's traces count the loops of the final block, and those of the partial sums after compute_at."""
+    sch = schedule()
+    i, k = sch.get_loops("B")
+    sch.split(i, [1, 8])
+    _, inner = sch.split(k, [1, 12])
+    partial = sch.rfactor(inner, 0)
+    assert len(sch.get_loops("B")) == 3 and len(sch.get_loops(partial)) == 4
+    sch.compute_at(partial, sch.get_loops("B")[1], preserve_unit_loops=True)
+    assert len(sch.get_loops(partial)) == 5
+    check_schedule(weft.parse(REDUCTION), sch)
+
+
 def test_2_serial() -> None:
     sch = schedule()
     k = sch.get_loops("B")[1]

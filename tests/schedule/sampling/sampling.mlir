@@ -75,3 +75,28 @@ sched.func @only {
   %t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16} : int, int
   %i0, %i1 = sched.split %i [0, %u] : loop, loop
 }
+
+// -----
+
+// The second part, here the last factor, is a multiple of 4.
+
+// CHECK-LABEL: func.func @h(
+// CHECK: tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: tir.for %[[I1:\w+]] in 4 {
+// TEXT-LABEL: sched.func @partitioned {
+// TEXT: sched.sample_partitioned_tile %[[I:\w+]] {n = 2, partition_pos = 1, innerpart_factor = 4, decision = [3, 4]} : int, int
+func.func @h(%A: memref<12xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 12 {
+    tir.block "A" iters(%v: spatial<12>) = [%i] {
+      memref.store %zero, %A[%v] : memref<12xf32>
+    }
+  }
+  func.return
+}
+sched.func @partitioned {
+  %a = sched.get_block "A" : block
+  %i = sched.get_loops %a : loop
+  %t0, %t1 = sched.sample_partitioned_tile %i {n = 2, partition_pos = 1, innerpart_factor = 4, decision = [3, 4]} : int, int
+  %i0, %i1 = sched.split %i [%t0, %t1] : loop, loop
+}

@@ -17,7 +17,7 @@ from weft import CompileError, Schedule
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.sampling import SamplePerfectTile, count_tilings, divisors
+from weft.passes.schedule.sampling import SamplePartitionedTile, SamplePerfectTile, count_tilings, divisors
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.schedule.traces import decisions_of
 
@@ -54,6 +54,42 @@ def test_every_tiling_is_as_likely():
     assert set(drawn) == possible
     expected = 6000 / len(possible)
     assert all(0.7 * expected < count < 1.3 * expected for count in drawn.values())
+
+
+def test_every_partitioned_tiling_is_as_likely():
+    loop = ForOp.empty(24, "i")
+    random = Random(1)
+    drawn = Counter(SamplePartitionedTile(loop, 3, 1, 4).draw(random) for _ in range(6000))
+    possible = {t for t in product(divisors(24), repeat=3) if prod(t) == 24 and prod(t[1:]) % 4 == 0}
+    assert set(drawn) == possible == set(SamplePartitionedTile(loop, 3, 1, 4).options())
+    expected = 6000 / len(possible)
+    assert all(0.7 * expected < count < 1.3 * expected for count in drawn.values())
+    assert set(SamplePartitionedTile(loop, 2).options()) == set(SamplePerfectTile(loop, 2, 24).options())
+
+
+def test_partitioned_tiles_in_a_schedule():
+    sch = schedule("matmul_relu")
+    i, *_ = sch.get_loops("Y")
+    factors = sch.sample_partitioned_tile(i, 3, partition_pos=1, innerpart_factor=2)
+    drawn = [sch.get(factor) for factor in factors]
+    assert prod(drawn[1:]) % 2 == 0
+    sch.split(i, factors)
+    assert "sched.sample_partitioned_tile" in str(sch.trace)
+    check_schedule(weft.parse(PROGRAMS["matmul_relu"].text), sch)
+
+
+def test_partitioned_tiles_that_do_not_fit():
+    sch = schedule("matmul_relu")
+    i, *_ = sch.get_loops("Y")
+    refused(lambda: sch.sample_partitioned_tile(i, 2, 1, 5), 1, "the extent is 12, the factor of the second part 5")
+    refused(lambda: sch.sample_partitioned_tile(i, 2, 1, 0), 1, "the factor of the second part 0")
+    refused(lambda: sch.sample_partitioned_tile(i, 0), 2, "n is 0")
+    refused(lambda: sch.sample_partitioned_tile(i, 2, 2), 2, "n is 2, the second part starts at 2")
+    refused(lambda: sch.sample_partitioned_tile(i, 2, 1, 4, decision=[3, 5]), 3, "2 positive factors with product 12")
+    refused(lambda: sch.sample_partitioned_tile(i, 2, 1, 4, decision=[6, 2]), 3, "multiplies to 2, no multiple of 4")
+    dynamic = schedule("dynamic")
+    n, *_ = dynamic.get_loops("C")
+    refused(lambda: dynamic.sample_partitioned_tile(n, 2), 1, "the extent is known only at run time")
 
 
 def test_factors_are_symbols_until_they_are_used():

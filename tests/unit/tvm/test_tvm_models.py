@@ -134,6 +134,68 @@ def test_parts_of_models():
         nn.Module()()
 
 
+class Images(nn.Module):
+    def __init__(self):
+        self.images, self.groups = nn.Conv2D(4, 6, [3, 3], padding=1, groups=2), nn.GroupNorm(2, 6)
+
+    def forward(self, x):
+        return self.groups(self.images(x), channel_axis=1, axes=[2, 3])
+
+
+def exported(model: nn.Module, *shape: int, seed: int = 0, name: str = "forward"):
+    """The result of a model on random numbers, beside the input and the parameters as tensors of PyTorch."""
+    torch = pytest.importorskip("torch")
+    module, parameters = model.export_tvm({name: {"x": nn.spec.Tensor(shape, "float32")}})
+    draw = np.random.default_rng(seed)
+    x, *weights = (draw.uniform(-1, 1, size).astype("float32") for size in (shape, *(p.shape for _, p in parameters)))
+    return call(module, x, *weights, name=name), *map(torch.from_numpy, (x, *weights))
+
+
+def test_convolutions_and_groups():
+    functional = pytest.importorskip("torch.nn.functional")
+    found, x, weight, bias, scale, shift, *_ = exported(Images(), 2, 4, 5, 6)
+    expected = functional.group_norm(functional.conv2d(x, weight, bias, padding=1, groups=2), 2, scale, shift)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    for dimensions, layer in ((1, nn.Conv1D(3, 2, 3, 2, 1)), (3, nn.Conv3D(3, 2, 2, dilation=2, bias=False))):
+        found, x, weight, *bias = exported(layer, 1, 3, 5, 6, 7) if dimensions == 3 else exported(layer, 1, 3, 7)
+        options = {"stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation}
+        expected = getattr(functional, f"conv{dimensions}d")(x, weight, *bias, **options)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    found, x, weight, bias = exported(nn.ConvTranspose1D(3, 2, 3, stride=2, padding=1, output_padding=1), 1, 3, 7)
+    expected = functional.conv_transpose1d(x, weight, bias, 2, 1, 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_convolutions_with_channels_last():
+    class Last(nn.Module):
+        def forward(self, x, weight, bias):
+            return nn.op.conv2d(x, weight, bias, data_layout="NHWC")
+
+    spec = {name: nn.spec.Tensor(shape, "float32") for name, shape in (("x", (1, 4, 4, 3)), ("weight", (2, 3, 1, 1)))}
+    module, _ = Last().export_tvm({"forward": spec | {"bias": nn.spec.Tensor((2,), "float32")}})
+    x, weight, bias = (np.random.default_rng(1).random(s).astype("float32") for s in ((1, 4, 4, 3), (2, 3, 1, 1), (2,)))
+    expected = x @ weight[:, :, 0, 0].T + bias
+    np.testing.assert_allclose(call(module, x, weight, bias, name="forward"), expected, rtol=1e-4)
+
+
+def test_attention_of_models():
+    functional = pytest.importorskip("torch.nn.functional")
+
+    class Attention(nn.Module):
+        def forward(self, x):
+            return nn.op.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+    found, x = exported(Attention(), 1, 5, 2, 4)
+    heads = x.transpose(1, 2)
+    expected = functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True).transpose(1, 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    for name, reason in (("KVCache", "a model takes its keys and values"), ("IOEffect", "R.print")):
+        with pytest.raises(AttributeError, match=reason):
+            getattr(nn, name)
+    with pytest.raises(TypeError, match="num_channels"):
+        nn.GroupNorm(2)
+
+
 @T.prim_func
 def doubled(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
     for i, j in T.grid(64, 64):

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "tvm_programs"
 
 
 FAMILIES = dict.fromkeys(("tensor_ir", "te", "relax", "trace", "dlight"), 20)
-FAMILIES |= {"cache": 56, "inline": 26, "motion": 40, "reduction": 27, "other": 45}
+FAMILIES |= {"trace": 60, "cache": 56, "inline": 26, "motion": 40, "reduction": 27, "other": 45}
 
 
 @pytest.mark.slow

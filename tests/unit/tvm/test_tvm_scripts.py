@@ -54,6 +54,7 @@ VALUES = {
     "T.call_intrin('float32', 'tirx.exp', A[vi])": np.exp(A),
     "T.call_pure_extern('float32', 'sinf', A[vi])": np.sin(A),
     "T.Cast('float32', T.indexdiv(vi, 3) + T.indexmod(vi, 3) * 10)": POSITIONS // 3 + POSITIONS % 3 * 10,
+    "(T.nextafter(A[vi], T.float32(9)) - A[vi]) * 1048576.0": (np.nextafter(A, np.float32(9)) - A) * 2**20,
     "T.hypot(A[vi], T.float32(2))": np.hypot(A, 2),
     "T.ldexp(A[vi], T.int32(3))": np.ldexp(A, 3),
     "T.exp10(A[vi])": 10**A,
