@@ -126,7 +126,7 @@ class PythonDocument(Document):
                     return node
         return None
 
-    # What names mean
+    # Meanings of names
 
     @cached_property
     def _imports(self) -> dict[str, object]:
