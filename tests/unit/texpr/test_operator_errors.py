@@ -386,7 +386,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.resize2d(IMAGE, scales=0.1), "resize2d: an axis of 5 elements times 0.1 has none"),
     (lambda: ops.resize2d(IMAGE, 3, roi=[0.0, 1.0]), "resize2d: roi takes 4 numbers"),
     (lambda: ops.resize2d(IMAGE, 3, rounding_method="up"), "the rounding method is one of floor, ceil"),
-    (lambda: ops.resize1d(T(1, 2, N), 3, antialias=True), "resize1d: antialias needs numbers for extents, got n and 3"),
     (lambda: ops.resize2d(IMAGE, 3, coordinate_transformation_mode="half"), "the mode is one of half_pixel"),
     (lambda: ops.resize2d(T(1, 1, 0, 3), 3), "resize2d: axis 2 of A of shape"),
     # Axes
