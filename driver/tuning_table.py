@@ -20,7 +20,7 @@ def tuning_table(tasks: Sequence[TunedTask]) -> str:
     trials = sum(len(task.trials) for task in tasks)
     failed = sum(bool(record.failure) for task in tasks for record in task.trials)
     failures = f" ({failed} failed)" if failed else ""
-    table = f"{fitted_columns(rows, (1,), WIDTH)}\n{trials} trials{failures}, {total * 1e6:.2f} us in all{gain}"
+    table = f"{fitted_columns(rows, (1,), WIDTH)}\n{trials} trials{failures}, {_microseconds(total)} us in all{gain}"
     return "\n".join([table, *(_without_success(task) for task in tasks if _is_without_success(task))])
 
 
@@ -37,8 +37,12 @@ def _row(number: int, task: TunedTask, total: float) -> tuple[str, ...]:
     return (
         *(str(number), task.workload.name, str(task.calls)),
         f"{flops / task.seconds / 1e9:.2f}" if flops else "?",
-        *(f"{seconds * 1e6:.2f}" for seconds in (task.seconds, task.default_seconds)),
+        *(_microseconds(seconds) for seconds in (task.seconds, task.default_seconds)),
         f"{task.default_seconds / task.seconds:.2f}",
         f"{task.seconds * task.calls / total:.0%}",
         f"{len(task.trials)}{', all' if task.is_exhausted else ''}",
     )
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f}" if seconds >= 1e-7 else f"{seconds * 1e6:.2g}"
