@@ -48,7 +48,7 @@ docs: $(VENV)/.installed-docs types
 
 # A version of the site on the branch gh-pages, with the name of the latest one: `make docs-version VERSION=0.1`.
 docs-version: $(VENV)/.installed-docs types
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $(VERSION) latest
+	PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 mike deploy --update-aliases $(VERSION) latest
 
 $(VENV)/.installed-docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'

@@ -57,7 +57,7 @@ class Module(ModuleOp):
 
         show_text(self.script(), color=color, file=file)
 
-    def svg(self, function: str | None = None) -> str:
+    def svg(self, function: str | None = None) -> Picture:
         """The picture of the graph functions, or of one, as SVG. Raises `CompileError` if there are none."""
         return svg(self, function)
 
@@ -80,14 +80,23 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return self._own
 
 
-def svg(module: object, function: str | None = None) -> str:
+class Picture(str):
+    """The text of an SVG, which notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def svg(module: object, function: str | None = None) -> Picture:
     """The picture of the graph functions of a module, or of one, as SVG. Raises `CompileError` if there are none."""
     from weft.backends.picture.graph_model import graph_models  # start-up: 12 ms
     from weft.backends.picture.svg import svg_text  # start-up: 59 ms
 
     if not isinstance(module, ModuleOp):
         raise TypeError(f"svg: argument 'module' must be a module, got a value of type {type(module).__name__}")
-    return svg_text(graph_models(module, function))
+    return Picture(svg_text(graph_models(module, function)))
 
 
 def __getattr__(name: str) -> Callable[..., Value | tuple[Value, ...]]:

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -125,6 +125,12 @@ def decode_text(data: bytes, name: str) -> str:
             f"'{name}' is not a text file: byte 0x{data[error.start]:02x} is not valid UTF-8",
             location=SourceLocation(name, line, column),
         ) from None
+
+
+_REGISTERED_STEPS: Final = (
+    "a primitive that a script registers exists in its process only, one of a package with an entry point "
+    "'xdsl.universe' also in tools and in the processes of a search"
+)
 
 
 class _Lexer(MLIRLexer):
@@ -246,7 +252,8 @@ class LocatedParser(BitsParser):
         known = [op.name for op in self.ctx.loaded_ops]
         if dot:
             known = [op for op in known if op.startswith(f"{dialect}.")]
-        return f"unknown operation '{name}'{did_you_mean(name, known)}"
+        elsewhere = f"; {_REGISTERED_STEPS}" if dot and dialect == "sched" else ""
+        return f"unknown operation '{name}'{did_you_mean(name, known)}{elsewhere}"
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
         if operand.operand_name not in self.ssa_values:

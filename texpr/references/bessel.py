@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -15,17 +15,23 @@ import numpy as np
 from weft.texpr.references.arguments import Array
 
 _ANGLES: Final = (np.arange(512) + 0.5) * math.pi / 512
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 
 def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
     return np.vectorize(function, otypes=[np.float64])
 
 
+@cache
+def _quadrature() -> tuple[Array, Array]:
+    """Nodes and weights of Gauss-Legendre quadrature on [-1, 1]: the eigenvalues of a matrix of 400 rows."""
+    return np.polynomial.legendre.leggauss(400)
+
+
 def _over(low: float, high: float, integrand: Callable[[Array], Array]) -> float:
     """The integral from `low` to `high`, by Gauss-Legendre quadrature."""
     half = (high - low) / 2
-    return float(half * np.sum(_WEIGHTS * integrand(low + half * (_NODES + 1))))
+    nodes, weights = _quadrature()
+    return float(half * np.sum(weights * integrand(low + half * (nodes + 1))))
 
 
 def _first(order: int, x: float) -> float:

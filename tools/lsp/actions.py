@@ -10,7 +10,14 @@ from lsprotocol.types import CodeAction, CodeActionKind, Command, Range, TextEdi
 from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
 
-from weft.analysis.block_scopes import child_blocks, loops_around
+from weft.analysis.block_scopes import (
+    buffers_read,
+    buffers_written,
+    child_blocks,
+    consumers_of,
+    loops_around,
+    producers_of,
+)
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import ancestors, copy_of
 from weft.driver.universe import pass_factories
@@ -63,6 +70,17 @@ def _primitives(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
     if isinstance(op, BlockOp):
         name = f'block="{op.label}"{_func(op)}'
         yield f'Inline block "{op.label}" into its readers', f"tir-compute-inline{{{name}}}"
+        for other, step in (*((b, "") for b in consumers_of(op)), *((b, "reverse-") for b in producers_of(op))):
+            for at, loop in enumerate(loops_around(other)):
+                if loop not in loops_around(op):
+                    place = f'at="{other.label}" loop={at}'
+                    title = f'Compute "{op.label}" at {_variable(loop)} of "{other.label}"'
+                    yield title, f"tir-{step}compute-at{{{name} {place}}}"
+        for cache, buffers in (("read", buffers_read(op)), ("write", buffers_written(op))):
+            for index, buffer in enumerate(buffers):
+                for scope in ("global", "shared", "local"):
+                    title = f'{cache.capitalize()} %{buffer.name_hint or "?"} of "{op.label}" through {scope} memory'
+                    yield title, f"tir-cache-{cache}{{{name} index={index} scope={scope}}}"
         return
     block = next(iter(child_blocks(op)), None)
     if block is None:
@@ -70,17 +88,21 @@ def _primitives(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
     loops = loops_around(block)
     if op not in loops:
         return
-    at, name = loops.index(op), f"%{op.induction_variable.name_hint or '?'}"
+    at, name = loops.index(op), _variable(op)
     of = f'block="{block.label}"{_func(op)}'
     for factor in (4, 8, 16, 32):
         yield f"Split {name} by {factor}", f"tir-split{{{of} loop={at} factors=0,{factor}}}"
     for kind in ("vectorize", "parallel", "unroll"):
         yield f"{kind.capitalize()} {name}", f"tir-{kind}{{{of} loop={at}}}"
     if at + 1 < len(loops):
-        inner = f"%{loops[at + 1].induction_variable.name_hint or '?'}"
+        inner = _variable(loops[at + 1])
         yield f"Interchange {name} and {inner}", f"tir-reorder{{{of} loops={at + 1},{at}}}"
         yield f"Fuse {name} and {inner}", f"tir-fuse{{{of} loops={at},{at + 1}}}"
     yield f'Decompose the reduction of "{block.label}" at {name}', f"tir-decompose-reduction{{{of} loop={at}}}"
+
+
+def _variable(loop: ForOp) -> str:
+    return f"%{loop.induction_variable.name_hint or '?'}"
 
 
 def _func(op: Operation) -> str:

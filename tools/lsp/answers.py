@@ -209,7 +209,8 @@ class Document:
         return found
 
     def hints(self, within: Range) -> list[InlayHint]:
-        """The types of results that their lines do not contain."""
+        """The types of results that their lines do not contain, except those of variables of loops and blocks, which
+        are indices."""
         if self.index is None:
             return []
         hints: list[InlayHint] = []
@@ -217,6 +218,8 @@ class Document:
         for chunk in self.index.chunks:
             for mention in chunk.mentions:
                 if not mention.is_definition or not isinstance(mention.target, SSAValue):
+                    continue
+                if isinstance(defining_operation(mention.target), ForOp | BlockOp):
                     continue
                 place = self.range(mention.start, mention.end)
                 if place is None or not first <= self.text.offset(place.start) <= last:

@@ -25,6 +25,7 @@ from weft.tools.lsp.actions import APPLY, RUN, UPDATE, apply_passes, code_action
 from weft.tools.lsp.answers import Document
 from weft.tools.lsp.index import FileIndex, analyse
 from weft.tools.lsp.python_files import diagnostics_of_python
+from weft.tools.lsp.python_names import PythonDocument
 from weft.tools.lsp.run_lines import check_lines, difference, output_of, prefix_mistakes, run_lines, with_checks
 from weft.tools.lsp.texts import Text
 from weft.tools.printing import ScopedMLIRTarget
@@ -104,7 +105,7 @@ class WeftServer(LanguageServer):
     async def document(self, uri: str) -> Document:
         """A file with its last successful parse; waits for the first one."""
         event = self.analysed.get(uri)
-        if event is not None and uri not in self.indices:
+        if event is not None and not uri.endswith(".py") and uri not in self.indices:
             with suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), _FIRST)
         return self.known_document(uri)
@@ -115,7 +116,8 @@ class WeftServer(LanguageServer):
         known = self._documents.get(uri)
         if known is None or known.index is not index or known.text.content != content:
             text = known.text if known is not None and known.text.content == content else Text(content)
-            known = self._documents[uri] = Document(uri, text, index)
+            kind = PythonDocument if uri.endswith(".py") else Document
+            known = self._documents[uri] = kind(uri, text, index)
         return known
 
 

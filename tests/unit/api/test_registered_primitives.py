@@ -233,3 +233,22 @@ def test_an_option_with_a_default_is_optional(capsys: pytest.CaptureFixture[str]
     assert WeftOptMain(args=["--help-pass", "tir-cache-index"]).execute() == 0
     shown = capsys.readouterr().out
     assert "cse-thresh: an integer (default: 0)" in shown and "'tir-cache-index{block=B scope=local}'" in shown
+
+
+def test_a_search_says_that_its_processes_do_not_know_a_step(tmp_path: Path, site: Path) -> None:
+    (site / "acmestrips-0.1.0.dist-info" / "entry_points.txt").unlink()  # a script instead of a package
+    import acmestrips  # pyright: ignore[reportMissingImports, reportUnusedImport]  # noqa: F401
+
+    def space(sch: weft.Schedule) -> None:
+        (i,) = sch.get_loops("C")
+        width = sch.sample_categorical([4, 8], [0.5, 0.5])
+        _, inner = sch.split(i, [None, width])
+        sch.strip_mine(inner, 2)  # pyright: ignore[reportAttributeAccessIssue]
+
+    tuned = weft.tune(added_one(), space=space, trials=2, database=str(tmp_path / "tune.db"))
+    table = tuned.table()
+    assert "2 trials (2 failed), " in table
+    assert " 0.00 " not in table, "times of some nanoseconds have digits"
+    assert "all trials failed, the first: " in table
+    assert "unknown operation 'sched.strip_mine'" in table
+    assert "a primitive that a script registers exists in its process only" in table

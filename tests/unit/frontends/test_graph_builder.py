@@ -192,6 +192,7 @@ def test_modules_show_themselves(capsys: pytest.CaptureFixture[str]):
     module.show(color=True)
     assert "\x1b[" in capsys.readouterr().out
     assert module.svg() == G.svg(module) == module._repr_html_()
+    assert G.svg(module)._repr_svg_() == module.svg()
     bound = G.bind_params(module, "main", {"w": random(12, 8), "b": random(8)})
     assert 'w = G.const(..., "float32")  # (12, 8)' in bound.script()
     assert G.Module.of(module) is module

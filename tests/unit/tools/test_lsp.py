@@ -11,6 +11,7 @@ pytest.importorskip("pygls")
 
 from lsp_session import Session, apply, with_server
 from lsprotocol import types as lsp
+from pygls.uris import to_fs_path
 
 PROGRAM = """// RUN: weft-opt %s -p 'cse,tir-split{block=B loop=0 factors=0,4}' | filecheck %s
 
@@ -128,6 +129,7 @@ def test_answers(file: Path) -> None:
         assert hints is not None
         shown = {(hint.position.line, hint.label) for hint in hints}
         assert (6, ": index") in shown
+        assert not any(line in (7, 8, 9) for line, _ in shown), "variables of loops and blocks are indices"
         assert not any(line == 11 for line, _ in shown)
 
         folds = await session.client.text_document_folding_range_async(
@@ -289,6 +291,117 @@ def test_python(tmp_path: Path) -> None:
         (found,) = await session.diagnostics()
         assert "invalid syntax" in found.message
         assert found.range.start.line == 4
+
+    with_server(body)
+
+
+NAMES = """import weft
+from weft.script import tir as T
+
+@T.prim_func
+def add(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.serial(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = T.sqrt(A[v])
+
+def tiled(sch: weft.Schedule):
+    (i,) = sch.get_loops("B")
+    sch.split(i, [None, 4])
+    return {
+        "é": sch.mod,
+    }
+
+other = weft.Schedule(add)
+other.split(other.get_loops("B")[0], [None, 4])
+"""
+
+
+def test_names_of_python(tmp_path: Path) -> None:
+    async def body(session: Session) -> None:
+        file = tmp_path / "kernel.py"
+        file.write_text(NAMES)
+        uri = await session.open(file)
+        assert await session.diagnostics() == []
+        for mark in ("sch.sp|lit(i", "other.spl|it(other"):
+            about = await session.hover(uri, mark)
+            assert "Schedule.split(self, loop" in about
+            assert "Split a loop into" in about
+        assert "Square root" in await session.hover(uri, "T.sq|rt")
+        assert "T.block" in await session.hover(uri, "T.blo|ck")
+        assert "for i in T.serial(8):" in await session.hover(uri, "spatial(8, |i)")
+        assert "(i,) = sch.get_loops" in await session.hover(uri, "split(|i, [None")
+        assert await session.hover(uri, "retu|rn") == ""
+
+        async def definition(mark: str) -> list[lsp.Location]:
+            found = await session.client.text_document_definition_async(lsp.DefinitionParams(**session.at(uri, mark)))
+            assert isinstance(found, list)
+            return [location for location in found if isinstance(location, lsp.Location)]
+
+        assert place(uri, await definition("spatial(8, |i)")) == [(5, 8)]
+        assert place(uri, await definition("|B[v]")) == [(4, 38)]
+        (split,) = await definition("sch.sp|lit(i")
+        source = Path(to_fs_path(split.uri) or "").read_text().splitlines()
+        assert "def split(" in "".join(source[split.range.start.line : split.range.start.line + 3])
+
+        outline = await session.client.text_document_document_symbol_async(
+            lsp.DocumentSymbolParams(lsp.TextDocumentIdentifier(uri))
+        )
+        assert [symbol.name for symbol in outline or ()] == ["add"]
+
+        # Python has other rules of indentation and other names.
+        edits = await session.client.text_document_formatting_async(
+            lsp.DocumentFormattingParams(lsp.TextDocumentIdentifier(uri), lsp.FormattingOptions(4, True))
+        )
+        assert not edits
+        assert await session.completions(uri, "other.|split") == []
+
+    with_server(body)
+
+
+CHAIN = """func.func @f(%A: memref<64x8xf32>, %C: memref<64x8xf32>) {
+  %B = memref.alloc() : memref<64x8xf32>
+  tir.for %i in 64 {
+    tir.for %j in 8 {
+      tir.block "B" iters(%v: spatial<64>, %w: spatial<8>) = [%i, %j] {
+        %a = memref.load %A[%v, %w] : memref<64x8xf32>
+        memref.store %a, %B[%v, %w] : memref<64x8xf32>
+      }
+    }
+  }
+  tir.for %p in 64 {
+    tir.for %q in 8 {
+      tir.block "C" iters(%v: spatial<64>, %w: spatial<8>) = [%p, %q] {
+        %b = memref.load %B[%v, %w] : memref<64x8xf32>
+        memref.store %b, %C[%v, %w] : memref<64x8xf32>
+      }
+    }
+  }
+  func.return
+}
+"""
+
+
+def test_places_of_blocks_and_copies_of_buffers(tmp_path: Path) -> None:
+    async def body(session: Session) -> None:
+        file = tmp_path / "chain.mlir"
+        file.write_text(CHAIN)
+        uri = await session.open(file)
+        await session.diagnostics()
+        actions = await session.actions(uri, '|tir.block "B"')
+        assert {'Compute "B" at %p of "C"', 'Compute "B" at %q of "C"'} <= set(actions)
+        await session.run(actions['Compute "B" at %p of "C"'])
+        moved = session.edited(uri)
+        assert moved.index("tir.for %p") < moved.index('tir.block "B"')
+        await session.run(actions['Read %A of "B" through local memory'])
+        assert '"A_local"' in session.edited(uri)
+        await session.run(actions['Write %B of "B" through local memory'])
+        assert '"B_local"' in session.edited(uri)
+        actions = await session.actions(uri, '|tir.block "C"')
+        await session.run(actions['Compute "C" at %i of "B"'])
+        moved = session.edited(uri)
+        assert moved.index('tir.block "C"') < moved.index("func.return")
+        assert "%p" not in moved
 
     with_server(body)
 

@@ -58,3 +58,15 @@ def test_loops_need_no_graphs_and_no_emitter(tmp_path: Path, flags: tuple[str, .
     modules = imported(tmp_path, LOOPS, *flags)
     for package in ("llvmlite", "weft.texpr", "weft.passes.graph", "weft.backends", "weft.frontends"):
         assert not below(modules, package), package
+
+
+def test_references_compute_nothing_when_they_are_imported() -> None:
+    """Nodes of quadrature are eigenvalues of a large matrix: seconds on a busy machine."""
+    script = """
+import numpy as np
+for name in np.linalg.__all__:
+    setattr(np.linalg, name, None)
+import weft.texpr.references
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
