@@ -62,12 +62,16 @@ class Schedule(StepCalls):
         innerpart_factor: int = 1,
         decision: Sequence[int] | None = None,
     ) -> list[IntHandle]:
-        """Sample n factors whose product is the extent of a loop; those from a position on multiply to a multiple of
-        `innerpart_factor`. See `SamplePartitionedTile`."""
+        """Sample n factors whose product is the extent of a loop; those from a position on multiply to a multiple. See
+        `SamplePartitionedTile`."""
         return self._step(
-            "sample_partitioned_tile", loop=loop, n=n, partition_pos=partition_pos, innerpart_factor=innerpart_factor,
+            "sample_partitioned_tile",
+            loop=loop,
+            n=n,
+            partition_pos=partition_pos,
+            innerpart_factor=innerpart_factor,
             decision=decision,
-        )  # fmt: skip
+        )
 
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None

@@ -222,13 +222,14 @@ class StatementParser(FunctionParser):
     def _once(self, node: ast.Call) -> None:
         """`T.evaluate(x)`: a value, or a call for its effects."""
         (value,) = node.args
-        if isinstance(value, ast.Call) and self._word(value) in (words.Ramp, words.Broadcast):
-            return  # a vector without uses
-        word = self._word(value)
-        is_value = isinstance(word, Construct) and word in self.VALUES and word not in self.OPERATIONS
         if (pointer := self.pointer(value)) is not None:
             self.emitter.pointer(pointer)
-        elif isinstance(value, ast.Call) and isinstance(word, Construct | None) and not is_value:
+            return
+        word = self._word(value)
+        if isinstance(value, ast.Call) and word in (words.Ramp, words.Broadcast):
+            return  # a vector without uses
+        is_value = isinstance(word, Construct) and word in self.VALUES and word not in self.OPERATIONS
+        if isinstance(value, ast.Call) and isinstance(word, Construct | None) and not is_value:
             self._expression(value)
         else:
             self.expression(value)
