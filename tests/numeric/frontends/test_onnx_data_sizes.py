@@ -178,6 +178,7 @@ def test_branches_that_do_not_fit_are_refused() -> None:
         weft.from_onnx(proto)
 
 
+@pytest.mark.slow
 def test_fourier_transforms_of_symbolic_length() -> None:
     nodes = [
         node("Shape", "z", "length", start=0, end=1),

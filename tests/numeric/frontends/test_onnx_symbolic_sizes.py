@@ -100,6 +100,7 @@ def test_channels_of_a_causal_convolution() -> None:
         causal(x, np.ones((4, 2, 3), "float32"), bias, past)
 
 
+@pytest.mark.slow
 def test_parts_of_a_transform() -> None:
     """Calls decide whether a signal has imaginary parts."""
     transform = built(
@@ -118,6 +119,7 @@ def test_parts_of_a_transform() -> None:
         transform(data(2, 5, 3))
 
 
+@pytest.mark.slow
 def test_scales_of_a_symbolic_length() -> None:
     """A scale or zero point with a symbolic axis has one number, or one for each row or column."""
     product = built("""main (uint8[m, k] a, float[p] sa, uint8[q] za, uint8[k, n] b, float[r] sb, uint8[t] zb,
@@ -235,6 +237,7 @@ def test_unpooling_of_symbolic_axes() -> None:
         np.testing.assert_array_equal(unpool(data(1, 1, n) + 1, at), wanted)
 
 
+@pytest.mark.slow
 def test_n_grams_of_a_symbolic_row() -> None:
     count = built("""main (int32[b, n] x) => (float[p, q] y) {
         y = TfIdfVectorizer <mode = "TF", min_gram_length: int = 1, max_gram_length: int = 2, max_skip_count: int = 1,

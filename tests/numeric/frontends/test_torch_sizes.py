@@ -202,6 +202,7 @@ def test_static_caches_of_transformers(torch: Any) -> None:
             torch.testing.assert_close(found, model(words).logits[:, -1:], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_counts_of_symbolic_sizes(torch: Any) -> None:
     """Medians, the factors of Fourier transforms and the statistics of a batch contain the number of elements."""
@@ -226,6 +227,7 @@ def test_counts_of_symbolic_sizes(torch: Any) -> None:
                 torch.testing.assert_close(torch.from_numpy(one), other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_borders_of_packed_images(torch: Any) -> None:
     """The width of a border between convolutions depends on the sizes; their channels are packed."""

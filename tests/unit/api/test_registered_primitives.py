@@ -235,6 +235,7 @@ def test_an_option_with_a_default_is_optional(capsys: pytest.CaptureFixture[str]
     assert "cse-thresh: an integer (default: 0)" in shown and "'tir-cache-index{block=B scope=local}'" in shown
 
 
+@pytest.mark.slow
 def test_a_search_says_that_its_processes_do_not_know_a_step(tmp_path: Path, site: Path) -> None:
     (site / "acmestrips-0.1.0.dist-info" / "entry_points.txt").unlink()  # a script instead of a package
     import acmestrips  # pyright: ignore[reportMissingImports, reportUnusedImport]  # noqa: F401

@@ -13,6 +13,7 @@ sys.path.append(str(ROOT / "tests"))
 from changed import affected, covering, imports_of  # noqa: E402
 
 
+@pytest.mark.slow
 def test_a_pass_is_covered_by_those_that_import_or_name_it() -> None:
     found = {one.file: one for one in covering(["passes/tir/tir_transpose_tiles.py"])}
     named = found["tests/filecheck/tir/transpose-tiles.mlir"]

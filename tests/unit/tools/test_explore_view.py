@@ -159,6 +159,7 @@ def test_the_pipeline_is_a_list_to_choose_from() -> None:
     with_view(body)
 
 
+@pytest.mark.slow
 def test_saving_asks_before_it_overwrites(tmp_path: Path) -> None:
     async def body(view: View) -> None:
         file = tmp_path / "p.mlir"
