@@ -43,7 +43,7 @@ def panel_width(columns: int, target: Target, sums: int = 1) -> int:
     most = _VECTORS
     while most > 1 and sums * most > target.vector_registers // 2:
         most //= 2
-    widths = (lanes * count for count in (4, 2, 1) if count <= most)
+    widths = (lanes * count for count in (_VECTORS, _VECTORS // 2, 1) if count <= most)
     return next((width for width in widths if columns % width == 0), lanes * min(most, -(-columns // lanes)))
 
 
