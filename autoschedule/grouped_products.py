@@ -71,6 +71,7 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     lanes = max(target.vector_bytes // 4, 1)
     if found is None or found.width % lanes:
         return False
+    pays = pays_threads([found.pattern], target)
     width = found.width
     while found.rows * width > lanes * target.vector_registers // 2 and width % (2 * lanes) == 0:
         width //= 2
@@ -115,7 +116,7 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     if found.bytes is not None:
         *within, columns, byte = sch.get_loops(found.bytes)[-4:]
         keep_in_registers(sch, [*within, sch.fuse(columns, byte)], target.vector_bytes)
-    share_among_threads(sch, block, pays_threads([found.pattern], target), target, 1)
+    share_among_threads(sch, block, pays, target, 1)
     return True
 
 

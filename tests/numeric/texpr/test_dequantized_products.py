@@ -129,7 +129,9 @@ def test_any_number_of_rows(shape: Any, rounded: bool) -> None:
     target = runnable("llvm -mcpu=znver4 -num-threads=2")
     library = weft.build(bb.get(), target=target)
     if rounded or has_dot_product(target, 4, left_signed=False, right_signed=True):
-        assert "tensorize" in "".join(map(weft.trace_as_python, library.traces))
+        trace = "".join(map(weft.trace_as_python, library.traces))
+        assert "tensorize" in trace
+        assert re.search(r"sch\.parallel\(i[12]0_\d", trace), "threads share panels"
     for rows in (1, 2, 3, 4, 5, 13, 0):
         sizes = {"m": rows, "b": 3}
         data = np.random.default_rng(rows).standard_normal([sizes.get(n, n) for n in shape]).astype("float32")
