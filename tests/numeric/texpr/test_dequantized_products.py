@@ -12,6 +12,7 @@ from tests.helpers.machines import runnable
 from weft import graph as G
 from weft import te
 from weft.support.cpu_instructions import has_dot_product
+from weft.support.target import Target
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,10 @@ ODD = (
 )
 
 
+def has_byte_dots(target: Target) -> bool:
+    return has_dot_product(target, 4, left_signed=False, right_signed=True)
+
+
 def close(found: Any, case: Case) -> None:
     expected = case.expected()
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
@@ -94,10 +99,10 @@ ROUNDED = (Case(1, 80, 64, zero="uint8"), Case(3, 64, 48, bits=8), Case(2, 96, 1
 
 @pytest.mark.parametrize("case", ROUNDED, ids=str)
 def test_rounded_data(case: Case) -> None:
-    """Data rounded to 8 bits in the groups of the weights: dot products of bytes."""
-    target = "llvm -num-threads=1"
+    """Data rounded to 8 bits in the groups of the weights: dot products of bytes, if the CPU has them."""
+    target = Target.parse("llvm -num-threads=1")
     library = weft.build(case.module(constant=True, compute_dtype="int8"), target=target)
-    assert '"dot_' in "".join(map(weft.trace_as_python, library.traces))
+    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_byte_dots(target)
     groups = -(-case.depth // case.group)
     data = np.pad(case.data(), ((0, 0), (0, groups * case.group - case.depth))).reshape(case.rows, groups, -1)
     step = np.abs(data).max(axis=-1, keepdims=True) / np.float32(127)
@@ -128,7 +133,7 @@ def test_any_number_of_rows(shape: Any, rounded: bool) -> None:
         bb.emit_func_output(G.relu(y))
     target = runnable("llvm -mcpu=znver4 -num-threads=2")
     library = weft.build(bb.get(), target=target)
-    if rounded or has_dot_product(target, 4, left_signed=False, right_signed=True):
+    if has_byte_dots(target):
         trace = "".join(map(weft.trace_as_python, library.traces))
         assert "tensorize" in trace
         assert re.search(r"sch\.parallel\(i[12]0_\d", trace), "threads share panels"
@@ -151,8 +156,7 @@ def test_magnitudes(bits: int, cpu: str, group: int) -> None:
     case = Case(4, 640, 32, bits=bits, group=group)
     target = runnable(f"llvm -mcpu={cpu} -num-threads=1")
     library = weft.build(case.module(constant=True), target=target)
-    has_dots = has_dot_product(target, 4, left_signed=False, right_signed=True)
-    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_dots
+    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_byte_dots(target)
     data = case.data() * np.float32(10.0) ** np.repeat([-30, 0, 4, 9, 30], 128).astype("float32")
     data[1, :32], data[2, 40:] = 0.0, 0.0
     weights = case.expected(np.eye(640))
