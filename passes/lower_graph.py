@@ -44,15 +44,18 @@ class LowerGraphPass(PassSequence):
     func: tuple[str, ...] = ()
     """Functions to lower even if they only copy tensors."""
 
-    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
-        options = BuildOptions(
+    @property
+    def options(self) -> BuildOptions:
+        return BuildOptions(
             rewrite=self.rewrite,
             layouts=self.layouts,
             winograd=self.winograd,
             fuse=self.fuse,
             precision=self.precision,
         )
-        lower_graph(ctx, op, self.target, options, run, self.func)
+
+    def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
+        lower_graph(ctx, op, self.target, self.options, run, self.func)
 
 
 def lower_graph(

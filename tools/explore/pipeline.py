@@ -276,14 +276,7 @@ def _item_of(run: ModulePass) -> Item:
             begin = partial(_lowering_items, target=run.target, options=options)
             return Stage(pass_text(run), summary_of(type(run)), begin, is_shown=False)
         case LowerGraphPass():
-            options = BuildOptions(
-                rewrite=run.rewrite,
-                layouts=run.layouts,
-                winograd=run.winograd,
-                fuse=run.fuse,
-                precision=run.precision,
-            )
-            begin = partial(_graph_items, target=run.target, options=options, func=run.func)
+            begin = partial(_graph_items, target=run.target, options=run.options, func=run.func)
             return Stage(pass_text(run), summary_of(type(run)), begin, is_shown=False)
         case _:
             return PassItem(run)
