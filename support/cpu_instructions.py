@@ -207,8 +207,9 @@ def has_dot_product(target: Target, group: int, left_signed: bool, right_signed:
 
 
 def has_bf16_products(target: Target) -> bool:
-    """Whether a target's CPU has an instruction that accumulates products of bf16 in float32."""
-    return has_dot_product(target, 2, True, True, floats=True)
+    """Whether a target's CPU has an instruction that accumulates products of bf16 in float32, faster than products of
+    float32."""
+    return target.processor.bf16_dots_pay and has_dot_product(target, 2, True, True, floats=True)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:

@@ -19,6 +19,8 @@ class Processor:
     """Vector multiply-adds started per cycle."""
     fma_latency: int = 4
     """Cycles between dependent multiply-adds. (Fog, "Instruction tables")"""
+    bf16_dots_per_fma: float = 1.0
+    """Vector dot products of bf16 pairs (`vdpbf16ps`, `bfdot`) started in the time of a vector multiply-add."""
     load_ports: int = 2
     store_ports: int = 1
     issue_width: int = 6
@@ -61,6 +63,11 @@ class Processor:
         return self.share_of_memory > 0.6
 
     @property
+    def bf16_dots_pay(self) -> bool:
+        """Whether dot products of bf16 multiply more numbers per cycle than multiply-adds of float32."""
+        return 2 * self.bf16_dots_per_fma > 1
+
+    @property
     def fmas_in_flight(self) -> int:
         """Independent multiply-adds that saturate the ports."""
         return self.fma_ports * self.fma_latency
@@ -71,6 +78,10 @@ PROCESSORS: Final = {
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
+    # Measured on an Emerald Rapids (benchmarks/results/2026-11-30-amx.md): `vdpbf16ps` starts every second cycle for any
+    # vector length, with a latency of 8 cycles, but two `vfmadd231ps` and two `vpdpbusd` start per cycle. Sapphire
+    # Rapids has the same core; that of Granite Rapids is its successor.
+    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), Processor(bf16_dots_per_fma=0.25)),
 }
 """Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""
 _OTHER: Final = Processor()

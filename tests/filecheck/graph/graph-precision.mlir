@@ -1,5 +1,6 @@
 // RUN: weft-opt %s -p 'graph-precision{precision=bf16 target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefixes=CHECK,BF16
 // RUN: weft-opt %s -p 'graph-precision{precision=bf16 target="llvm -mcpu=haswell"}' --split-input-file | filecheck %s --check-prefixes=CHECK,PLAIN
+// RUN: weft-opt %s -p 'graph-precision{precision=bf16 target="llvm -mcpu=emeraldrapids -mattr=-amx-bf16"}' --split-input-file | filecheck %s --check-prefixes=CHECK,PLAIN
 // RUN: weft-opt %s -p 'graph-precision{precision=f16 target="llvm -mcpu=haswell"}' --split-input-file | filecheck %s --check-prefixes=CHECK,F16
 // RUN: weft-opt %s -p 'graph-precision{precision=f32 target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefixes=CHECK,F32
 
