@@ -78,9 +78,9 @@ PROCESSORS: Final = {
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
-    # Measured on an Emerald Rapids (benchmarks/results/2026-11-30-amx.md): `vdpbf16ps` starts every second cycle for any
-    # vector length, with a latency of 8 cycles, but two `vfmadd231ps` and two `vpdpbusd` start per cycle. Sapphire
-    # Rapids has the same core; that of Granite Rapids is its successor.
+    # Measured on an Emerald Rapids (benchmarks/results/2026-11-30-amx.md): a `vdpbf16ps` of any length starts every
+    # second cycle, but two `vfmadd231ps` and two `vpdpbusd` start per cycle. Sapphire Rapids has the same core; that of
+    # Granite Rapids is its successor.
     **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), Processor(bf16_dots_per_fma=0.25)),
 }
 """Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""
