@@ -46,6 +46,7 @@ from weft.autoschedule.nests import argmax_in_lanes, nests_over_shared_rows, red
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
 from weft.autoschedule.rules import Rule
+from weft.autoschedule.tile_convolution import tile_convolution
 from weft.autoschedule.winograd_convolution import winograd_convolution
 from weft.dialects import sched
 from weft.dialects.effects import declared_callees
@@ -72,6 +73,8 @@ RULES: Final[tuple[Rule, ...]] = (
     # Before the rule that takes all contractions.
     dot_products,
     contraction,
+    # Before the rule for the same layouts without tile registers.
+    tile_convolution,
     # Each of these decides for itself whether it applies.
     blocked_convolution,
     filter_convolution,
