@@ -516,7 +516,7 @@ class _Execution:
         if not plan.intrinsic:
             keep_in_registers(sch, loops, plan.lanes)
             return
-        *unrolled, tensorized, _ = loops
+        *unrolled, tensorized = loops[: len(loops) - plan.intrinsic_loops + 1]
         sch.tensorize(tensorized, plan.intrinsic)
         for loop in unrolled:
             sch.unroll(loop)
