@@ -47,6 +47,7 @@ from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
 from weft.autoschedule.rules import Rule
 from weft.autoschedule.tile_convolution import tile_convolution
+from weft.autoschedule.tile_products import tile_products
 from weft.autoschedule.winograd_convolution import winograd_convolution
 from weft.dialects import sched
 from weft.dialects.effects import declared_callees
@@ -70,7 +71,8 @@ RULES: Final[tuple[Rule, ...]] = (
     grouped_products,
     # Products and convolutions, before other rules take the elementwise blocks around them.
     vector_times_matrix,
-    # Before the rule that takes all contractions.
+    # Before the rule that takes all contractions; tiles before vectors.
+    tile_products,
     dot_products,
     contraction,
     # Before the rule for the same layouts without tile registers.

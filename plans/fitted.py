@@ -60,6 +60,8 @@ ELEMENT: Final = 16
 cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""
 DOT_PRODUCTS: Final = 4
 """Products of narrow integers that take as long as a scalar multiply-add."""
+TILE_PRODUCTS: Final = 16
+"""Products in tile registers that take as long as a scalar multiply-add."""
 BUSY_PANELS: Final = 0.8
 """Least fraction of busy threads for which they share panels, and not rows."""
 BUSY_STRIPS: Final = 0.9
@@ -121,6 +123,17 @@ TRANSPOSED_RESULT: Final = 3
 """Per result that is transposed when it is stored."""
 TRANSPOSED_RESULT_STEPS: Final = 10
 """Steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is negligible."""
+
+# Products of tiles of 16 x 16 sums, in cycles.
+
+TILE_PRODUCT: Final = 16.0
+"""Per product of two tiles."""
+TILE_LOAD: Final = 24.0
+"""Per load of a tile from L2."""
+TILE_RESULT: Final = 64.0
+"""Per tile of sums, which is stored and copied."""
+TILE_CALL: Final = 60.0
+"""Per product of small matrices."""
 
 # Steps of a reduction over a register tile.
 

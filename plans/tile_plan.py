@@ -257,7 +257,9 @@ class TilePlan:
     lanes: int = 0
     """Lanes of the vector axis; 0 for all iterations of its loop."""
     intrinsic: str = ""
-    """The dot-product intrinsic that computes the innermost two loops: lanes, and the group that each lane sums."""
+    """The intrinsic that computes the innermost `intrinsic_loops` loops."""
+    intrinsic_loops: int = 2
+    """2 for dot products: lanes, and the group that each lane sums; all loops of the sums for tiles."""
     reassociated: bool = False
     """The vector axis is that of the reduction: lanes are combined at the end of it."""
     prefetches: tuple[Prefetch, ...] = ()

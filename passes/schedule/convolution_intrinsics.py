@@ -2,9 +2,10 @@
 
     convolution_14x64_bf16_c2x3x3x64_s1_d1x1
 
-computes 14 pixels of a row times 64 filters: C[m][n] = sum over b, y, x, c of A[b][y][m + x][c] * B[b][y][x][c][n], for 2
-blocks of 64 channels and a window of 3 x 3, with A in blocks of channels, B in groups of channels (`OIHWioi`), pixels at
-a stride of 1 and a dilation of 1 in rows and columns. `u8s8` reads A as unsigned and B as signed bytes, with sums of i32.
+computes 14 pixels of a row times 64 filters: C[m][n] = sum over b, y, x, c of A[b][y][m + x][c] * B[b][y][x][c][n], for
+2 blocks of 64 channels and a window of 3 x 3. A is in blocks of channels, B in groups of channels (`OIHWioi`), pixels
+have a stride of 1, and a window a dilation of 1 in rows and columns. `u8s8` reads A as unsigned and B as signed bytes,
+with sums of i32.
 """
 
 from __future__ import annotations
@@ -57,7 +58,6 @@ class ConvolutionIntrinsic:
             f"_s{self.stride}_d{dilation}"
         )
 
-    @property
     def texts(self) -> tuple[str, str]:
         """The texts of the description and of the implementation."""
         return _description(self), _implementation(self)
@@ -88,16 +88,14 @@ class ConvolutionIntrinsic:
         return TILE_BYTES * self.group // 4
 
 
-def convolution_intrinsic(name: str) -> ConvolutionIntrinsic | None:
+def convolution_named(name: str) -> ConvolutionIntrinsic | None:
     """The intrinsic with a name; None if the name is none of a convolution."""
     found = _NAME.fullmatch(name)
     if found is None or found[3] not in _ELEMENTS:
         return None
     pixels, filters = int(found[1]), int(found[2])
     blocks, height, width, channels, stride, down, across = map(int, found.groups()[3:])
-    return ConvolutionIntrinsic(
-        pixels, filters, found[3], blocks, (height, width), channels, stride, (down, across)
-    )
+    return ConvolutionIntrinsic(pixels, filters, found[3], blocks, (height, width), channels, stride, (down, across))
 
 
 def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:

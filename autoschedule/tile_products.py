@@ -1,0 +1,144 @@
+"""Default schedule of contractions of bytes and of bf16, by tile registers (AMX)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.analysis.block_patterns import BlockPattern
+from weft.autoschedule.contraction import PanelLoops, panels_of
+from weft.autoschedule.dot_products import FactorLoad, dimension_of_steps, loads_of, packed_right, pays
+from weft.autoschedule.executor import planned
+from weft.autoschedule.tile_sizes import RegisterTile
+from weft.dialects.low_tile_products import (
+    SUM_BYTES,
+    TILE_BYTES,
+    TILE_REGISTERS,
+    TILE_ROWS,
+    fits_registers,
+    parts_of,
+)
+from weft.passes.schedule.tile_intrinsics import TileProduct, depth_of
+from weft.plans import fitted
+from weft.plans.cost import threads_pay_from
+from weft.plans.decisions import Decisions
+from weft.plans.roles import ContractionRoles, contraction_roles
+from weft.plans.tile_plan import MadeBy, Result, Staged, TilePlan, digits_of
+from weft.support.cpu_instructions import tile_product_intrinsic
+from weft.support.target import Target
+
+_MOST_ROWS: Final = 3 * TILE_ROWS
+
+
+@planned()
+def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
+    """Keep the sums of two or more tiles in registers for the whole reduction, copy them to a buffer in L1, and compute
+    elementwise consumers from there.
+
+    ```
+    for columns of several panels: pack them as [steps / group][columns][group]
+      for rows of a tile: for panel:
+        sums = tiles of left[rows, :] . panel[:, columns]; out[rows, panel] = epilogue(sums)
+    ```
+    Rows, columns and steps are padded with zeros. Applicable if the target has such instructions and the sums have 32
+    bits and one reduction iterator of known extent.
+    """
+    roles = contraction_roles(pattern)
+    loads = None if roles is None or roles.row is None or not pays(roles) else loads_of(pattern, roles)
+    steps = None if roles is None or loads is None else roles.extents[roles.reduced[0]]
+    if roles is None or roles.row is None or loads is None or steps is None or not _has_tiles(target, loads):
+        return None
+    group, reduced = SUM_BYTES * 8 // loads[0].bits, roles.reduced[0]
+    steps = padded_steps(steps, group)
+    tile = _tile(roles, steps // depth_of(steps, group), target, decisions)
+    work = fitted.TILE_PRODUCTS * threads_pay_from(target.processor)
+    panels = panels_of(roles, tile, steps // group, SUM_BYTES, work, target, decisions, in_parts=False)
+    loops = PanelLoops(panels, (tile.columns,))
+    sizes = {roles.row: tile.rows, roles.column: tile.columns, reduced: steps}
+    padding = tuple(sizes.get(at, 1) for at in range(len(roles.extents)))
+    padded = {at for at, size in sizes.items() if (roles.extents[at] or 1) % size or roles.extents[at] is None}
+    left, a_gap = _left(pattern, roles, is_padded=bool(padded & {roles.row, reduced}))
+    product = TileProduct(*(tile.rows, tile.columns, steps), *_signs(loads), a_gap=a_gap, c_gap=_gap(pattern, roles))
+    return TilePlan(
+        padding=padding if padded else (),
+        splits=tuple(loops.splits),
+        order=loops.order(loops.steps[0]),
+        staged=(*left, packed_right(pattern, roles, tile, loops.panels, group, loads[1])),
+        result=Result(loops.result, scope="local", padded=bool(padded), kept=2, is_first=True),
+        registers=3,
+        lanes=tile.lanes,
+        intrinsic=product.name,
+        intrinsic_loops=3,
+        threads=panels.threads,
+    )
+
+
+def _signs(loads: tuple[FactorLoad, FactorLoad]) -> tuple[bool | None, bool | None]:
+    """Whether the factors are signed; None for bf16."""
+    left, right = (None if load.is_float else load.signed for load in loads)
+    return left, right
+
+
+def _has_tiles(target: Target, loads: tuple[FactorLoad, FactorLoad]) -> bool:
+    is_byte = all(load.bits == 8 for load in loads)
+    return (is_byte or loads[0].is_float) and bool(tile_product_intrinsic(target, *_signs(loads)))
+
+
+def padded_steps(steps: int, group: int) -> int:
+    """The number of steps after padding: the one that takes the fewest iterations, then the least padding."""
+    most = TILE_BYTES * group // SUM_BYTES
+    whole = [-(-steps // depth) * depth for depth in range(group, most + 1, group)]
+    return min(whole, key=lambda padded: (padded // depth_of(padded, group), padded))
+
+
+def _left(pattern: BlockPattern, roles: ContractionRoles, *, is_padded: bool) -> tuple[list[Staged], int]:
+    """The left factor, copied if it is padded or if steps are not its fastest dimension; and the number of dimensions
+    between its rows and steps."""
+    left, rank = roles.left, roles.left.rank
+    steps = dimension_of_steps(pattern, roles, is_left=True)
+    is_turned = steps != rank - 1
+    layout = digits_of([*(at for at in range(rank) if at not in (left.dimension, steps)), left.dimension, steps])
+    if not is_padded and not is_turned:
+        return [], steps - left.dimension - 1
+    copy = Staged(
+        left.position,
+        made_by=MadeBy.PADDING if is_padded else MadeBy.COPY,
+        fuses_producer=True,
+        layout=layout if is_turned else (),
+        shared=True,
+    )
+    return [copy], 0 if is_turned else steps - left.dimension - 1
+
+
+def _gap(pattern: BlockPattern, roles: ContractionRoles) -> int:
+    """The number of dimensions of the results between rows and columns."""
+    row, column = (
+        pattern.writes[0].dimensions_of(pattern.block.iter_vars[at])[0] for at in (roles.row or 0, roles.column)
+    )
+    return column - row - 1
+
+
+def _tile(roles: ContractionRoles, iterations: int, target: Target, decisions: Decisions) -> RegisterTile:
+    """The tile of the least cost, in cycles. Rows that do not divide those of the product are padded."""
+    rows, columns = roles.row_count, roles.columns
+    most_vectors = TILE_REGISTERS if columns is None else -(-columns // TILE_ROWS)
+    heights = range(1, min(rows, _MOST_ROWS) + 1) if rows is not None else range(TILE_ROWS, _MOST_ROWS + 1, TILE_ROWS)
+    tiles = [
+        RegisterTile(height, vectors, TILE_ROWS)
+        for vectors in range(1, most_vectors + 1)
+        for height in heights
+        if fits_registers(height, vectors * TILE_ROWS)
+    ]
+
+    def cost(tile: RegisterTile) -> tuple[float, int]:
+        down = len(parts_of(tile.rows))
+        step = max(fitted.TILE_PRODUCT * down * tile.vectors, fitted.TILE_LOAD * (down + tile.vectors))
+        of_tile = step * iterations + fitted.TILE_RESULT * down * tile.vectors + fitted.TILE_CALL
+        of_rows, of_columns = (1 / tile.rows, 1 / tile.columns)
+        if rows is not None:
+            of_rows = -(-rows // tile.rows)
+        if columns is not None:
+            of_columns = -(-columns // tile.columns)
+        is_padded = rows is not None and rows % tile.rows != 0
+        return of_tile * of_rows * of_columns * (1 + is_padded / 64), tile.rows
+
+    return decisions.tile(tiles, lambda some: min(some, key=cost))
