@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, bf16, f16
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import element_name
@@ -28,6 +28,7 @@ from weft.texpr.graph_operators import Operator
 _TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
 _EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
 _WIDE: Final = "float32"
+_IMAGE_RANK: Final = 4
 _PAIR: Final = 2
 """Channels whose products an instruction adds to a sum."""
 
@@ -40,6 +41,7 @@ def set_precision(function: FuncOp, precision: Precision, target: Target, *, kee
     narrowing = _Narrowing(precision, target)
     operators = [op for op in function.walk() if isinstance(op, Operator)]
     count = sum(narrowing.apply(op) for op in operators if not (keeps_float32 and OF_FLOAT32 in op.attributes))
+    narrowing.store_images()
     erase_dead_operators(function)
     return count
 
@@ -76,6 +78,21 @@ class _Narrowing:
         new.results[0].name_hint = op.results[0].name_hint
         Rewriter.replace_op(op, new)
         return True
+
+    def store_images(self) -> None:
+        """Let the other readers of a rounded image widen it, so that memory contains only the rounded one."""
+        for value, rounded in self._rounded.items():
+            op = value.owner
+            if not isinstance(op, Operator) or isinstance(op, ConstantOp) or not _is_image_of_convolution(rounded):
+                continue
+            others = [use for use in value.uses if use.operation is not rounded.owner]
+            if not all(isinstance(use.operation, Operator) for use in others):
+                continue
+            for use in others:
+                wide = made("cast", [rounded], dtype=_WIDE)
+                wide.location = op.location
+                Rewriter.insert_op(wide, InsertPoint.before(use.operation))
+                use.operation.operands[use.index] = wide.results[0]
 
     def _is_faster(self, op: Operator, product: Product) -> bool:
         """Whether the precision speeds up an operator: matrix products read fewer bytes, others need instructions for
@@ -129,6 +146,12 @@ class _Narrowing:
         return self._widened[value]
 
 
+def _is_image_of_convolution(value: SSAValue) -> bool:
+    """Whether a value is an image that a convolution reads."""
+    readers = [name_of(use.operation) for use in value.uses]
+    return type_of(value).get_num_dims() == _IMAGE_RANK and "conv2d" in readers
+
+
 def _sums_pairs(op: Operator) -> bool:
     """Whether a convolution sums an even number of channels, or an odd one that a channel of zeros makes little larger,
     by constant kernels, in one group."""
@@ -160,7 +183,8 @@ class GraphPrecisionPass(ModulePass):
 
     Without a precision, float32 products of a function that also has bf16 tensors are unchanged (`graph-widen-floats`).
     All other operators keep their types: sums, softmax and norms are in float32. Casts are placed after the producer of
-    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Convolutions and attention
+    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image that
+    a convolution reads get the rounded image, so that memory contains no other. Convolutions and attention
     change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
     number of channels. On other CPUs the first factor of a product is rounded to bf16 and widened again, and the second
     one is stored as bf16.
