@@ -451,6 +451,8 @@ class _Execution:
         if nest.threads:
             to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
             return own
+        if nest.fused > 1:
+            own = [*own[: -nest.fused], fused(sch, own[-nest.fused :])]
         loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
         if not nest.factors or loop is None:
             return []

@@ -128,6 +128,10 @@ TRANSPOSED_RESULT_STEPS: Final = 10
 
 TILE_PRODUCT: Final = 16.0
 """Per product of two tiles."""
+TILE_LATENCY: Final = 52.0
+"""Between dependent products. (Intel Optimization Reference Manual, "TMUL throughput and latency")"""
+TILE_ROW_PACKED: Final = 4.0
+"""Per row of a tile that is laid out before."""
 TILE_LOAD: Final = 24.0
 """Per load of a tile from L2."""
 TILE_RESULT: Final = 64.0

@@ -104,6 +104,8 @@ class Nest:
     """
 
     factors: Factors = ()
+    fused: int = 1
+    """Innermost loops that are fused first."""
     dimension: int | None = None
     """The dimension whose loop is split; None for the innermost loop. A dimension of extent 1 has no loop: the nest is
     then unchanged."""

@@ -183,8 +183,8 @@ class GraphPrecisionPass(ModulePass):
 
     Without a precision, float32 products of a function that also has bf16 tensors are unchanged (`graph-widen-floats`).
     All other operators keep their types: sums, softmax and norms are in float32. Casts are placed after the producer of
-    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image that
-    a convolution reads get the rounded image, so that memory contains no other. Convolutions and attention
+    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image
+    that a convolution reads widen the rounded image, so that memory contains no other. Convolutions and attention
     change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
     number of channels. On other CPUs the first factor of a product is rounded to bf16 and widened again, and the second
     one is stored as bf16.

@@ -6,6 +6,9 @@ computes 14 pixels of a row times 64 filters: C[m][n] = sum over b, y, x, c of A
 2 blocks of 64 channels and a window of 3 x 3. A is in blocks of channels, B in groups of channels (`OIHWioi`), pixels
 have a stride of 1, and a window a dilation of 1 in rows and columns. `u8s8` reads A as unsigned and B as signed bytes,
 with sums of i32.
+
+`windows_32x64_..` reads windows that are already laid out: A[b][y][x][m][c], in groups of channels, without the
+dimensions of b, y and x that have one element.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _ELEMENTS: Final = {
     },
 }
 """Name -> elements of the factors in memory, sums, factors as read, ops that widen both, multiply and add, and zero."""
-_NAME: Final = re.compile(r"convolution_(\d+)x(\d+)_(\w+)_c(\d+)x(\d+)x(\d+)x(\d+)_s(\d+)_d(\d+)x(\d+)")
+_NAME: Final = re.compile(r"(convolution|windows)_(\d+)x(\d+)_(\w+)_c(\d+)x(\d+)x(\d+)x(\d+)_s(\d+)_d(\d+)x(\d+)")
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,17 @@ class ConvolutionIntrinsic:
     window: tuple[int, int]
     channels: int
     """Channels of a block."""
-    stride: int
-    dilation: tuple[int, int]
+    stride: int = 1
+    dilation: tuple[int, int] = (1, 1)
+    is_packed: bool = False
+    """Whether A contains the windows, `windows_...`."""
 
     @property
     def name(self) -> str:
         window, dilation = ("x".join(map(str, pair)) for pair in (self.window, self.dilation))
+        kind = "windows" if self.is_packed else "convolution"
         return (
-            f"convolution_{self.pixels}x{self.filters}_{self.elements}_c{self.blocks}x{window}x{self.channels}"
+            f"{kind}_{self.pixels}x{self.filters}_{self.elements}_c{self.blocks}x{window}x{self.channels}"
             f"_s{self.stride}_d{dilation}"
         )
 
@@ -71,7 +77,11 @@ class ConvolutionIntrinsic:
     def joins_columns(self) -> bool:
         """Whether a tile multiplies a whole row of a window at once: few channels, which are contiguous with those of
         the next pixel."""
-        return self.dilation[1] == 1 < self.window[1] and self.window[1] * self.channels <= self._most
+        return (
+            not self.is_packed
+            and self.dilation[1] == 1 < self.window[1]
+            and self.window[1] * self.channels <= self._most
+        )
 
     @property
     def depth(self) -> int | None:
@@ -83,6 +93,11 @@ class ConvolutionIntrinsic:
         return max(fitting, default=None)
 
     @property
+    def levels(self) -> tuple[int, int, int]:
+        """Extents of the levels of the reduction: blocks of channels, rows and columns of a window."""
+        return (self.blocks, *self.window)
+
+    @property
     def _most(self) -> int:
         """Elements of a row of a tile."""
         return TILE_BYTES * self.group // 4
@@ -91,11 +106,13 @@ class ConvolutionIntrinsic:
 def convolution_named(name: str) -> ConvolutionIntrinsic | None:
     """The intrinsic with a name; None if the name is none of a convolution."""
     found = _NAME.fullmatch(name)
-    if found is None or found[3] not in _ELEMENTS:
+    if found is None or found[4] not in _ELEMENTS:
         return None
-    pixels, filters = int(found[1]), int(found[2])
-    blocks, height, width, channels, stride, down, across = map(int, found.groups()[3:])
-    return ConvolutionIntrinsic(pixels, filters, found[3], blocks, (height, width), channels, stride, (down, across))
+    pixels, filters = int(found[2]), int(found[3])
+    blocks, height, width, channels, stride, down, across = map(int, found.groups()[4:])
+    return ConvolutionIntrinsic(
+        pixels, filters, found[4], blocks, (height, width), channels, stride, (down, across), found[1] == "windows"
+    )
 
 
 def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:
@@ -103,8 +120,12 @@ def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:
     element, sums, *_ = _ELEMENTS[of.elements]
     (height, width), (down, across) = of.window, of.dilation
     rows, columns = (height - 1) * down + 1, (of.pixels - 1) * of.stride + (width - 1) * across + 1
+    data = f"{of.blocks}x{rows}x{columns}x{of.channels}x{element}"
+    if of.is_packed:
+        levels = "".join(f"{extent}x" for extent in of.levels if extent > 1)
+        data = f"{levels}{of.pixels}x{of.channels // of.group}x{of.group}x{element}"
     return (
-        f"{of.blocks}x{rows}x{columns}x{of.channels}x{element}",
+        data,
         f"{of.blocks}x{height}x{width}x{of.channels // of.group}x{of.filters}x{of.group}x{element}",
         f"{of.pixels}x{of.filters}x{sums}",
     )
@@ -119,6 +140,10 @@ def _description(of: ConvolutionIntrinsic) -> str:
     kinds = ("spatial",) * 2 + ("reduce",) * 5
     iters = [f"%v{name}: {kind}<{extent}>" for name, kind, extent in zip(names, kinds, extents, strict=True)]
     (down, across) = of.dilation
+    at_a = "%vb, %row, %column, %channel"
+    if of.is_packed:
+        inner = [f"%v{name}" for name, extent in zip("byx", of.levels, strict=True) if extent > 1]
+        at_a = ", ".join([*inner, "%vm", "%vc", "%vg"])
     return f"""\
 func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
   %zero = arith.constant {zero} : {sums}
@@ -134,7 +159,7 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
       %row = affine.apply affine_map<(d0) -> (d0 * {down})> (%vy)
       %column = affine.apply affine_map<(d0, d1) -> (d0 * {of.stride} + d1 * {across})> (%vm, %vx)
       %channel = affine.apply affine_map<(d0, d1) -> (d0 * {of.group} + d1)> (%vc, %vg)
-      %a = memref.load %A[%vb, %row, %column, %channel] : {a}
+      %a = memref.load %A[{at_a}] : {a}
       %wide_a = {widen_a} %a : {_ELEMENTS[of.elements][0]} to {sums}
       %b_1 = memref.load %B[%vb, %vy, %vx, %vc, %vn, %vg] : {b}
       %wide_b = {widen_b} %b_1 : {_ELEMENTS[of.elements][0]} to {sums}
@@ -154,18 +179,19 @@ def _implementation(of: ConvolutionIntrinsic) -> str:
     joined = of.joins_columns
     pixel, columns = (of.channels, of.channels * of.filters) if joined else ("?", "?")
     row = of.filters * of.group if joined else "?"
-    a = f"memref<{shapes[0]}, strided<[?, ?, {pixel}, 1], offset: ?>>"
+    sizes = [shape.split("x")[:-1] for shape in shapes]
+    of_pixels = len(sizes[0]) - (3 if of.is_packed else 2)
+    inner = [str(of.group)] if of.is_packed else []
+    strides = ", ".join([*["?"] * of_pixels, str(pixel), *inner, "1"])
+    a = f"memref<{shapes[0]}, strided<[{strides}], offset: ?>>"
     b = f"memref<{shapes[1]}, strided<[?, ?, {columns}, {row}, {of.group}, 1], offset: ?>>"
     c = f"memref<{shapes[2]}, strided<[?, 1], offset: ?>>"
-    sizes = [", ".join(shape.split("x")[:-1]) for shape in shapes]
     depth = of.depth or of.channels
-    lines = [
-        "%c0 = arith.constant 0 : index",
-        f"%a = low.access_ptr %A[{', '.join(['%c0'] * 4)}] sizes [{sizes[0]}] read : {a}",
-        f"%b = low.access_ptr %B[{', '.join(['%c0'] * 6)}] sizes [{sizes[1]}] read : {b}",
-        f"%c = low.access_ptr %C[%c0, %c0] sizes [{sizes[2]}] write : {c}",
-        f"%c_rows = low.stride %C {{dimension = 0}} : {c}",
-    ]
+    lines = ["%c0 = arith.constant 0 : index"]
+    for name, type_, size, access in zip("ABC", (a, b, c), sizes, ("read", "read", "write"), strict=True):
+        corner = ", ".join(["%c0"] * len(size))
+        lines.append(f"%{name.lower()} = low.access_ptr %{name}[{corner}] sizes [{', '.join(size)}] {access} : {type_}")
+    lines.append(f"%c_rows = low.stride %C {{dimension = 0}} : {c}")
 
     def distance(name: str, buffer: str, type_: str, dimension: int, factor: int = 1) -> str:
         lines.append(f"%{name} = low.stride %{buffer} {{dimension = {dimension}}} : {type_}")
@@ -175,16 +201,16 @@ def _implementation(of: ConvolutionIntrinsic) -> str:
         lines.append(f"%{name}_product = arith.muli %{name}, %{name}_factor : index")
         return f"%{name}_product"
 
-    in_a, in_b = [distance("a_rows", "A", a, 2, of.stride)], [distance("b_rows", "B", b, 3)]
+    in_a, in_b = [distance("a_rows", "A", a, of_pixels, of.stride)], [distance("b_rows", "B", b, 3)]
     extents: list[int] = []
-    # Extent, dimensions of A and B, and factor of the distance in A.
-    across = 1 if joined else of.window[1]
-    levels = [(of.blocks, 0, 1), (of.window[0], 1, of.dilation[0]), (across, 2, of.dilation[1])]
-    for at, (extent, dimension, factor) in enumerate(levels):
+    factors = (1, 1, 1) if of.is_packed else (1, *of.dilation)
+    levels = (*of.levels[:2], 1) if joined else of.levels
+    for at, (extent, factor) in enumerate(zip(levels, factors, strict=True)):
         if extent > 1:
+            dimension = len(extents) if of.is_packed else at
             extents.append(extent)
             in_a.append(distance(f"a_{at}", "A", a, dimension, factor))
-            in_b.append(distance(f"b_{at}", "B", b, dimension))
+            in_b.append(distance(f"b_{at}", "B", b, at))
     if of.channels > depth:  # Parts of a block of channels.
         extents.append(of.channels // depth)
         lines.append(f"%a_part = arith.constant {depth} : index")
