@@ -80,19 +80,27 @@ class _Narrowing:
         return True
 
     def store_images(self) -> None:
-        """Let the other readers of a rounded image widen it, so that memory contains only the rounded one."""
-        for value, rounded in self._rounded.items():
-            op = value.owner
-            if not isinstance(op, Operator) or isinstance(op, ConstantOp) or not _is_image_of_convolution(rounded):
-                continue
-            others = [use for use in value.uses if use.operation is not rounded.owner]
-            if not all(isinstance(use.operation, Operator) for use in others):
-                continue
-            for use in others:
+        """Let all readers of an image that convolutions read widen the rounded one, so that memory contains no other."""
+        images = {value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)}
+        for value in list(images):
+            # The maximum of rounded numbers is the rounded maximum.
+            pool = source_of(value, "max_pool2d")
+            if pool is not None and all(use.operation is self._rounded[value].owner for use in value.uses):
+                images.add(pool.operands[0])
+        for value in images:
+            self._widen_readers(value)
+
+    def _widen_readers(self, value: SSAValue) -> None:
+        readers = [(use.operation, use.index) for use in value.uses]
+        if not isinstance(value.owner, Operator) or not all(isinstance(op, Operator) for op, _ in readers):
+            return
+        rounded = self._as_narrow(value)
+        for reader, at in readers:
+            if reader is not rounded.owner:
                 wide = made("cast", [rounded], dtype=_WIDE)
-                wide.location = op.location
-                Rewriter.insert_op(wide, InsertPoint.before(use.operation))
-                use.operation.operands[use.index] = wide.results[0]
+                wide.location = reader.location
+                Rewriter.insert_op(wide, InsertPoint.before(reader))
+                reader.operands[at] = wide.results[0]
 
     def _is_faster(self, op: Operator, product: Product) -> bool:
         """Whether the precision speeds up an operator: matrix products read fewer bytes, others need instructions for
@@ -146,10 +154,9 @@ class _Narrowing:
         return self._widened[value]
 
 
-def _is_image_of_convolution(value: SSAValue) -> bool:
-    """Whether a value is an image that a convolution reads."""
-    readers = [name_of(use.operation) for use in value.uses]
-    return type_of(value).get_num_dims() == _IMAGE_RANK and "conv2d" in readers
+def _is_read_by_convolution(value: SSAValue) -> bool:
+    is_image = type_of(value).get_num_dims() == _IMAGE_RANK and isinstance(value.owner, Operator)
+    return is_image and any(name_of(use.operation) == "conv2d" for use in value.uses)
 
 
 def _sums_pairs(op: Operator) -> bool:
