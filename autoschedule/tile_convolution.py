@@ -65,8 +65,9 @@ def tile_convolution(pattern: BlockPattern, target: Target, decisions: Decisions
         return None
     rows, columns = roles.extents[blocked.row], roles.extents[column]
     blocks = roles.size(roles.channels) // one.filters
-    whole = 0.0 if in_place is None else rows * (columns // in_place.pixels) * _cycles(in_place)
-    flat = -(-rows * columns // packed.pixels) * (_cycles(packed) + packed.pixels * fitted.TILE_ROW_PACKED / blocks)
+    whole = 0.0 if in_place is None else rows * (columns // in_place.pixels) * in_place.steps * _cycles(in_place)
+    packing = packed.pixels * fitted.TILE_ROW_PACKED / blocks
+    flat = -(-rows * columns // packed.pixels) * packed.steps * (_cycles(packed) + packing)
     packs = in_place is None or (flat < whole and not {blocked.row, *roles.pixels} & roles.symbolic)
     if decisions.decide(packs) or in_place is None:
         return _plan_of_windows(pattern, blocked, packed, target)
@@ -191,8 +192,8 @@ def _flat_pixels(roles: ConvolutionRoles, filters: int) -> int:
 
 
 def _cycles(intrinsic: ConvolutionIntrinsic) -> float:
-    """Cycles for the products of 64 bytes of channels: those of tiles, the latency of a sum, or the loads of A from L1
+    """Cycles for one step: those of the products, the latency of a sum, or the loads of A from L1, of windows from L2,
     and of B from L2."""
     rows, columns = len(parts_of(intrinsic.pixels)), len(parts_of(intrinsic.filters))
-    loads = rows * fitted.TILE_LOAD / 2 + columns * fitted.TILE_LOAD
+    loads = (rows * (1 if intrinsic.is_packed else 0.5) + columns) * fitted.TILE_LOAD
     return max(rows * columns * fitted.TILE_PRODUCT, fitted.TILE_LATENCY, loads)

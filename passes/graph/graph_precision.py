@@ -80,13 +80,13 @@ class _Narrowing:
         return True
 
     def store_images(self) -> None:
-        """Let all readers of an image that convolutions read widen the rounded one, so that memory contains no other."""
-        images = {value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)}
+        """Let all readers of an image that convolutions read widen the rounded one: memory contains no other."""
+        images = [value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)]
         for value in list(images):
             # The maximum of rounded numbers is the rounded maximum.
             pool = source_of(value, "max_pool2d")
             if pool is not None and all(use.operation is self._rounded[value].owner for use in value.uses):
-                images.add(pool.operands[0])
+                images.append(pool.operands[0])
         for value in images:
             self._widen_readers(value)
 

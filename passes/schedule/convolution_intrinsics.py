@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from weft.dialects.low_tile_products import TILE_BYTES
+from weft.dialects.low_tile_products import TILE_BYTES, fits_registers
 
 _ELEMENTS: Final = {
     "bf16": ("bf16", "f32", ("bf16", "bf16"), ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"), "0.0"),
@@ -87,6 +87,8 @@ class ConvolutionIntrinsic:
     def depth(self) -> int | None:
         """Products that a tile sums at once: a row of a window, or the largest equal parts of a block of channels; None
         if no parts fit."""
+        if self.channels % self.group:
+            return None
         if self.joins_columns:
             return self.window[1] * self.channels
         fitting = [n for n in range(self.group, self._most + 1, self.group) if self.channels % n == 0]
@@ -96,6 +98,11 @@ class ConvolutionIntrinsic:
     def levels(self) -> tuple[int, int, int]:
         """Extents of the levels of the reduction: blocks of channels, rows and columns of a window."""
         return (self.blocks, *self.window)
+
+    @property
+    def steps(self) -> int:
+        """Products of tiles that are added to a sum."""
+        return self.blocks * self.window[0] * self.window[1] * self.channels // (self.depth or 1)
 
     @property
     def _most(self) -> int:
@@ -110,9 +117,13 @@ def convolution_named(name: str) -> ConvolutionIntrinsic | None:
         return None
     pixels, filters = int(found[2]), int(found[3])
     blocks, height, width, channels, stride, down, across = map(int, found.groups()[4:])
-    return ConvolutionIntrinsic(
-        pixels, filters, found[4], blocks, (height, width), channels, stride, (down, across), found[1] == "windows"
+    is_packed = found[1] == "windows"
+    of = ConvolutionIntrinsic(
+        pixels, filters, found[4], blocks, (height, width), channels, stride, (down, across), is_packed
     )
+    numbers = (pixels, filters, blocks, height, width, channels, stride, down, across)
+    is_legal = min(numbers) > 0 and fits_registers(pixels, filters) and of.depth is not None and of.name == name
+    return of if is_legal and not (is_packed and (stride, down, across) != (1, 1, 1)) else None
 
 
 def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:

@@ -267,9 +267,9 @@ class Tensorize(MovingPrimitive):
         for dimension in reversed(range(len(found))):
             wanted, stride = layout.get_strides()[dimension], found[dimension]
             inner = slice(dimension + 1, None)
-            # Temporaries are compacted and aligned.
-            whole = shapes[0][inner] == shapes[1][inner] and STORAGE_ALIGN not in _attributes(buffer)
-            fixed = whole or not is_temporary(buffer)
+            # Temporaries are compacted and aligned, so that only the distances of whole inner dimensions are kept.
+            whole = dimension == len(found) - 1 or STORAGE_ALIGN not in _attributes(buffer)
+            fixed = (whole and shapes[0][inner] == shapes[1][inner]) or not is_temporary(buffer)
             if wanted is not None and (not fixed or wanted != stride):
                 known = "is decided when it is placed" if not fixed else "is decided by callers"
                 what = f"is {stride}" if fixed and stride is not None else known
