@@ -82,13 +82,12 @@ class _Narrowing:
     def store_images(self) -> None:
         """Let all readers of an image that convolutions read widen the rounded one: memory contains no other."""
         images = [value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)]
-        for value in list(images):
+        for value in images:
+            self._widen_readers(value)
             # The maximum of rounded numbers is the rounded maximum.
             pool = source_of(value, "max_pool2d")
             if pool is not None and all(use.operation is self._rounded[value].owner for use in value.uses):
                 images.append(pool.operands[0])
-        for value in images:
-            self._widen_readers(value)
 
     def _widen_readers(self, value: SSAValue) -> None:
         readers = [(use.operation, use.index) for use in value.uses]
