@@ -132,6 +132,8 @@ TILE_LOAD: Final = 24.0
 """Per load of a tile from L2."""
 TILE_RESULT: Final = 64.0
 """Per tile of sums, which is stored and copied."""
+TILES_REREAD: Final = 8
+"""Panels of the right factor from which copying the left one to consecutive tiles is profitable."""
 TILE_CALL: Final = 60.0
 """Per product of small matrices."""
 
