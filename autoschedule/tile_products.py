@@ -53,18 +53,21 @@ def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -
     tile = _tile(roles, steps // depth_of(steps, group), target, decisions)
     work = fitted.TILE_PRODUCTS * threads_pay_from(target.processor)
     panels = panels_of(roles, tile, steps // group, SUM_BYTES, work, target, decisions, in_parts=False)
+    is_streamed = _streams(roles, steps * loads[0].bits // 8, panels, target)
     loops = PanelLoops(panels, (tile.columns,))
     sizes = {roles.row: tile.rows, roles.column: tile.columns, reduced: steps}
     padding = tuple(sizes.get(at, 1) for at in range(len(roles.extents)))
-    padded = {at for at, size in sizes.items() if (roles.extents[at] or 1) % size or roles.extents[at] is None}
-    left, a_gap = _left(
-        pattern, roles, panels, loops, depth_of(steps, group), is_padded=bool(padded & {roles.row, reduced})
+    padded = {at for at, size in sizes.items() if (extent := roles.extents[at]) is None or extent % size}
+    pads_left, pads_right, pads_result = (
+        bool(padded & places) for places in ({roles.row, reduced}, {roles.column, reduced}, {roles.row, roles.column})
     )
-    is_copied = bool(padded or consumers_of(pattern.block))
+    left, a_gap = _left(pattern, roles, panels, loops, depth_of(steps, group), is_padded=pads_left)
+    right = packed_right(pattern, roles, tile, loops.panels, group, loads[1], is_padded=pads_right)
+    is_copied = pads_result or bool(consumers_of(pattern.block))
     result = Result(
         loops.result,
         scope="local",
-        padded=bool(padded),
+        padded=pads_result,
         kept=1,
         is_first=True,
         prefetch=_next_panel(pattern, roles, tile),
@@ -75,12 +78,13 @@ def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -
         in_scope=is_copied,
         a_gap=a_gap,
         c_gap=_gap(pattern, roles),
+        is_streamed=is_streamed,
     )
     return TilePlan(
         padding=padding if padded else (),
         splits=tuple(loops.splits),
         order=loops.order(loops.steps[0]),
-        staged=(*left, packed_right(pattern, roles, tile, loops.panels, group, loads[1])),
+        staged=(*left, right),
         result=result if is_copied else None,
         registers=3,
         lanes=tile.lanes,
@@ -99,6 +103,15 @@ def _signs(loads: tuple[FactorLoad, FactorLoad]) -> tuple[bool | None, bool | No
 def _has_tiles(target: Target, loads: tuple[FactorLoad, FactorLoad]) -> bool:
     is_byte = all(load.bits == 8 for load in loads)
     return (is_byte or loads[0].is_float) and bool(tile_product_intrinsic(target, *_signs(loads)))
+
+
+def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Target) -> bool:
+    """Whether the left factor stays in L2 while the panels of the right one, which is packed ahead, arrive from beyond
+    L2."""
+    rows, count = roles.row_count, None if roles.columns is None else roles.columns // panels.tile.columns
+    if not roles.right.constant or rows is None or rows * row_bytes * fitted.L2_PER_LEFT > target.l2_bytes:
+        return False
+    return count is None or count * (panels.panel_bytes or 0) * fitted.L2_PER_TILES > target.l2_bytes
 
 
 def padded_steps(steps: int, group: int) -> int:

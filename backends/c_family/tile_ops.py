@@ -47,7 +47,9 @@ def emit_tile_product(emitter: FunctionEmitter, op: TileProductOp) -> None:
     signs = tuple(map(sign_of, op.readings))
     types = "bf16" if None in signs else "".join(f"{'s' if sign else 'u'}8" for sign in signs)
     shape = "x".join(map(str, (*op.shape, *op.levels)))
-    name = f"weft_tiles_{shape}_{types}{'' if op.from_zero is not None else '_onto'}"
+    suffix = "" if op.from_zero is not None else "_onto"
+    suffix += f"_ahead{op.bytes_ahead}" if op.bytes_ahead else ""
+    name = f"weft_tiles_{shape}_{types}{suffix}"
     helper = emitter.module.helper(name, _text(name, op, types))
     emitter.line(f"{helper}({', '.join(expr.text for expr in emitter.exprs(op))});")
 
@@ -102,6 +104,12 @@ def _by_tiles(op: TileProductOp, instruction: str) -> str:
             if column == 0:
                 body.append(f"_tile_loadd({of_a}, left + {top} * a_rows * {size}, a_rows * {size});")
             body.append(f"_tile_{instruction[1:]}({registers.of_sums(row, column)}, {of_a}, {of_b});")
+    if op.bytes_ahead:
+        body += [
+            f"for (int row = 0; row < {registers.depth // SUM_BYTES}; ++row)",
+            f"  for (int at = {op.bytes_ahead}; at < {op.bytes_ahead + op.shape[1] * SUM_BYTES}; at += 64)",
+            f"    _mm_prefetch(right + row * b_rows * {size} + at, _MM_HINT_T1);",
+        ]
     lines = [
         f"  static const unsigned char configuration[64] __attribute__((aligned(64))) = {{{numbers}}};",
         "  weft_request_tiles();",

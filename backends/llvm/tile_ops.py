@@ -109,7 +109,7 @@ def _configure(emitter: FunctionEmitter, number: int) -> None:
 
 def _function(module: ModuleEmitter, op: TileProductOp, intrinsic: str) -> str:
     """The name of the function that computes a product."""
-    key = (intrinsic, op.shape, op.levels, op.from_zero is not None, _is_in_memory(op))
+    key = (intrinsic, op.shape, op.levels, op.from_zero is not None, op.bytes_ahead, _is_in_memory(op))
     if key not in module.tile_products:
         name = module.tile_products[key] = f"weft.tile_product.{len(module.tile_products)}"
         module.functions.append(_function_text(name, op, intrinsic))
@@ -148,10 +148,12 @@ def _prefetches(op: TileProductOp) -> list[str]:
     for row in range(rows):
         lines += _address(f"%line.{row}", "%c", f"mul i64 %c.rows.bytes, {row}")
         for first, _ in parts_of(columns):
-            name = f"%line.{row}.{first}"
-            lines += _moved(name, f"%line.{row}", first * SUM_BYTES)
-            lines.append(f"  call void @llvm.prefetch.p0(ptr {name}, i32 1, i32 3, i32 1)")
+            lines += _prefetch(f"%line.{row}.{first}", f"%line.{row}", first, "i32 1, i32 3")
     return lines
+
+
+def _prefetch(name: str, row: str, column: int, kind: str) -> list[str]:
+    return [*_moved(name, row, column * SUM_BYTES), f"  call void @llvm.prefetch.p0(ptr {name}, {kind}, i32 1)"]
 
 
 def _level(op: TileProductOp, intrinsic: str, level: int, a: str, b: str, before: str) -> list[str]:
@@ -193,6 +195,17 @@ def _products(op: TileProductOp, intrinsic: str, a: str, b: str) -> list[str]:
                 lines.append(_move("tileloadd64", of_a, f"%a.part.{row}" if start else a, "%a.rows.bytes"))
             tiles = (registers.of_sums(row, column), of_a, of_b)
             lines.append(f"  call void @llvm.{intrinsic}({', '.join(f'i8 {tile}' for tile in tiles)})")
+    return [*lines, *_prefetches_of_b(op, b)] if op.bytes_ahead else lines
+
+
+def _prefetches_of_b(op: TileProductOp, b: str) -> list[str]:
+    """Prefetch to L2."""
+    registers = op.registers
+    lines = _moved("%b.ahead", b, op.bytes_ahead)
+    for row in range(registers.depth // SUM_BYTES):
+        lines += _address(f"%ahead.{row}", "%b.ahead", f"mul i64 %b.rows.bytes, {row}")
+        for first, _ in registers.columns:
+            lines += _prefetch(f"%ahead.{row}.{first}", f"%ahead.{row}", first, "i32 0, i32 2")
     return lines
 
 

@@ -5,6 +5,7 @@
     tiles_32x32x1024_bf16_global    the same, with sums in memory that has no scope
     tiles_16x48x64_u8s8             sums of i32 of groups of 4 bytes, which are read as unsigned in A and signed in B
     tiles_32x32x512_bf16_onto       added to C
+    tiles_32x32x512_bf16_next       the next panel of B will be read after this one
     tiles_32x32x512_bf16_ap         A is packed: A[k / 32][m][k % 32]
     tiles_32x32x512_bf16_a1_c2      1 dimension between the rows and steps of A, and 2 between the rows and columns of C
 
@@ -20,7 +21,7 @@ from typing import Final
 
 from weft.dialects.low_tile_products import SUM_BYTES, TILE_BYTES, fits_registers
 
-_NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9p])?(_c[1-9])?(_onto)?(_global)?")
+_NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9p])?(_c[1-9])?(_next)?(_onto)?(_global)?")
 _SIGNS: Final = {None: "", True: "s", False: "u"}
 _WIDENED: Final = {None: "arith.extf", True: "arith.extsi", False: "arith.extui"}
 
@@ -44,6 +45,8 @@ class TileProduct:
     """Dimensions of A between rows and steps; None if it is packed in tiles `[steps / depth][rows][depth]`."""
     c_gap: int = 0
     """Dimensions of C between rows and columns."""
+    is_streamed: bool = False
+    """Whether the panel of B is read once, and the next panel of B after it."""
 
     @property
     def signs(self) -> tuple[bool | None, bool | None]:
@@ -63,6 +66,7 @@ class TileProduct:
         types = "bf16" if self.a_signed is None else "".join(f"{_SIGNS[signed]}8" for signed in self.signs)
         gaps = "_ap" if self.a_gap is None else f"_a{self.a_gap}" if self.a_gap else ""
         gaps += f"_c{self.c_gap}" if self.c_gap else ""
+        gaps += "_next" if self.is_streamed else ""
         suffix = f"{gaps}{'_onto' if self.adds else ''}{'' if self.in_scope else '_global'}"
         return f"tiles_{self.rows}x{self.columns}x{self.steps}_{types}{suffix}"
 
@@ -130,6 +134,8 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
         read_a, read_b = ("bf16" if is_float else f"{_SIGNS[signed]}i8" for signed in self.signs)
         access = "readwrite" if self.adds else "write"
         numbers = f"rows = {m}, columns = {n}, depth = {depth}, extents = array<i64: {k // depth}>"
+        numbers += "" if self.adds else ", from_zero"
+        numbers += f", b_ahead = {k * n}" if self.is_streamed else ""
         implementation = f"""\
 func.func @implementation(%A: {of_a}, %B: {b}, %C: {of_c}) {{
   %c0 = arith.constant 0 : index
@@ -142,7 +148,7 @@ func.func @implementation(%A: {of_a}, %B: {b}, %C: {of_c}) {{
   %b_steps = arith.constant {depth * n} : index
   %c_rows = low.stride %C {{dimension = 0}} : {of_c}
   low.tile_product %a[%a_rows, %a_steps] as {read_a}, %b[%b_rows, %b_steps] as {read_b} onto %c[%c_rows]
-    {{{numbers}{"" if self.adds else ", from_zero"}}}
+    {{{numbers}}}
   func.return
 }}"""
         return description, implementation
@@ -165,10 +171,21 @@ def tile_product_named(name: str) -> TileProduct | None:
     if match is None:
         return None
     rows, columns, steps = (int(number) for number in match.groups()[:3])
-    types, a_gap, c_gap, adds, is_global = match.groups()[3:]
+    types, a_gap, c_gap, is_streamed, adds, is_global = match.groups()[3:]
     of_a = None if a_gap == "_ap" else int((a_gap or "_a0")[2:])
     of_c = int((c_gap or "_c0")[2:])
     a_signed, b_signed = (None, None) if types == "bf16" else (types[0] == "s", types[2] == "s")
-    found = TileProduct(rows, columns, steps, a_signed, b_signed, adds is not None, is_global is None, of_a, of_c)
+    found = TileProduct(
+        rows,
+        columns,
+        steps,
+        a_signed,
+        b_signed,
+        adds is not None,
+        is_global is None,
+        of_a,
+        of_c,
+        is_streamed is not None,
+    )
     is_legal = min(rows, columns, steps) > 0 and fits_registers(rows, columns) and found.depth and found.name == name
     return found if is_legal else None
