@@ -135,9 +135,11 @@ def packed_right(
     group: int,
     load: FactorLoad,
     recoded: str = "",
+    *,
+    is_padded: bool = True,
 ) -> Staged:
     """The right factor in panels `[steps / group][columns][group]`. Recoding or padding is computed at the packed
-    piece, which stays in L1."""
+    piece, which stays in L1. `is_padded`: if the plan pads, it pads this factor."""
     right, columns = roles.right, roles.right.dimension
     steps = dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
@@ -163,7 +165,7 @@ def packed_right(
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
         nest=nest,
         # Rows in memory order, vector by vector.
-        source=Nest((None, width if right.contiguous else tile.lanes * group)),
+        source=Nest((None, width if right.contiguous else tile.lanes * group)) if is_padded else None,
     )
 
 

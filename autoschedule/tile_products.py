@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern
-from weft.autoschedule.contraction import PanelLoops, panels_of
+from weft.analysis.block_scopes import consumers_of
+from weft.autoschedule.contraction import PanelLoops, Panels, panels_of
 from weft.autoschedule.dot_products import FactorLoad, dimension_of_steps, loads_of, packed_right, pays
 from weft.autoschedule.executor import planned
 from weft.autoschedule.tile_sizes import RegisterTile
@@ -22,7 +23,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import MadeBy, Result, Staged, TilePlan, digits_of
+from weft.plans.tile_plan import Digit, MadeBy, Nest, Prefetch, Result, Staged, TilePlan, digits_of
 from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.target import Target
 
@@ -52,18 +53,39 @@ def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -
     tile = _tile(roles, steps // depth_of(steps, group), target, decisions)
     work = fitted.TILE_PRODUCTS * threads_pay_from(target.processor)
     panels = panels_of(roles, tile, steps // group, SUM_BYTES, work, target, decisions, in_parts=False)
+    is_streamed = _streams(roles, steps * loads[0].bits // 8, panels, target)
     loops = PanelLoops(panels, (tile.columns,))
     sizes = {roles.row: tile.rows, roles.column: tile.columns, reduced: steps}
     padding = tuple(sizes.get(at, 1) for at in range(len(roles.extents)))
-    padded = {at for at, size in sizes.items() if (roles.extents[at] or 1) % size or roles.extents[at] is None}
-    left, a_gap = _left(pattern, roles, is_padded=bool(padded & {roles.row, reduced}))
-    product = TileProduct(*(tile.rows, tile.columns, steps), *_signs(loads), a_gap=a_gap, c_gap=_gap(pattern, roles))
+    padded = {at for at, size in sizes.items() if (extent := roles.extents[at]) is None or extent % size}
+    pads_left, pads_right, pads_result = (
+        bool(padded & places) for places in ({roles.row, reduced}, {roles.column, reduced}, {roles.row, roles.column})
+    )
+    left, a_gap = _left(pattern, roles, panels, loops, depth_of(steps, group), is_padded=pads_left)
+    right = packed_right(pattern, roles, tile, loops.panels, group, loads[1], is_padded=pads_right)
+    is_copied = pads_result or bool(consumers_of(pattern.block))
+    result = Result(
+        loops.result,
+        scope="local",
+        padded=pads_result,
+        kept=1,
+        is_first=True,
+        prefetch=_next_panel(pattern, roles, tile),
+    )
+    product = TileProduct(
+        *(tile.rows, tile.columns, steps),
+        *_signs(loads),
+        in_scope=is_copied,
+        a_gap=a_gap,
+        c_gap=_gap(pattern, roles),
+        is_streamed=is_streamed,
+    )
     return TilePlan(
         padding=padding if padded else (),
         splits=tuple(loops.splits),
         order=loops.order(loops.steps[0]),
-        staged=(*left, packed_right(pattern, roles, tile, loops.panels, group, loads[1])),
-        result=Result(loops.result, scope="local", padded=bool(padded), kept=2, is_first=True),
+        staged=(*left, right),
+        result=result if is_copied else None,
         registers=3,
         lanes=tile.lanes,
         intrinsic=product.name,
@@ -83,6 +105,15 @@ def _has_tiles(target: Target, loads: tuple[FactorLoad, FactorLoad]) -> bool:
     return (is_byte or loads[0].is_float) and bool(tile_product_intrinsic(target, *_signs(loads)))
 
 
+def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Target) -> bool:
+    """Whether the left factor stays in L2 while the panels of the right one, which is packed ahead, arrive from beyond
+    L2."""
+    rows, count = roles.row_count, None if roles.columns is None else roles.columns // panels.tile.columns
+    if not roles.right.constant or rows is None or rows * row_bytes * fitted.L2_PER_LEFT > target.l2_bytes:
+        return False
+    return count is None or count * (panels.panel_bytes or 0) * fitted.L2_PER_TILES > target.l2_bytes
+
+
 def padded_steps(steps: int, group: int) -> int:
     """The number of steps after padding: the one that takes the fewest iterations, then the least padding."""
     most = TILE_BYTES * group // SUM_BYTES
@@ -90,23 +121,40 @@ def padded_steps(steps: int, group: int) -> int:
     return min(whole, key=lambda padded: (padded // depth_of(padded, group), padded))
 
 
-def _left(pattern: BlockPattern, roles: ContractionRoles, *, is_padded: bool) -> tuple[list[Staged], int]:
-    """The left factor, copied if it is padded or if steps are not its fastest dimension; and the number of dimensions
-    between its rows and steps."""
-    left, rank = roles.left, roles.left.rank
+def _left(
+    pattern: BlockPattern, roles: ContractionRoles, panels: Panels, loops: PanelLoops, depth: int, *, is_padded: bool
+) -> tuple[tuple[Staged, ...], int | None]:
+    """The left factor in tiles `[steps / depth][rows][depth]`, if it is padded, if steps are not its fastest dimension,
+    or if many panels read it. Otherwise it is read in place, and the second result is the number of dimensions between
+    its rows and steps."""
+    left, rank, columns = roles.left, roles.left.rank, roles.columns
     steps = dimension_of_steps(pattern, roles, is_left=True)
-    is_turned = steps != rank - 1
-    layout = digits_of([*(at for at in range(rank) if at not in (left.dimension, steps)), left.dimension, steps])
-    if not is_padded and not is_turned:
-        return [], steps - left.dimension - 1
+    is_turned = steps < left.dimension
+    count = None if columns is None else -(-columns // panels.tile.columns)
+    is_reread = count is None or count >= fitted.TILES_REREAD
+    if not (is_padded or is_reread) and steps == rank - 1:
+        return (), steps - left.dimension - 1
+    rest = digits_of([at for at in range(rank) if at not in (left.dimension, steps)])
+    rows = panels.tile.rows
+    layout = (Digit(left.dimension, rows), *rest, Digit(steps, depth), Digit(left.dimension, 1, rows))
+    # A producer is computed once.
+    is_last = count is not None and panels.together >= count
     copy = Staged(
         left.position,
+        loops.row[0],
         made_by=MadeBy.PADDING if is_padded else MadeBy.COPY,
-        fuses_producer=True,
-        layout=layout if is_turned else (),
-        shared=True,
+        fuses_producer=is_last,
+        layout=(*layout, Digit(steps, 1, depth)),
+        nest=Nest() if is_turned else Nest((None, depth), steps, inside=(1, 0)),
     )
-    return [copy], 0 if is_turned else steps - left.dimension - 1
+    return (copy,), None
+
+
+def _next_panel(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch:
+    """The prefetch of the results of the next panel."""
+    (write,), column = pattern.writes, pattern.block.iter_vars[roles.column]
+    (at,) = write.dimensions_of(column)
+    return Prefetch(True, tuple(tile.columns * (place == at) for place in range(len(write.indices))), 0)
 
 
 def _gap(pattern: BlockPattern, roles: ContractionRoles) -> int:

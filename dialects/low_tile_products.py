@@ -107,6 +107,8 @@ class TileProductOp(IRDLOperation):
     iteration; a row of B has a group of elements of 32 bits for each column. `extents` are the iterations of the
     levels, outermost first. With `from_zero`, C is overwritten.
 
+    `b_ahead` is a hint: elements of B at this distance will be read soon.
+
     Products, sums and their order are those of `low.dot`: sums of integers wrap, those of bf16 are in f32 in any order.
     """
 
@@ -125,6 +127,7 @@ class TileProductOp(IRDLOperation):
     depth = prop_def(IntegerAttr)
     extents = prop_def(DenseArrayBase.constr(i64))
     from_zero = opt_prop_def(UnitAttr)
+    b_ahead = opt_prop_def(IntegerAttr)
 
     traits = traits_def(PointerEffects())
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -141,6 +144,7 @@ class TileProductOp(IRDLOperation):
         extents: Sequence[int],
         *,
         from_zero: bool,
+        b_ahead: int = 0,
     ) -> None:
         numbers = zip(("rows", "columns", "depth"), shape, strict=True)
         super().__init__(
@@ -151,6 +155,7 @@ class TileProductOp(IRDLOperation):
                 **{name: IntegerAttr(number, i64) for name, number in numbers},
                 "extents": DenseArrayBase.from_list(i64, list(extents)),
                 "from_zero": UnitAttr() if from_zero else None,
+                "b_ahead": IntegerAttr(b_ahead, i64) if b_ahead else None,
             },
         )
 
@@ -167,6 +172,11 @@ class TileProductOp(IRDLOperation):
     def levels(self) -> tuple[int, ...]:
         """The iterations of the levels of the reduction."""
         return self.extents.get_values()
+
+    @property
+    def bytes_ahead(self) -> int:
+        """The distance in bytes of prefetches from B; 0 without them."""
+        return 0 if self.b_ahead is None else self.b_ahead.value.data * self.element_bytes
 
     @property
     def element_bytes(self) -> int:

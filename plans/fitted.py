@@ -73,6 +73,8 @@ L2_PER_STRIP: Final = 4
 """A strip of data in blocks of channels, with its halo; weights are streamed."""
 L2_PER_TILES: Final = 2
 """A strip of register tiles that continue from row to row."""
+L2_PER_LEFT: Final = 4
+"""A left factor that stays while panels of the right one are streamed."""
 L2_PER_PADDED_ROWS: Final = 8
 """A strip of rows with its halo; the first-level TLB lacks pages of a larger one."""
 L2_PER_TRANSFORMED: Final = 2
@@ -136,6 +138,8 @@ TILE_LOAD: Final = 24.0
 """Per load of a tile from L2."""
 TILE_RESULT: Final = 64.0
 """Per tile of sums, which is stored and copied."""
+TILES_REREAD: Final = 8
+"""Panels of the right factor from which copying the left one to consecutive tiles is profitable."""
 TILE_CALL: Final = 60.0
 """Per product of small matrices."""
 

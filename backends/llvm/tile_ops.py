@@ -21,8 +21,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from xdsl.dialects import memref
+
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import sign_of
-from weft.dialects.low_tile_products import SUM_BYTES, TileProductOp
+from weft.dialects.low_tile_products import SUM_BYTES, TileProductOp, parts_of
 from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.errors import CompileError
 from weft.support.machine import ARCH_REQ_XCOMP_PERM, SYS_ARCH_PRCTL, XFEATURE_XTILEDATA
@@ -106,7 +109,7 @@ def _configure(emitter: FunctionEmitter, number: int) -> None:
 
 def _function(module: ModuleEmitter, op: TileProductOp, intrinsic: str) -> str:
     """The name of the function that computes a product."""
-    key = (intrinsic, op.shape, op.levels, op.from_zero is not None)
+    key = (intrinsic, op.shape, op.levels, op.from_zero is not None, op.bytes_ahead, _is_in_memory(op))
     if key not in module.tile_products:
         name = module.tile_products[key] = f"weft.tile_product.{len(module.tile_products)}"
         module.functions.append(_function_text(name, op, intrinsic))
@@ -127,9 +130,30 @@ def _function_text(name: str, op: TileProductOp, intrinsic: str) -> str:
     sizes |= {f"b.{at}": op.element_bytes for at in ("rows", *levels)} | {"c.rows": SUM_BYTES}
     lines += [f"  %{value}.bytes = mul i64 %{value}, {size}" for value, size in sizes.items()]
     lines += _sums(op, "tilezero" if op.from_zero is not None else "tileloadd64")
+    lines += _prefetches(op) if _is_in_memory(op) else []
     lines += _level(op, intrinsic, 0, "%a", "%b", "entry")
     lines += [*_sums(op, "tilestored64", "stored"), "  ret void", "}"]
     return "\n".join(lines)
+
+
+def _is_in_memory(op: TileProductOp) -> bool:
+    """Whether C may be outside the caches nearest to the core: it is no small temporary."""
+    return not (isinstance(op.c.owner, AccessPtrOp) and isinstance(op.c.owner.buffer.owner, memref.AllocaOp))
+
+
+def _prefetches(op: TileProductOp) -> list[str]:
+    """Prefetch the lines of C, which are stored to after the reduction."""
+    rows, columns, _ = op.shape
+    lines: list[str] = []
+    for row in range(rows):
+        lines += _address(f"%line.{row}", "%c", f"mul i64 %c.rows.bytes, {row}")
+        for first, _ in parts_of(columns):
+            lines += _prefetch(f"%line.{row}.{first}", f"%line.{row}", first, "i32 1, i32 3")
+    return lines
+
+
+def _prefetch(name: str, row: str, column: int, kind: str) -> list[str]:
+    return [*_moved(name, row, column * SUM_BYTES), f"  call void @llvm.prefetch.p0(ptr {name}, {kind}, i32 1)"]
 
 
 def _level(op: TileProductOp, intrinsic: str, level: int, a: str, b: str, before: str) -> list[str]:
@@ -171,6 +195,17 @@ def _products(op: TileProductOp, intrinsic: str, a: str, b: str) -> list[str]:
                 lines.append(_move("tileloadd64", of_a, f"%a.part.{row}" if start else a, "%a.rows.bytes"))
             tiles = (registers.of_sums(row, column), of_a, of_b)
             lines.append(f"  call void @llvm.{intrinsic}({', '.join(f'i8 {tile}' for tile in tiles)})")
+    return [*lines, *_prefetches_of_b(op, b)] if op.bytes_ahead else lines
+
+
+def _prefetches_of_b(op: TileProductOp, b: str) -> list[str]:
+    """Prefetch to L2."""
+    registers = op.registers
+    lines = _moved("%b.ahead", b, op.bytes_ahead)
+    for row in range(registers.depth // SUM_BYTES):
+        lines += _address(f"%ahead.{row}", "%b.ahead", f"mul i64 %b.rows.bytes, {row}")
+        for first, _ in registers.columns:
+            lines += _prefetch(f"%ahead.{row}.{first}", f"%ahead.{row}", first, "i32 0, i32 2")
     return lines
 
 

@@ -5,6 +5,8 @@
     tiles_32x32x1024_bf16_global    the same, with sums in memory that has no scope
     tiles_16x48x64_u8s8             sums of i32 of groups of 4 bytes, which are read as unsigned in A and signed in B
     tiles_32x32x512_bf16_onto       added to C
+    tiles_32x32x512_bf16_next       the next panel of B will be read after this one
+    tiles_32x32x512_bf16_ap         A is packed: A[k / 32][m][k % 32]
     tiles_32x32x512_bf16_a1_c2      1 dimension between the rows and steps of A, and 2 between the rows and columns of C
 
 They exist for any number of steps that a whole number of groups and at most 64 bytes, the same for all iterations,
@@ -19,7 +21,7 @@ from typing import Final
 
 from weft.dialects.low_tile_products import SUM_BYTES, TILE_BYTES, fits_registers
 
-_NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9])?(_c[1-9])?(_onto)?(_global)?")
+_NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9p])?(_c[1-9])?(_next)?(_onto)?(_global)?")
 _SIGNS: Final = {None: "", True: "s", False: "u"}
 _WIDENED: Final = {None: "arith.extf", True: "arith.extsi", False: "arith.extui"}
 
@@ -39,10 +41,12 @@ class TileProduct:
     """Whether it adds to C."""
     in_scope: bool = True
     """Whether C has scope "local"."""
-    a_gap: int = 0
-    """Dimensions of A between rows and steps."""
+    a_gap: int | None = 0
+    """Dimensions of A between rows and steps; None if it is packed in tiles `[steps / depth][rows][depth]`."""
     c_gap: int = 0
     """Dimensions of C between rows and columns."""
+    is_streamed: bool = False
+    """Whether the panel of B is read once, and the next panel of B after it."""
 
     @property
     def signs(self) -> tuple[bool | None, bool | None]:
@@ -60,23 +64,28 @@ class TileProduct:
     @property
     def name(self) -> str:
         types = "bf16" if self.a_signed is None else "".join(f"{_SIGNS[signed]}8" for signed in self.signs)
-        gaps = "".join(f"_{name}{gap}" for name, gap in (("a", self.a_gap), ("c", self.c_gap)) if gap)
+        gaps = "_ap" if self.a_gap is None else f"_a{self.a_gap}" if self.a_gap else ""
+        gaps += f"_c{self.c_gap}" if self.c_gap else ""
+        gaps += "_next" if self.is_streamed else ""
         suffix = f"{gaps}{'_onto' if self.adds else ''}{'' if self.in_scope else '_global'}"
         return f"tiles_{self.rows}x{self.columns}x{self.steps}_{types}{suffix}"
 
     def texts(self) -> tuple[str, str]:
         """The description and the implementation."""
-        is_float, group = self.a_signed is None, self.group
+        is_float, group, depth = self.a_signed is None, self.group, self.depth
         element, sums = ("bf16", "f32") if is_float else ("i8", "i32")
         space = ', "local"' if self.in_scope else ""
         m, n, k = self.rows, self.columns, self.steps
         shapes = (
-            f"{m}x{'1x' * self.a_gap}{k}x{element}",
+            f"{k // depth}x{m}x{depth}x{element}" if self.a_gap is None else f"{m}x{'1x' * self.a_gap}{k}x{element}",
             f"{k // group}x{n}x{group}x{element}",
             f"{m}x{'1x' * self.c_gap}{n}x{sums}",
         )
         ones, zeros, unknown = ("1, ", "%c0, ", "?, ")
         a, b, c = f"memref<{shapes[0]}>", f"memref<{shapes[1]}>", f"memref<{shapes[2]}{space}>"
+        place_of_a, dimensions_of_a = "%tile, %vm, %in_tile", 2
+        if self.a_gap is not None:
+            place_of_a, dimensions_of_a = f"%vm, {zeros * self.a_gap}%vk", 1 + self.a_gap
         widen = [_WIDENED[signed] for signed in self.signs]
         multiply, add = ("arith.mulf", "arith.addf") if is_float else ("arith.muli", "arith.addi")
         init = (
@@ -97,7 +106,9 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
 {init}\
     tir.for %m in {m} {{ tir.for %n in {n} {{ tir.for %k in {k} {{
       tir.block "product" iters(%vm: spatial<{m}>, %vn: spatial<{n}>, %vk: reduce<{k}>) = [%m, %n, %k] {{
-        %a = memref.load %A[%vm, {zeros * self.a_gap}%vk] : {a}
+        %tile = affine.apply affine_map<(d0) -> (d0 floordiv {depth})>(%vk)
+        %in_tile = affine.apply affine_map<(d0) -> (d0 mod {depth})>(%vk)
+        %a = memref.load %A[{place_of_a}] : {a}
         %wide_a = {widen[0]} %a : {element} to {sums}
         %row = affine.apply affine_map<(d0) -> (d0 floordiv {group})>(%vk)
         %in_group = affine.apply affine_map<(d0) -> (d0 mod {group})>(%vk)
@@ -111,24 +122,33 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
   }}
   func.return
 }}"""
-        of_a = f"memref<{shapes[0]}, strided<[?, {unknown * self.a_gap}1], offset: ?>>"
+        of_a = a
+        if self.a_gap is not None:
+            of_a = f"memref<{shapes[0]}, strided<[?, {unknown * self.a_gap}1], offset: ?>>"
+            sizes_of_a, a_steps = f"{m}, {ones * self.a_gap}{k}", depth
+            a_rows = f"low.stride %A {{dimension = 0}} : {of_a}"
+        else:
+            sizes_of_a, a_steps = f"{k // depth}, {m}, {depth}", m * depth
+            a_rows = f"arith.constant {depth} : index"
         of_c = f"memref<{shapes[2]}, strided<[?, {unknown * self.c_gap}1], offset: ?>{space}>"
         read_a, read_b = ("bf16" if is_float else f"{_SIGNS[signed]}i8" for signed in self.signs)
-        depth, access = self.depth, "readwrite" if self.adds else "write"
+        access = "readwrite" if self.adds else "write"
         numbers = f"rows = {m}, columns = {n}, depth = {depth}, extents = array<i64: {k // depth}>"
+        numbers += "" if self.adds else ", from_zero"
+        numbers += f", b_ahead = {k * n}" if self.is_streamed else ""
         implementation = f"""\
 func.func @implementation(%A: {of_a}, %B: {b}, %C: {of_c}) {{
   %c0 = arith.constant 0 : index
-  %a = low.access_ptr %A[%c0, {zeros * self.a_gap}%c0] sizes [{m}, {ones * self.a_gap}{k}] read : {of_a}
+  %a = low.access_ptr %A[{zeros * dimensions_of_a}%c0] sizes [{sizes_of_a}] read : {of_a}
   %b = low.access_ptr %B[%c0, %c0, %c0] sizes [{k // group}, {n}, {group}] read : {b}
   %c = low.access_ptr %C[%c0, {zeros * self.c_gap}%c0] sizes [{m}, {ones * self.c_gap}{n}] {access} : {of_c}
-  %a_rows = low.stride %A {{dimension = 0}} : {of_a}
-  %a_steps = arith.constant {depth} : index
+  %a_rows = {a_rows}
+  %a_steps = arith.constant {a_steps} : index
   %b_rows = arith.constant {n * group} : index
   %b_steps = arith.constant {depth * n} : index
   %c_rows = low.stride %C {{dimension = 0}} : {of_c}
   low.tile_product %a[%a_rows, %a_steps] as {read_a}, %b[%b_rows, %b_steps] as {read_b} onto %c[%c_rows]
-    {{{numbers}{"" if self.adds else ", from_zero"}}}
+    {{{numbers}}}
   func.return
 }}"""
         return description, implementation
@@ -151,9 +171,21 @@ def tile_product_named(name: str) -> TileProduct | None:
     if match is None:
         return None
     rows, columns, steps = (int(number) for number in match.groups()[:3])
-    types, a_gap, c_gap, adds, is_global = match.groups()[3:]
-    gaps = (0 if gap is None else int(gap[2:]) for gap in (a_gap, c_gap))
+    types, a_gap, c_gap, is_streamed, adds, is_global = match.groups()[3:]
+    of_a = None if a_gap == "_ap" else int((a_gap or "_a0")[2:])
+    of_c = int((c_gap or "_c0")[2:])
     a_signed, b_signed = (None, None) if types == "bf16" else (types[0] == "s", types[2] == "s")
-    found = TileProduct(rows, columns, steps, a_signed, b_signed, adds is not None, is_global is None, *gaps)
+    found = TileProduct(
+        rows,
+        columns,
+        steps,
+        a_signed,
+        b_signed,
+        adds is not None,
+        is_global is None,
+        of_a,
+        of_c,
+        is_streamed is not None,
+    )
     is_legal = min(rows, columns, steps) > 0 and fits_registers(rows, columns) and found.depth and found.name == name
     return found if is_legal else None
