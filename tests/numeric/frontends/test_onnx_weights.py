@@ -138,6 +138,15 @@ def test_scales_that_are_not_finite() -> None:
             weft.from_onnx(model(nodes, constants))
 
 
+def test_axis_of_a_single_scale() -> None:
+    """It is ignored, so the default of 1 may exceed the rank of a bias."""
+    weights = np.ones((DEPTH, COLUMNS), np.float32)
+    constants = {"q": np.arange(COLUMNS, dtype=np.int32), "s": np.array([0.5], np.float32), "w": weights}
+    nodes = [helper.make_node("DequantizeLinear", ["q", "s"], ["b"]), helper.make_node("Gemm", ["x", "w", "b"], ["y"])]
+    found = weft.build(weft.from_onnx(model(nodes, constants)))["main"](data())
+    np.testing.assert_allclose(found, data() @ weights + np.arange(COLUMNS) / 2, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ("INT4", "UINT4", "INT8"))
 @pytest.mark.parametrize("is_transposed", (False, True))
 def test_dequantize_linear(dtype: str, is_transposed: bool) -> None:
