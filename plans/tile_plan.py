@@ -104,8 +104,6 @@ class Nest:
     """
 
     factors: Factors = ()
-    fused: int = 1
-    """Innermost loops that are fused first."""
     dimension: int | None = None
     """The dimension whose loop is split; None for the innermost loop. A dimension of extent 1 has no loop: the nest is
     then unchanged."""
@@ -130,6 +128,8 @@ class Nest:
     """Threads of a kernel's block that share all own loops, which are fused; factors are then ignored."""
     thread_bytes: int = 0
     """Limit of the bytes that a thread moves at once, if rows of known length are aligned."""
+    fused: int = 1
+    """Innermost loops that are fused first."""
 
 
 @dataclass(frozen=True)
