@@ -10,7 +10,7 @@ Dot-product instructions of adjacent integers add, per 32-bit lane, the products
 subnormal numbers to zero. (Intel SDM, "VPDPBUSD", "PMADDWD", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)",
 "BFDOT (vector)")
 
-AMX multiplies tiles of 16 rows of 64 bytes in registers of its own (Intel SDM, "TDPBF16PS", "TDPBUSD"). The operating
+AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). The operating
 system grants them to a process on request: Linux by `arch_prctl`. Weft requests them on Linux only.
 """
 

@@ -10,7 +10,7 @@
     tiles_32x32x512_bf16_a1_c2      1 dimension between the rows and steps of A, and 2 between the rows and columns of C
 
 They exist for any number of steps that a whole number of groups and at most 64 bytes, the same for all iterations,
-divides (`depth_of`), and for as many rows and columns as tile registers hold.
+divides (`depth_of`), and for the rows and columns that tile registers hold (`fits_registers`).
 """
 
 from __future__ import annotations
