@@ -14,6 +14,7 @@ from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
+    best_streamed_tile,
     best_tile,
     cache_for_panels,
     depth_of_panels,
@@ -265,7 +266,16 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
     if columns is None:
         tiles = [tile for tile in tiles if tile.rows * tile.vectors <= fitted.SYMBOLIC_TILE]
+    if rows is not None and _from_beyond_l2(roles, target):
+        return decisions.tile(tiles, lambda some: best_streamed_tile(some, rows, columns, target.processor))
     return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))
+
+
+def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
+    """Whether a right factor that is packed at compile time exceeds L2."""
+    elements = product(roles.extents[at] for at in (roles.column, *roles.reduced))
+    is_large = elements is None or elements * roles.right.element_bytes > target.l2_bytes
+    return roles.right.constant and not roles.same_buffer and is_large
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:

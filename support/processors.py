@@ -66,11 +66,14 @@ class Processor:
         return self.fma_ports * self.fma_latency
 
 
+_GOLDEN_COVE: Final = Processor(reorder_window=512, l1_tlb_pages=96, bytes_per_cycle=(48.0, 9.0, 6.0))
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
 PROCESSORS: Final = {
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
+    # Read bandwidths measured on an Emerald Rapids. (Intel, "Optimization Reference Manual", Golden Cove)
+    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _GOLDEN_COVE),
 }
 """Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""
 _OTHER: Final = Processor()
