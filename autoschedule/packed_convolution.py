@@ -76,7 +76,12 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         reindexed=tuple(in_data),
         fuses_producer=border is not None and not _repeats_functions(roles, pattern_of(border)),
         layout=panels(len(dimensions), dimensions.index(pixel), tile.columns),
-        nest=Nest((None, tile.lanes), inside=(ALL, 0), unrolled=_unrolled([depth, *(extents[at] for at in window)])),
+        # Rows of single elements are copied whole: the lines of a row are prefetched together.
+        nest=Nest(
+            (None, tile.lanes),
+            inside=(ALL if roles.size(tuple(window)) > 1 else 0, 0),
+            unrolled=_unrolled([depth, *(extents[at] for at in window)]),
+        ),
     )
     in_place = in_parts and is_whole and not roles.is_grouped and not consumers_of(pattern.block)
     result: Result | None = Result(outer_row, reindexed=True, is_first=True)
