@@ -168,7 +168,14 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     consecutive columns.
     """
     roles = contraction_roles(pattern)
-    if roles is None or roles.columns == 1:
+    return None if roles is None else contraction_plan(pattern, roles, target, decisions)
+
+
+def contraction_plan(
+    pattern: BlockPattern, roles: ContractionRoles, target: Target, decisions: Decisions
+) -> TilePlan | None:
+    """The plan of `contraction` for a block with these roles, whose extents may be those of a part of its loops."""
+    if roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
     many = roles.most_rows is None or roles.most_rows >= _paying_rows(right)

@@ -579,9 +579,9 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     shared loops each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if
     there are fewer rows than threads.
     """
-    patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: _rows(pattern, target))
+    patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: outer_rows(pattern, target))
     decisions = Sampled(sch)
-    if len(patterns) < 2 or not decisions.decide(not _starves_threads(patterns, shared, target)):
+    if len(patterns) < 2 or not decisions.decide(not starves_threads(patterns, shared, target)):
         return False
     moved = bytes_of_row(patterns, shared)
     rows = decisions.choose(_WIDTHS, _rows_at_once(patterns, shared, moved, target))
@@ -598,7 +598,7 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
     """The row length up to which the nests from `first` on compute several rows before the next nest starts, for rows
     of one symbolic extent. None if the schedule does not depend on the length."""
-    patterns, shared = nests_over_rows(first, lambda pattern: _rows(pattern, target))
+    patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return None
     lengths = {
@@ -637,7 +637,7 @@ def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tupl
     return patterns, shared
 
 
-def _rows(pattern: BlockPattern, target: Target) -> int:
+def outer_rows(pattern: BlockPattern, target: Target) -> int:
     """The number of outer loops that may be rows, with vectorized loops inside."""
     if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
         return leading(pattern)
@@ -672,8 +672,11 @@ def _same_row(pair: _Pair, level: int) -> bool:
     if level >= min(len(iterators_of(pattern)), len(iterators_of(candidate))):
         return False
     first, second = iterators_of(pattern)[level], iterators_of(candidate)[level]
-    if pattern.block.extents[level] != candidate.block.extents[level]:
+    extent = pattern.block.extents[level]
+    if extent != candidate.block.extents[level]:
         return False
+    if extent == 1:  # such an iterator may index no dimension
+        return True
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
 
@@ -703,7 +706,7 @@ def _bytes_of_rows_ahead(target: Target) -> int:
     return int(part * target.l1_bytes)
 
 
-def _starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
+def starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
     """Whether there are fewer rows than threads for work that several threads would do faster."""
     rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:
