@@ -417,7 +417,7 @@ def prefetches_of_next_rows(
     write it; a nest that computes functions prefetches the destination of a later nest. The first nest, which is
     limited by the speed of memory, prefetches nothing.
 
-    The caller restricts it to rows of known length that take, with the results, at most half of L2.
+    The caller excludes rows that are known to take, with the results, more than half of L2.
     """
     wanted: dict[BlockPattern, tuple[Prefetch, ...]] = {}
 
@@ -461,7 +461,8 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
     iterators = iterators_of(pattern)
     if len(iterators) == shared:
         return False
-    return operand.stride_of(iterators[shared - 1]) not in (None, 0) and operand.stride_of(iterators[-1]) == 1
+    moves = any(index.coefficient(iterators[shared - 1]) for index in operand.indices)
+    return moves and operand.stride_of(iterators[-1]) == 1
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
@@ -585,7 +586,7 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
         return False
     moved = bytes_of_row(patterns, shared)
     rows = decisions.choose(_WIDTHS, _rows_at_once(patterns, shared, moved, target))
-    fits = moved is not None and decisions.decide(2 * moved <= target.l2_bytes)
+    fits = decisions.decide(moved is None or 2 * moved <= target.l2_bytes)
     prefetches = prefetches_of_next_rows(patterns, shared, rows) if fits else {}
     members: list[RowMember] = []
     for pattern in patterns:

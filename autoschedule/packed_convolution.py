@@ -154,4 +154,9 @@ def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> boo
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return utilization(roles.known(roles.column), lanes) < fitted.FULL_LANES or window > target.l1_bytes
+    if roles.column in roles.symbolic and roles.size(roles.reduced[1:]) == 1:
+        # Rows of unknown length start at any offset from a cache line, and each element is packed once.
+        return True
+    # Tiles of images with symbolic rows that are read in place have an interior without conditions.
+    columns = roles.known(roles.column) if roles.windowed else roles.extents[roles.column]
+    return utilization(columns, lanes) < fitted.FULL_LANES or window > target.l1_bytes

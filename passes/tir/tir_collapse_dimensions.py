@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import affine, arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, MemRefType, ModuleOp, NoneAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue, Use
@@ -321,7 +321,9 @@ def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
     for block in child_blocks(function):
         loops, variables = loops_around(block), block.iter_vars
         for at, (outer, inner) in enumerate(pairwise(variables)):
-            joined = [_indexed(use, step, outer, inner) for step, v in enumerate((outer, inner)) for use in v.uses]
+            joined = [
+                _indexed(use, step, outer, inner) for step, v in enumerate((outer, inner)) for use in _index_uses(v)
+            ]
             may_join = (
                 is_plain(block)
                 and block.kinds[at] is block.kinds[at + 1]
@@ -338,7 +340,22 @@ def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) ->
     if not isinstance(op, memref.LoadOp | memref.StoreOp):
         return None
     at = use.index - _first_index(op) - step
-    return (op.memref, at) if at >= 0 and tuple(op.indices[at : at + 2]) == (outer, inner) else None
+    return (op.memref, at) if at >= 0 and [*map(_equal_value, op.indices[at : at + 2])] == [outer, inner] else None
+
+
+def _index_uses(iterator: SSAValue) -> Iterator[Use]:
+    """The uses of an iterator, and those of indices that equal it."""
+    for use in iterator.uses:
+        op = use.operation
+        if isinstance(op, affine.ApplyOp) and _equal_value(op.result) == iterator:
+            yield from op.result.uses
+        else:
+            yield use
+
+
+def _equal_value(index: SSAValue) -> SSAValue:
+    """The value that an index equals, because iterators of extent 1 are 0, as in a convolution by 1 x 1."""
+    return Index.of(index).simplified().single_value or index
 
 
 def _first_index(op: memref.LoadOp | memref.StoreOp) -> int:
@@ -366,7 +383,7 @@ def _indexing(use: Use, at: int) -> _Pair | None:
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp) or use.index != _first_index(op) - 1:
         return None
-    outer, inner = op.indices[at : at + 2]
+    outer, inner = map(_equal_value, op.indices[at : at + 2])
     if not isinstance(outer, BlockArgument) or not isinstance(block := outer.block.parent_op(), BlockOp):
         return None
     following = block.iter_vars[outer.index + 1 : outer.index + 2]

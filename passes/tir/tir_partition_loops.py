@@ -235,6 +235,7 @@ class _Partitioner:
             self._look_again()
             return
         if (bounds := self.plan(loop, is_end=is_end)) is None:
+            self._skip_idle_end(loop)
             self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
             return
         if not bounds.exclusive:
@@ -253,6 +254,22 @@ class _Partitioner:
                 self._visit_piece(piece, is_end=is_end)
             elif piece.parent is not None:
                 self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
+
+    def _skip_idle_end(self, loop: ForOp) -> None:
+        """Restrict a loop around loops to the iterations before the first one in which a condition that controls all of
+        its effects always fails, such as to the panels of a factor that have columns."""
+        if not isinstance(loop.extent, int) or not _repeats_loops(loop):
+            return
+        conditions = (op.cond for op in operations_in(loop.body) if type(op) is scf.IfOp)
+        for comparison, constraint in itertools.chain.from_iterable(map(self.comparisons, conditions)):
+            edge = edge_of(loop, constraint, self.ranges, value=False)
+            if edge is None or not edge.is_low or not _has_symbols(edge.bound) or not loop.is_ancestor(comparison):
+                continue
+            if self._is_idle_without(loop, comparison):
+                some = extreme([edge.bound], Index({}), arith.MaxSIOp, loop)
+                restrict(loop, Index({}), extreme([some], Index.of(loop.extent), arith.MinSIOp, loop))
+                self._look_again()
+                return
 
     def _visit_piece(self, body: Block, *, is_end: bool) -> None:
         blocks = self._versions(body)
