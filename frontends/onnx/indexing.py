@@ -231,7 +231,7 @@ def _reverse_sequence(node: Node, data: Value, lengths: Value) -> Item:
 
 
 def reversed_sequences(data: Value, lengths: Value, batch: int, time: int) -> Value:
-    """The first elements along axis `time` in reverse order, as many as each sequence of axis `batch` has; both axes
+    """The first `lengths` elements along axis `time` in reverse order, for each sequence of axis `batch`; both axes
     are among the first two."""
     steps = ops.iota([data.shape[time]], dtype="int64")
     places, ends = ops.expand_dims(steps, [1 - time]), ops.expand_dims(ops.cast(lengths, "int64"), [1 - batch])

@@ -165,9 +165,9 @@ def _segment_reduce(
 def _hash(cx: Conversion, x: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Value:
     """The exclusive or of all elements as 64 bits; those of floats are of float64."""
     bits = apply("bitcast", cast_to(x, "float64"), "uint64") if "float" in x.dtype else cast_to(x, "uint64")
-    axes = [axis % x.ndim for axis in dim] or list(range(x.ndim))
     if not x.ndim:
         return bits
+    axes = [axis % x.ndim for axis in dim] or list(range(x.ndim))
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     found = cx.te(_exclusive_or, apply("transpose", bits, [*rest, *axes]), len(rest))
     return apply("reshape", found, cx.shape)

@@ -893,6 +893,7 @@ case(
         call(integers(3, 4, dtype=I32), [1], keepdim=True),
         call(floats(2, 3, 4, dtype=BF16), [0, -1]),
         call(bools(5)),
+        call(floats(), [-1]),
     ],
 )
 case("resize", lambda: [call(floats(3, 4), [2, 5]), call(integers(6), [3, 2])])
