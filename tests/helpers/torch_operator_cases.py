@@ -896,6 +896,8 @@ case(
         call(floats(), [-1]),
     ],
 )
+case("conv_tbc", lambda: [call(floats(5, 2, 3), floats(3, 3, 4), floats(4), 1)])
+case("rrelu_with_noise", lambda: [call(floats(3, 4), floats(3, 4), 0.1, 0.3, False)])
 case("resize", lambda: [call(floats(3, 4), [2, 5]), call(integers(6), [3, 2])])
 _VIEWS = (
     "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose"
