@@ -98,6 +98,15 @@ def test_windows_of_rows_of_unknown_length(name: str, target: str, is_packed: bo
     assert plan_of(direct_convolution, module, target) is not None
 
 
+@pytest.mark.parametrize(("rows", "is_known"), [(65, True), (4, False)])
+def test_rows_of_a_tile_are_those_of_known_extent(rows: int, is_known: bool) -> None:
+    """A symbolic batch may be 1: known rows fill a tile, unless they are few."""
+    a, b = te.placeholder((te.var("n"), rows, 128), name="A"), te.placeholder((128, 96), name="B")
+    plan = plan_of(contraction, operator(te.ops.matmul(a, b), a, b), CPU)
+    assert plan is not None
+    assert [split.loop for split in plan.splits[:2]] == [(2,), (1,) if is_known else (0,)]
+
+
 def test_the_packing_of_a_narrow_type_is_a_digit_of_the_layout() -> None:
     plan = plan_of(dot_products, product("int8"), CPU)
     assert plan is not None
