@@ -76,8 +76,8 @@ SMALL_FLOATS: Final = (
     "float8_e8m0fnu",
 )
 """Floats of at most one byte. They are rounded to nearest, ties to even, and overflow to infinity, else to NaN, else to
-the greatest number, depending on the type, as in `ml_dtypes`. `float8_e8m0fnu` has positive powers of two alone: ties are
-rounded up, positive numbers below the least one to it, and all others to NaN.
+the greatest number, depending on the type, as in `ml_dtypes`. `float8_e8m0fnu` has positive powers of two alone: ties
+are rounded up, positive numbers below the least one to it, and all others to NaN.
 """
 
 
