@@ -1154,7 +1154,7 @@ class MatchInputOp(_MatchOperandOp):
 
 @irdl_op_definition
 class MatchInitOp(_MatchOperandOp):
-    """The same of inits: `%v = transform.match.structured.init %a[0] : (T) -> !transform.any_value`."""
+    """Indexing maps, producers and values of inits: `%v = transform.match.structured.init %a[0] : (T) -> U`."""
 
     name = "transform.match.structured.init"
 
