@@ -46,7 +46,7 @@ from weft.texpr.stablehlo import (
 from weft.texpr.stablehlo_complex import COMPLEX, complex_compared, complex_elementwise
 from weft.texpr.stablehlo_lapack import LAPACK_CALLS, lapack_results
 from weft.texpr.stablehlo_random import next_state, random_bits
-from weft.texpr.stablehlo_tensors import PRODUCTS, TENSOR_FORMULAS, Formula, index_select_layout
+from weft.texpr.stablehlo_tensors import MATRICES, PRODUCTS, TENSOR_FORMULAS, Formula, index_select_layout
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -185,7 +185,7 @@ def set_dimension_size(op: SetDimensionSizeOp, x: Array, size: Array) -> Array:
 
 @evaluates(*_ops(*TENSOR_FORMULAS))
 def evaluate_tensors(op: Operation, *operands: Array) -> Any:
-    if operands[0].dtype.kind == "c":
+    if operands[0].dtype.kind == "c" and op.name not in MATRICES:
         if op.name not in PRODUCTS:
             raise InterpreterError(op, f"{op.name}: elements of complex types are not supported")
         (a, b), (c, d) = map(_parts, operands)

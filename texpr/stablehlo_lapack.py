@@ -50,6 +50,8 @@ def _getrf(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
 
 def _trsm(apply: Apply, op: CustomCallOp, matrix: Value, given: Value) -> Value:
     is_left, is_lower = _letter(op, "side") == "L", _letter(op, "uplo") == "L"
+    if _letter(op, "trans_x") == "C" and op.call_target_name.data.startswith(("lapack_c", "lapack_z")):
+        matrix = apply("conjugate", matrix)
     if is_left == (_letter(op, "trans_x") != "N"):  # the solution of X op(A) = B is that of op(A)^T X^T = B^T
         matrix, is_lower = _turned(apply, matrix), not is_lower
     given = given if is_left else _turned(apply, given)
@@ -87,7 +89,13 @@ _ROUTINES: Final[Mapping[str, tuple[Formula, int]]] = {
     "trsm": (_trsm, 2),
 }
 """Name of a routine without its type -> its formula and the number of its operands, which sizes of results follow."""
-LAPACK_CALLS: Final = {f"lapack_{kind}{name}_ffi": found for name, found in _ROUTINES.items() for kind in "sd"}
+_COMPLEX: Final = ("potrf", "trsm")
+"""The routines that take complex matrices; their formulas apply `conjugate` too."""
+LAPACK_CALLS: Final = {
+    f"lapack_{kind}{name}_ffi": found
+    for name, found in _ROUTINES.items()
+    for kind in ("sdcz" if name in _COMPLEX else "sd")
+}
 """Target of a custom call -> formula and number of operands."""
 
 

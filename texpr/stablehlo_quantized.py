@@ -108,9 +108,11 @@ class _Expansion:
             self.types[integers] = type_
 
     def _op(self, op: Operation) -> None:
-        is_moved = op.name in _MOVES or bool(op.regions) or isinstance(op, CallOp | DenseConstantOp | ReturnOp)
+        is_moved: bool = op.name in _MOVES or bool(op.regions) or isinstance(op, CallOp | DenseConstantOp | ReturnOp)
         kinds = [self.types.get(operand) for operand in op.operands]
         results = [type_ if quantization(type_) is not None else None for type_ in op.result_types]
+        for type_ in (*kinds, *results):
+            _check_blocks(op, type_, is_moved=is_moved)
         if not is_moved and any(type_ is not None for type_ in (*kinds, *results)):
             self._compute(op)
             return
@@ -161,6 +163,26 @@ def _check_equal(op: Operation, types: Sequence[Attribute]) -> None:
         raise CompileError.at(op, f"{op.name}: it moves elements, whose types are {elements[0]} and {other}")
 
 
+_WHOLE: Final = (
+    *("func.call", "func.return", "stablehlo.constant", "stablehlo.if", "stablehlo.case", "stablehlo.while"),
+    *("stablehlo.return", "stablehlo.optimization_barrier", "stablehlo.composite"),
+)
+"""Ops that keep the places of elements, among those that apply to the integers."""
+
+
+def _check_blocks(op: Operation, type_: Attribute | None, *, is_moved: bool) -> None:
+    """Check that the blocks of a quantised tensor divide it, and that an op on its integers keeps their places."""
+    kind = None if type_ is None else quantization(type_)
+    if type_ is None or kind is None or not kind.blocks:
+        return
+    extents, sizes = cast("TensorType[Any]", type_).get_shape(), dict(kind.blocks)
+    wanted = [count * sizes.get(dim, extents[dim]) for dim, count in enumerate(kind.shape) if dim < len(extents)]
+    if wanted != list(extents) or -1 in extents or len(kind.shape) != len(extents):
+        raise CompileError.at(op, f"{op.name}: {[*kind.shape]} blocks do not divide a tensor of extents {[*extents]}")
+    if is_moved and op.name not in _WHOLE:
+        raise CompileError.at(op, f"{op.name}: it moves elements between blocks with different scales, of {type_}")
+
+
 @dataclass
 class _Writer:
     """Inserts ops before another op."""
@@ -181,6 +203,19 @@ class _Writer:
         type_ = _of_elements(value.type, element)
         return value if value.type == type_ else self._make("stablehlo.convert", type_, value)
 
+    def _each(self, name: str, value: SSAValue, numbers: Sequence[float], element: Any, kind: Quantization) -> SSAValue:
+        """An elementwise op on a tensor and the numbers of a quantised type, one for each block, or as in `_with`."""
+        if not kind.blocks:
+            return self._with(name, value, numbers, element, kind.axis)
+        elements = DenseIntOrFPElementsAttr.from_list(TensorType(element, kind.shape), numbers)
+        each = self.add(ConstantOp.create(properties={"value": elements}, result_types=[elements.type])).results[0]
+        extents = cast("TensorType[Any]", value.type).get_shape()
+        pairs = [side for count, extent in zip(kind.shape, extents, strict=True) for side in (count, extent // count)]
+        dims = int_array(range(0, len(pairs), 2))
+        spread = self._make("stablehlo.broadcast_in_dim", TensorType(element, pairs), each, broadcast_dimensions=dims)
+        whole = self._make("stablehlo.reshape", TensorType(element, extents), spread)
+        return self._make(f"stablehlo.{name}", value.type, value, whole)
+
     def _with(
         self, name: str, value: SSAValue, numbers: Sequence[float], element: Attribute, axis: int | None
     ) -> SSAValue:
@@ -198,15 +233,15 @@ class _Writer:
         kind = cast("Quantization", quantization(type_))
         whole = self._cast(value, i32)
         if any(kind.zero_points):
-            whole = self._with("subtract", whole, kind.zero_points, i32, kind.axis)
-        return self._with("multiply", self._cast(whole, kind.expressed), kind.scales, kind.expressed, kind.axis)
+            whole = self._each("subtract", whole, kind.zero_points, i32, kind)
+        return self._each("multiply", self._cast(whole, kind.expressed), kind.scales, kind.expressed, kind)
 
     def integers(self, value: SSAValue, type_: Attribute) -> SSAValue:
         """The integers of a quantised type that are nearest to numbers."""
         kind = cast("Quantization", quantization(type_))
-        value = self._with("divide", value, kind.scales, kind.expressed, kind.axis)
+        value = self._each("divide", value, kind.scales, kind.expressed, kind)
         if any(kind.zero_points):
-            value = self._with("add", value, kind.zero_points, kind.expressed, kind.axis)
+            value = self._each("add", value, kind.zero_points, kind.expressed, kind)
         value = self._with("maximum", value, [kind.least], kind.expressed, None)
         value = self._with("minimum", value, [kind.greatest], kind.expressed, None)
         return self._cast(self._make("stablehlo.round_nearest_even", value.type, value), kind.storage)

@@ -61,6 +61,10 @@ def _einsum(apply: Apply, op: EinsumOp | UnaryEinsumOp, *operands: Value) -> Val
 # Linear algebra
 
 
+def _is_complex(op: Operation) -> bool:
+    return isinstance(cast("TensorType[Attribute]", op.results[0].type).element_type, ComplexType)
+
+
 def _cholesky(apply: Apply, op: CholeskyOp, matrix: Value) -> Value:
     if op.lower is not None and op.lower.value.data:
         return apply("cholesky", matrix)[0]
@@ -74,6 +78,8 @@ def _transposed(apply: Apply, matrix: Value) -> Value:
 def _triangular_solve(apply: Apply, op: TriangularSolveOp, matrix: Value, given: Value) -> Value:
     is_left, is_lower, is_unit = (bool(flag.value.data) for flag in (op.left_side, op.lower, op.unit_diagonal))
     is_transposed = op.transpose_a.data != "NO_TRANSPOSE"
+    if op.transpose_a.data == "ADJOINT" and _is_complex(op):
+        matrix = apply("conjugate", matrix)
     if is_left == is_transposed:  # the solution of X op(A) = B is that of op(A)^T X^T = B^T
         matrix, is_lower = _transposed(apply, matrix), not is_lower
     if not is_left:
@@ -188,3 +194,5 @@ TENSOR_FORMULAS: Final[Mapping[str, Formula]] = {
 """Name of an op -> its formula."""
 PRODUCTS: Final = frozenset({"stablehlo.dot", "stablehlo.einsum"})
 """The ops of `TENSOR_FORMULAS` that are products, also of complex numbers."""
+MATRICES: Final = frozenset({"stablehlo.cholesky", "stablehlo.triangular_solve"})
+"""The ops of `TENSOR_FORMULAS` whose formulas also take complex matrices and `conjugate`."""

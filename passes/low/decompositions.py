@@ -53,6 +53,8 @@ def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
     """A small float as `f32`, exactly. No intermediate result is subnormal, because GPUs may flush those to zero."""
     fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
     bits = code.cast(arith.ExtUIOp, wide)
+    if not semantics.has_zero:
+        return _from_power_of_two(bits, semantics)
     magnitude = bits & ((1 << magnitude_bits) - 1)
     sign = (bits & (1 << magnitude_bits)) << (31 - magnitude_bits)
     normal = (magnitude << (23 - fraction)) + ((127 - semantics.exponent_bias) << 23)
@@ -75,9 +77,29 @@ def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
     return (found | sign).numbers
 
 
+def _from_power_of_two(code: Bits, semantics: FloatSemantics) -> Lanes:
+    """A power of two as `f32`, for exponents with the bias of `f32`: code 0 is a subnormal number, and the last NaN."""
+    found = code.compare("eq", 0).choose_bits(code.writer.integer(1 << 22), code << 23)
+    is_nan = code.compare("eq", semantics.max_exponent)
+    return is_nan.choose_bits(code.writer.integer(0x7FC00000), found).numbers
+
+
+def _to_power_of_two(x: Lanes, semantics: FloatSemantics) -> Bits:
+    """The inverse: ties are rounded up, and other numbers than positive ones become NaN. Comparisons are those of
+    integers, because GPUs may flush subnormal numbers to zero."""
+    wide, bits = x.writer, x.bits
+    normal = (bits + (1 << 22)) >> 23
+    upper = bits.compare("uge", 3 << 21).choose_bits(wide.integer(1), wide.integer(0))
+    found = bits.compare("ult", 1 << 23).choose_bits(upper, normal)
+    is_positive = (bits - 1).compare("ult", 0x7F7FFFFF)
+    return is_positive.choose_bits(found, wide.integer(semantics.max_exponent))
+
+
 def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
     """The bits of a small float, an `f32` rounded to nearest, ties to even, in an i8."""
     fraction, magnitude_bits, bias = semantics.mantissa_bits, semantics.sign_shift, semantics.exponent_bias
+    if not semantics.has_zero:
+        return _to_power_of_two(x, semantics).cast(arith.TruncIOp, small)
     wide, bits = x.writer, x.bits
     sign = (bits >> 31) << magnitude_bits
     magnitude = bits & 0x7FFFFFFF

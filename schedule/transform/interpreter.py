@@ -36,7 +36,8 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a script, and the corresponding sampled integer of the schedule, if any."""
+    """A parameter of a script, and the corresponding sampled integer of the schedule, if any. A value of the payload is
+    represented by its type, which is all that operations read of it."""
 
     value: Attribute
     drawn: IntHandle | None = None

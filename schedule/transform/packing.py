@@ -93,7 +93,7 @@ def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, na
     """The op of a copying block, with a separate origin, by which it is the producer of an operand."""
     payload = interpreter.payload
     function = payload.function_of(target)
-    origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, True, 0))
+    origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, (), 0))
     payload.block_of(block).attributes[ORIGIN] = IntegerAttr(origin.number, i64)
     return payload.add_structured(block, origin, name, target)
 

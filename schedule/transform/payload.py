@@ -17,6 +17,7 @@ from xdsl.dialects import affine, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult
+from xdsl.ir.affine import AffineMap
 
 from weft.analysis.block_scopes import bindings_of, find_function, functions, loops_around
 from weft.dialects.effects import op_name
@@ -24,7 +25,7 @@ from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
 from weft.dialects.traversal import ancestors, copy_of, operations_in
-from weft.dialects.upstream.linalg_forms import is_structured
+from weft.dialects.upstream.linalg_forms import is_structured, structure_of
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.passes.convert.reduction_inits import merge_inits
@@ -61,7 +62,8 @@ class Origin:
     """The numbers of the ops that produce its operands."""
     function: str
     location: SourceLocation | None
-    is_structured: bool
+    maps: tuple[AffineMap, ...] | None
+    """The indexing maps of a structured op; None for other ops."""
     number: int
 
 
@@ -142,7 +144,7 @@ class Payload:
         return [
             PayloadOp(o.name, o.location, origin=o)
             for o in self.origins.values()
-            if not o.is_structured and o.name not in _LOOPS
+            if o.maps is None and o.name not in _LOOPS
         ]
 
     def convert(self) -> None:
@@ -181,7 +183,7 @@ class Payload:
                 tuple(None if owner is None else numbers.get(owner) for owner in owners),
                 function.sym_name.data,
                 location_of(op),
-                is_structured(op),
+                structure_of(op).maps if is_structured(op) else None,
                 number,
             )
             if is_structured(op):

@@ -44,8 +44,8 @@ def cholesky(data: Array) -> tuple[Array, Array]:
         one, source = found[at], data[at]
         for r in range(len(source)):
             for c in range(r):
-                one[r, c] = (source[r, c] - one[r, :c] @ one[c, :c]) / one[c, c]
-            square = source[r, r] - one[r, :r] @ one[r, :r]
+                one[r, c] = (source[r, c] - one[r, :c] @ one[c, :c].conj()) / one[c, c]
+            square = np.real(source[r, r] - one[r, :r] @ one[r, :r].conj())
             one[r, r] = np.sqrt(square) if square > 0 else np.nan
             if not square > 0 and not minors[at]:
                 minors[at] = r + 1
