@@ -259,8 +259,8 @@ def _graph_functions(module: ModuleOp) -> list[tuple[str, FuncOp]]:
 
 
 def _separate_locations(module: ModuleOp) -> None:
-    """Give each operation a location object of its own, equal to the one it had. Passes hand it on to what they make of
-    the operation, so that its identity tells operators of one line apart."""
+    """Give each operation a separate location object, equal to the one it had. Passes copy the reference to
+    replacements of the operation, so that its identity distinguishes operators of one line."""
     for op in operations_in(module):
         op.location = type(op.location).new(op.location.parameters)
 
