@@ -67,6 +67,7 @@ class PictureNode:
     outputs: int
     cluster: int | None
     """Position in `GraphModel.clusters` of the innermost enclosing dataflow region."""
+    operation: Operation | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class _Builder:
             title = _title(op)
             kind = NodeKind.CALL if isinstance(op, CallTirOp | CallDpsOp) else NodeKind.OPERATION
             lines = (*told, *(_result_line(result) for result in op.results))
-        node = self.add_node(PictureNode(kind, title, lines, hover, len(operands), len(op.results), cluster))
+        node = self.add_node(PictureNode(kind, title, lines, hover, len(operands), len(op.results), cluster, op))
         for position, operand in enumerate(operands):
             self.add_edge(operand, node, position)
         self.sources.update({result: (node, position) for position, result in enumerate(op.results)})

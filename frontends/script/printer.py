@@ -79,9 +79,7 @@ def print_script(module: ModuleOp) -> str:
                     B[vi] = T.max(A[vi], T.float32(0))
     ```
     """
-    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    names = PythonNames({"Module"})
-    words = {symbol: names.new(symbol, "f") for symbol in functions}
+    functions, words = _functions_of(module)
     lines = [_IMPORTS, "", "", "@I.ir_module", "class Module:"]
     if module.attributes:
         lines.append(f"    I.module_attrs({attributes_text(module.attributes)})")
@@ -95,6 +93,21 @@ def print_script(module: ModuleOp) -> str:
     if not functions:
         lines.append("    pass")
     return "\n".join(lines) + "\n"
+
+
+def print_function(function: FuncOp) -> str:
+    """Print one function of a module, as `print_script` does inside of the class. Raises CompileError as it does."""
+    module = function.parent_op()
+    if not isinstance(module, ModuleOp):
+        raise InternalError(f"@{function.sym_name.data} is in no module")
+    return "\n".join(_function_lines(function, *_functions_of(module)))
+
+
+def _functions_of(module: ModuleOp) -> tuple[dict[str, FuncOp], dict[str, str]]:
+    """The functions by their symbols, and their names in Python."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    names = PythonNames({"Module"})
+    return functions, {symbol: names.new(symbol, "f") for symbol in functions}
 
 
 def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
