@@ -34,10 +34,8 @@ from weft.support.errors import Violation
 
 
 class Writing(Caching):
-    """Base of `cache_write` and `write_at`."""
-
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
-        """Plan to copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
+        """Copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
         block = self.block
         buffer = self.buffer_to_copy("write")
         scope = scope_of(block)
@@ -72,7 +70,7 @@ class Writing(Caching):
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
 
     def _require_whole_results(self, place: Operation) -> None:
-        """Refuse a copy in one of several parallel iterations that combine into the same elements."""
+        """Refuse a copy in a parallel iteration that combines with others into the same elements."""
         reduced = sources_of(self.block, IterKind.REDUCE)
         for loop in ancestors(place):
             if isinstance(loop, ForOp) and runs_in_parallel(loop) and loop.induction_variable in reduced:
