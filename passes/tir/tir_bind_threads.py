@@ -35,7 +35,7 @@ from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 AXES = (*reversed(BLOCK_AXES), *reversed(THREAD_AXES))
-"""The axes in the order of the loops of a kernel, outermost first."""
+"""In the order of the loops of a kernel, outermost first."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class BindThreadsPass(TirPass):
     name = "tir-bind-threads"
 
     target: str = "cuda"
-    """The target, as in `weft.build`, for its limits and instructions."""
+    """As in `weft.build`; gives limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
@@ -106,8 +106,8 @@ def _drop_tags(function: FuncOp) -> None:
 
 
 def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
-    """The nests of host code that become kernels. Raises CompileError for ops that are valid neither in host code nor
-    as kernels."""
+    """The nests of host code that become kernels. Raises CompileError for ops valid neither in host code nor as
+    kernels."""
     for op in block.ops:
         if isinstance(op, ForOp):
             if axis_of(op) is not None:
@@ -133,7 +133,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
 
 
 def _drop_single_iterations(block: Block) -> None:
-    """Dissolve host loops of one iteration, since their body may be a kernel."""
+    """Their body may be a kernel."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and axis_of(op) is None:
             _drop_single_iterations(op.body.block)
@@ -146,7 +146,7 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    """Refuse a loop of host code with any effect except calls."""
+    """In host code, only calls have effects."""
     work = next(
         (op for op in loop.walk() if isinstance(op, BlockOp) or (not isinstance(op, CallOp) and touches_memory(op))),
         None,
@@ -163,8 +163,6 @@ def _refuse_unbound(loop: ForOp, target: Target) -> None:
 
 
 class _Binder:
-    """Builds one kernel."""
-
     def __init__(self, root: Operation, target: Target) -> None:
         self.root = root
         self.target = target
@@ -190,7 +188,7 @@ class _Binder:
             loop.attributes[VIRTUAL_THREADS] = UnitAttr()
 
     def give_lanes(self, extents: dict[str, int | SSAValue]) -> None:
-        """If a block works on tiles, make threadIdx.x the threads of a warp."""
+        """Threads of a warp, if a block works on tiles."""
         blocks = [op for op in self.root.walk() if isinstance(op, BlockOp) and works_on_tiles(op)]
         if blocks:
             require_lanes(blocks, self.loops[LANES], extents.get(LANES))
@@ -205,7 +203,7 @@ class _Binder:
             raise CompileError.at(op, f"{what} is outside of blocks, in a kernel")
 
     def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
-        """The number of threads or thread blocks on an axis. Raises CompileError."""
+        """Number of threads or thread blocks. Raises CompileError."""
         if axis in THREAD_AXES:
             for loop in loops:
                 if not isinstance(loop.extent, int):
@@ -250,7 +248,7 @@ class _Binder:
             raise ScheduleError("bind", 0, "the target runs so many threads", violation, self.loops[axis][0], axis)
 
     def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
-        """Insert loops over the axes before the root; returns their induction variables and the innermost body."""
+        """Loops over the axes before the root; returns their induction variables and the innermost body."""
         nest: dict[str, ForOp] = {}
         place = InsertPoint.before(self.root)
         for axis in AXES:
