@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class FloatRange(NamedTuple):
-    """Bounds of a value, and whether it may be NaN."""
-
     low: float
     high: float
     may_be_nan: bool
@@ -31,11 +29,11 @@ class FloatRange(NamedTuple):
 
 _ANY: Final = FloatRange(-math.inf, math.inf, True)
 _DEPTH: Final = 6
-"""Limit of the chain of ops that a query follows."""
+"""Ops that a query follows."""
 
 
 def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
-    """The range of a scalar, or of all lanes of a vector."""
+    """Of a scalar, or of all lanes of a vector."""
     number = known_number(value)
     if number is not None:
         return FloatRange(number, number, False) if number == number else _ANY

@@ -342,7 +342,6 @@ def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int
 
 
 def lanes_around(op: Operation) -> ForOp:
-    """The loop over the threads of a warp around an op in a kernel."""
     for parent in ancestors(op):
         if isinstance(parent, ForOp) and axis_of(parent) == LANES:
             return parent

@@ -32,10 +32,10 @@ Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
 class FunctionPass(ModulePass, ABC):
-    """A pass that rewrites the functions of a module one by one."""
+    """Rewrites the functions of a module one by one."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
-        """The functions to rewrite: all, by default."""
+        """All, by default."""
         return (op for op in module.ops if isinstance(op, FuncOp))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -43,27 +43,25 @@ class FunctionPass(ModulePass, ABC):
             self.rewrite(function)
 
     @abstractmethod
-    def rewrite(self, function: FuncOp) -> None:
-        """Rewrite one function."""
+    def rewrite(self, function: FuncOp) -> None: ...
 
 
 class TirPass(FunctionPass):
-    """A pass on the functions at tir level (`tir_functions`)."""
+    """On the functions at tir level (`tir_functions`)."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return tir_functions(module)
 
 
 class KernelPass(FunctionPass):
-    """A pass on the functions with kernels made by `tir-bind-threads`."""
+    """On functions with kernels made by `tir-bind-threads`."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp) and IN_STEP in op.attributes)
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` at tir level: those of `buffer_functions` that contain an op of the level, or are
-    marked as `TIR_FUNCTION`."""
+    """Those of `buffer_functions` that contain an op of the tir level, or are marked as `TIR_FUNCTION`."""
     for function in buffer_functions(module):
         if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
             yield function
@@ -74,7 +72,7 @@ def _is_of_tir(op: Operation) -> bool:
 
 
 def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` that can be at tir level: with a body, over buffers, not lowered, and not kernels."""
+    """Functions that can be at tir level: with a body, over buffers, not lowered, and not kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)
@@ -87,7 +85,7 @@ def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def bind_iterators(block: BlockOp) -> None:
-    """Replace the iterators of `block` by their bindings, computed before it."""
+    """By their bindings, computed before `block`."""
     for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
         if variable.first_use is not None:
             value = index_before(binding.simplified(range_of), block, variable.name_hint)
@@ -105,7 +103,7 @@ def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) ->
 
 
 def repetitions(op: Operation, root: Operation) -> int:
-    """The number of copies of `op` after unrolling the loops around it up to and including `root`."""
+    """Copies of `op` after unrolling the loops around it up to and including `root`."""
     count = 1
     while op is not root and (parent := op.parent_op()) is not None:
         op = parent
@@ -136,7 +134,7 @@ def allocate_before(
     alignment: Attribute | None = None,
     sizes: Sequence[SSAValue] = (),
 ) -> Allocation:
-    """Allocate a new buffer before `anchor`; `sizes` are its dynamic extents."""
+    """`sizes` are the dynamic extents."""
     properties = {} if alignment is None else {"alignment": alignment}
     alloc = kind.build(operands=[list(sizes), []], result_types=[type_], properties=properties)
     alloc.memref.name_hint = hint
@@ -151,13 +149,13 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """The range of an index value, as in `weft.analysis.integer_ranges`. Variables of loops of dynamic extent are
-    bounded by the greatest extent, and the extents that flat functions take are non-negative."""
+    """As `weft.analysis.integer_ranges.range_of`. Variables of loops of dynamic extent are bounded by the greatest
+    extent, and extents that flat functions take are non-negative."""
     return _range_of(value, range_of)
 
 
 def remembered_ranges() -> RangeOf:
-    """A memoised `range_of`, valid as long as no loop extent changes."""
+    """Memoised; valid as long as no loop extent changes."""
     return integer_ranges.Ranges(_range_of)
 
 
@@ -176,8 +174,7 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
 
 
 def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
-    """Whether a parameter is one of the extents appended to the parameters of a flat function. Extents are
-    non-negative; strides may be negative."""
+    """Whether a parameter is an extent appended by `tir-flatten`. Extents are non-negative; strides may be negative."""
     if KERNEL in function.attributes:
         return value.index >= len(function.args) - len(symbols_of(function))
     params = function.attributes.get(PARAMS)
@@ -207,7 +204,7 @@ def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None
 
 
 def _partner_of(one: Quotient, factor: int, terms: Mapping[Atom, int]) -> tuple[list[Atom], Interval] | None:
-    """The terms of a sum whose values are correlated with `factor * one`, and the range of their sum with it."""
+    """Terms of a sum that are correlated with `factor * one`, and the range of their sum with it."""
     for other, times in terms.items():
         if not isinstance(other, Quotient) or other == one or times * factor >= 0:
             continue

@@ -28,7 +28,7 @@ ACCESSES: Final = (
 )
 """Ops on flat buffers whose only operand of type index is the accessed index."""
 _ALIGNMENT: Final = 16
-"""Alignment of buffers in an arena in bytes: the widest access."""
+"""Bytes; the widest access."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,10 @@ class ReuseSharedPass(KernelPass):
     %arena = memref.alloca() : memref<256xf32, "shared">
     WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
     ```
-    Two buffers may overlap if all threads have finished with one before any thread accesses the other: each access of
-    the one precedes each of the other, with a barrier in between that is always executed. This is checked in the body
-    of the kernel and in the branches of its conditions; buffers used in the same loop do not overlap. No barrier is
-    added. Buffers are placed by decreasing size, at the lowest offset without a conflict. Targets of asynchronous
-    copies are not shared.
+    Two buffers may overlap if each access of the one precedes each of the other, with a barrier in between that is
+    always executed. This is checked in the body of the kernel and in the branches of its conditions; buffers used in
+    the same loop do not overlap. No barrier is added. Buffers are placed by decreasing size, at the lowest offset
+    without a conflict. Targets of asynchronous copies are not shared.
 
     Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
 
@@ -63,7 +62,7 @@ class ReuseSharedPass(KernelPass):
 
 @dataclass(frozen=True)
 class _SharedRange:
-    """The range of a buffer in the arena, in elements."""
+    """In elements of the arena."""
 
     alloca: memref.AllocaOp
     start: int
@@ -84,7 +83,7 @@ def _reuse(body: Block, function: FuncOp) -> None:
 
 
 def _may_move(op: memref.AllocaOp, body: Block) -> bool:
-    """Whether a buffer is shared memory of the kernel, and all of its uses are supported."""
+    """A buffer is shared memory of the kernel, and all of its uses are supported."""
     users = [use.operation for use in op.memref.uses]
     kernel = body.parent_op()
     return (
@@ -113,7 +112,7 @@ def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]
 
 
 def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
-    """The overlapping ranges, in groups. A buffer that shares no memory is in no group."""
+    """Groups of overlapping ranges. A buffer that shares no memory is in no group."""
     groups: list[list[_SharedRange]] = []
     for place in sorted(places, key=lambda p: (p.start, p.end)):
         if groups and place.start < max(p.end for p in groups[-1]):
@@ -124,7 +123,7 @@ def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
 
 
 def _merge(arena: Sequence[_SharedRange], earliest: memref.AllocaOp) -> None:
-    """Replace the allocations of an arena by one, inserted before the earliest."""
+    """Replace the allocations by one before the earliest."""
     first = min(place.start for place in arena)
     element = buffer_type(earliest.memref).element_type
     size = max(place.end for place in arena) - first
@@ -147,7 +146,7 @@ def _uses(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
-    """Whether all threads have finished with one of two buffers before any accesses the other."""
+    """All threads have finished with one of two buffers before any accesses the other."""
     ops = list(body.ops)
     ones = [at for at, op in enumerate(ops) if _uses(op, one)]
     others = [at for at, op in enumerate(ops) if _uses(op, other)]
@@ -170,7 +169,7 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
 
 
 def _surely_passes(op: Operation) -> bool:
-    """Whether all threads that execute `op` pass a barrier in it."""
+    """All threads that execute `op` pass a barrier in it."""
     if isinstance(op, BarrierOp):
         return True
     if isinstance(op, ForOp):
@@ -180,8 +179,7 @@ def _surely_passes(op: Operation) -> bool:
 
 
 def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool:
-    """Whether threads that use a buffer in `op` pass a barrier in it after their last use of the buffer (`after`), or
-    before their first."""
+    """Threads that use a buffer in `op` pass a barrier in it after their last use (`after`), or before their first."""
     return bool(op.regions) and all(
         _waits_beside(block, buffer, after=after)
         for block in blocks_of(op)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weft.passes.low.elementary.lanes import Lanes
 
 _BEYOND: Final = 100.0
-"""Its exponential overflows in 32 bits, and does not in double."""
+"""Its exponential overflows in 32 bits, but not in double."""
 
 
 def _root(x: Lanes) -> Lanes:
@@ -54,6 +54,6 @@ def acosh(x: Lanes) -> Lanes:
 
 
 def atanh(x: Lanes) -> Lanes:
-    """Infinite at 1 and -1, NaN beyond: of the logarithm of a negative number."""
+    """Infinite at 1 and -1; NaN beyond, as logarithm of a negative number."""
     size = abs(x)
     return (log1p(size * 2.0 / (1.0 - size)) * 0.5).with_sign_of(x)
