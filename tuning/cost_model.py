@@ -1,9 +1,9 @@
 """Cost models that rank schedules of a program by their features.
 
-Boosted trees (LightGBM, extra `tune`) are trained on measurements; without LightGBM, or before there are enough
-samples, the analytical model of `plans/cost.py` is used. The inputs of the trees are the features of a schedule and
-their differences from those of the default schedule; the label is the rank among the measured schedules of the same
-program. Programs of any size and any slow-down are thus learned together, and one program helps others.
+Boosted trees (LightGBM, extra `tune`) are trained on measurements; without LightGBM, or with too few samples, the
+analytical model of `plans/cost.py` is used. Inputs are the features of a schedule and their differences from those of
+the default schedule; the label is the rank among the measured schedules of the program. Programs of any size are thus
+learned together.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from weft.tuning.features import NAMES
 
 Features: TypeAlias = Sequence[float]
 FORMAT: Final = 3
-"""Version of saved models; increases when features change their meaning."""
+"""Of saved models; increases when features change their meaning."""
 _LEAST: Final = 16
 """Samples from which trees are trained."""
 _MOST: Final = 4000
-"""The number of latest samples that a model is trained with."""
+"""Latest samples that a model is trained with."""
 _SHARE: Final = 8
-"""Trees are trained again when `1 / _SHARE` of the samples is new, so that the cost of training a long search is
-bounded."""
+"""Trees are trained again when `1 / _SHARE` of the samples is new, to bound the cost in a long search."""
 _ROUNDS: Final = 150
 _TEXT_OF_ALL: Final = 64 << 20
-"""Limit of the characters of a saved model."""
+"""Characters of a saved model."""
 _PARAMETERS: Final = {
     **{"objective": "regression", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 10},
     **{"feature_fraction": 0.4, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 2.0},
@@ -40,45 +39,38 @@ _PARAMETERS: Final = {
 
 @dataclass(frozen=True)
 class Sample:
-    """A measured schedule."""
-
     features: tuple[float, ...]
     default: tuple[float, ...]
-    """The features of the default schedule of the same program."""
+    """Of the default schedule of the program."""
     ratio: float
-    """Its time divided by that of the default schedule."""
+    """Time divided by that of the default schedule."""
 
 
 class CostModel(Protocol):
-    """Predicts which schedules are fast."""
-
     name: str
 
     @property
     def choice(self) -> int:
-        """The number of candidates to choose from per candidate measured."""
+        """Candidates to choose from per measured candidate."""
         ...
 
-    def learn(self, samples: Sequence[Sample]) -> None:
-        """Learn from measurements."""
-        ...
+    def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """Predicted costs, smaller for faster candidates; only their order matters."""
+        """Smaller for faster candidates; only the order matters."""
         ...
 
 
 class AnalyticalModel:
-    """The cycles of the cost estimate (`plans/cost.py`)."""
+    """Cycles of the cost estimate (`plans/cost.py`)."""
 
     name = "analytical"
     choice = 2
 
-    def learn(self, samples: Sequence[Sample]) -> None:
-        """Ignored."""
+    def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """The estimated cycles, relative to the default."""
+        """Cycles relative to the default."""
         at = NAMES.index("cycles")
         return [features[at] - default[at] for features in candidates]
 
@@ -100,7 +92,7 @@ class BoostedTrees:
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """Add samples. Trees are trained again by the next prediction, if an eighth of the samples is new."""
+        """The next prediction trains trees again, if an eighth of the samples is new."""
         self.samples = [*self.samples, *samples][-_MOST:]
         self._new += len(samples)
 
@@ -121,14 +113,14 @@ class BoostedTrees:
         self._new = 0
 
     def to_text(self) -> str:
-        """The samples as JSON. Trees are trained again from them, so that no library format is read from a file."""
+        """JSON. Trees are trained again from the samples, so that no library format is read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
 
 
 def places(samples: Sequence[Sample]) -> list[float]:
-    """The rank of each sample within its program, from 0 for the fastest to 1; 0.5 for a single one. Samples of a
-    program have the same default."""
+    """Rank within the program, from 0 for the fastest to 1; 0.5 for a single sample. Samples of a program have the same
+    default."""
     by_program: dict[tuple[float, ...], list[int]] = {}
     for at, sample in enumerate(samples):
         by_program.setdefault(sample.default, []).append(at)
@@ -141,7 +133,7 @@ def places(samples: Sequence[Sample]) -> list[float]:
 
 
 def samples_from_text(text: str) -> list[Sample]:
-    """The samples of a saved model; empty if it has other features. Raises `CompileError` for anything else."""
+    """Empty for a model of other features. Raises `CompileError` for anything else."""
     if len(text) > _TEXT_OF_ALL:
         raise CompileError(f"a cost model has {len(text):,} characters")
     try:
@@ -165,13 +157,13 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def cost_model() -> CostModel:
-    """Boosted trees, or the analytical model if LightGBM is not installed."""
+    """The analytical model if LightGBM is not installed."""
     return BoostedTrees() if _library() is not None else AnalyticalModel()
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's rank correlation: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values
-    share the mean of their ranks."""
+    """Spearman's: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values share the mean of
+    their ranks."""
     first, second = _ranks(predicted), _ranks(measured)
     mean = (len(first) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))

@@ -29,7 +29,7 @@ _SERIAL: Final = ("affine.for", "scf.for")
 
 
 def _serial(target: PayloadOp) -> LoopOp | None:
-    """The loop, if it is an `scf.for` or `affine.for`; operations on loops ignore all others."""
+    """Operations on loops ignore all but `scf.for` and `affine.for`."""
     return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name in _SERIAL else None
 
 
@@ -57,7 +57,7 @@ def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.peel")
 def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Separate the first iteration of a loop, or the last, partial one, into another loop."""
+    """Separate the first iteration, or the last, partial one."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         loop, payload = _serial(target), interpreter.payload
@@ -87,7 +87,7 @@ def _is_partial(loop: ForOp) -> bool:
 
 @handles("loop.pipeline")
 def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep a loop: code generators overlap its iterations, as far as the processor does not."""
+    """No change: code generators overlap iterations, unless the processor does."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if _serial(target) is None:
@@ -99,7 +99,7 @@ def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.outline")
 def outline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep a loop in place of a call of a function with it: both handles are those of the loop."""
+    """No call of a function: both handles are those of the loop."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, LoopOp):
@@ -171,7 +171,7 @@ def _precedes(first: ForOp, second: ForOp) -> bool:
 
 @handles("loop.forall_to_for", "loop.forall_to_parallel")
 def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Split a forall into single loops, which stay parallel."""
+    """The single loops stay parallel."""
     name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
     targets = interpreter.ops(op)
     interpreter.consume(op)

@@ -103,7 +103,7 @@ def _integers(values: Sequence[int]) -> list[Associated]:
 
 
 def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> list[tuple[int, bool]]:
-    """The extent of each dimension, and whether it is reduced; a dynamic extent has MLIR's value of them."""
+    """The extent of each dimension, with MLIR's value for dynamic ones, and whether it is reduced."""
     if isinstance(target, InitialOp):
         shaped = [] if target.origin is None else [*target.origin.result_types, *target.origin.operand_types]
         return [(extent, False) for extent in next(t for t in shaped if isinstance(t, ShapedType)).get_shape()]
@@ -116,7 +116,7 @@ def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> l
 
 
 def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | InitialOp, rank: int) -> list[int]:
-    """The dimensions that an op lists; negative ones count from the end."""
+    """Negative dimensions count from the end."""
     listed = list(cast("DenseArrayBase[Any]", op.properties["raw_dim_list"]).get_values())
     wrong = next((d for d in listed if not -rank <= d < rank), None)
     if wrong is not None:
@@ -128,7 +128,7 @@ def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | Init
 
 
 def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
-    """The numbers of inputs and of outputs of a structured op, as the program was given."""
+    """Inputs and outputs, as in the given program."""
     target = _structured(interpreter, op)
     sizes = target.attributes.get("operandSegmentSizes")
     if not isinstance(sizes, DenseArrayBase):
@@ -138,7 +138,7 @@ def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
 
 
 def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
-    """The op that combines the stored element with its former value, and its other operand; None if there is none."""
+    """The op that combines the stored element with its former value, and its other operand, or None."""
     combiner = store.value.owner
     if not isinstance(combiner, Operation) or len(combiner.operands) != 2:
         return None
@@ -149,7 +149,7 @@ def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
 
 
 def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> bool:
-    """Whether a store adds the product of two loaded elements, for ops of the given names and conversions between."""
+    """A store adds the product of two loaded elements, by ops of the given names and conversions."""
     found = _combined(store)
     if found is None or op_name(found[0]) != reduction:
         return False

@@ -33,15 +33,12 @@ from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
 _LOOPS: Final = ("affine.for", "affine.parallel", "scf.for", "scf.forall", "scf.parallel")
-"""Loops of programs, which become loops of blocks."""
 SCRIPT: Final = "transform."
-"""Prefix of the ops of scripts."""
 WITH_SCRIPTS: Final = "transform.with_named_sequence"
-"""Attribute of a module with named sequences."""
 
 
 def program_ops(module: ModuleOp) -> Iterator[Operation]:
-    """The ops of a module, and of the modules in it that contain scripts."""
+    """Including those of inner modules that contain scripts."""
     for op in module.body.block.ops:
         if isinstance(op, ModuleOp) and WITH_SCRIPTS in op.attributes:
             yield from op.body.block.ops
@@ -51,14 +48,14 @@ def program_ops(module: ModuleOp) -> Iterator[Operation]:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """An op of the original program."""
+    """In the original program."""
 
     name: str
     attributes: dict[str, Attribute]
     operand_types: tuple[Attribute, ...]
     result_types: tuple[Attribute, ...]
     producers: tuple[int | None, ...]
-    """The numbers of the ops that produce its operands."""
+    """Numbers of the ops that produce its operands."""
     function: str
     location: SourceLocation | None
     is_structured: bool
@@ -67,8 +64,6 @@ class Origin:
 
 @dataclass(eq=False)
 class PayloadOp:
-    """An op that handles may represent."""
-
     name: str
     location: SourceLocation | None
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute], kw_only=True)
@@ -81,7 +76,7 @@ class PayloadOp:
 
 @dataclass(eq=False)
 class StructuredOp(PayloadOp):
-    """An op of linalg: a block, and the loop over each dimension of its iteration space."""
+    """A block, and the loop over each dimension of its iteration space."""
 
     block: BlockHandle
     loops: list[LoopHandle | None]
@@ -97,33 +92,31 @@ class InitialOp(PayloadOp):
 
 @dataclass(eq=False)
 class LoopOp(PayloadOp):
-    """A loop, or for `scf.forall` a nest of loops, outermost first."""
+    """Or for `scf.forall` a nest of loops, outermost first."""
 
     loops: list[LoopHandle]
 
 
 @dataclass(eq=False)
 class FunctionOp(PayloadOp):
-    """A function, by its name; None is the module."""
+    """By name; None is the module."""
 
     symbol: str | None
 
 
 class Payload:
-    """The program of a script: block loops, and the schedule that changes them."""
-
     def __init__(self, module: ModuleOp, promises: Sequence[str], seed: int) -> None:
         kept = [copy_of(op) for op in program_ops(module) if not op_name(op).startswith(SCRIPT)]
         self.source = ModuleOp(kept, dict(module.attributes))
-        """The program without its scripts, before any step."""
+        """Without scripts, before any step."""
         self.source.attributes.pop(WITH_SCRIPTS, None)
         self._promises, self._seed = tuple(promises), seed
         self.is_prepared = False
-        """Whether the passes at the start of the script ran on the program already."""
+        """The passes at the start of the script ran on the program."""
         self.convert()
 
     def of_schedule(self, schedule: Schedule) -> Payload:
-        """This payload before any step, with the blocks of a schedule of it, or of one of its functions."""
+        """This payload before any step, with the blocks of a schedule of it or of one of its functions."""
         made = copy(self)
         made.is_prepared, made.schedule, made.origins = True, schedule, dict(self._first_origins)
         origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
@@ -138,7 +131,7 @@ class Payload:
         return made
 
     def _others(self) -> list[PayloadOp]:
-        """The ops of the program that are no blocks."""
+        """Ops that are no blocks."""
         return [
             PayloadOp(o.name, o.location, origin=o)
             for o in self.origins.values()
@@ -146,7 +139,7 @@ class Payload:
         ]
 
     def convert(self) -> None:
-        """Convert the functions of `source` to block loops. Drops all steps, and all ops of handles."""
+        """To block loops. Drops all steps, and all ops of handles."""
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
@@ -164,7 +157,7 @@ class Payload:
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = Schedule(module, self._seed)
         self.known: list[PayloadOp] = self._others()
-        """The ops of handles, except functions, in any order."""
+        """Except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
 
@@ -199,8 +192,7 @@ class Payload:
     def add_structured(
         self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
     ) -> StructuredOp:
-        """Add the structured op for a block. Its loops are the innermost that its iterators are bound to, unless they
-        are loop ops."""
+        """Its loops are the innermost that the block's iterators are bound to, unless they are loop ops."""
         self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
@@ -228,7 +220,7 @@ class Payload:
         return found
 
     def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
-        """Add the structured ops in loops that are derived from `origin`."""
+        """Add the ops in loops that are derived from `origin`."""
         found: list[StructuredOp] = []
         for loop in map(self.loop, loops):
             for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
@@ -242,13 +234,13 @@ class Payload:
         return found
 
     def add_origin(self, origin: Origin) -> Origin:
-        """Add an op that a step made, with a new number."""
+        """A step made the op; it gets a new number."""
         number = max(self.origins, default=-1) + 1
         found = self.origins[number] = replace(origin, number=number)
         return found
 
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
-        """Add an attribute to an op, by which scripts find it."""
+        """Scripts find ops by attributes."""
         op.attributes[name] = UnitAttr() if value is None else value
         if isinstance(op, FunctionOp):
             place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
@@ -272,7 +264,7 @@ class Payload:
         return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
 
     def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
-        """Add the structured ops in copies of loops, in place of `old`, by their origins."""
+        """Add the ops in copies of loops, in place of `old`, by their origins."""
         for one in old:
             self.remove(one)
         names = {one.origin: one.name for one in old if one.origin is not None}
@@ -288,27 +280,24 @@ class Payload:
         return not any(step.name.removeprefix("sched.") in PRIMITIVE_STEPS for step in steps)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
-        """The function of the same name in the current program."""
+        """By name, in the current program."""
         return self._module if op.symbol is None else self._functions[op.symbol]
-
-    # Ops and places
 
     def root(self) -> FunctionOp:
         return self._module
 
     def loop(self, handle: LoopHandle) -> ForOp:
-        """The loop of a handle. Raises `CompileError` if a step erased it."""
+        """Raises `CompileError` if a step erased the loop."""
         return cast("ForOp", self.schedule.get(handle))
 
     def block(self, op: StructuredOp | InitialOp) -> BlockOp:
-        """The block of an op; for a fill, the reduction that it starts."""
+        """For a fill, the reduction that it starts."""
         return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
     def block_of(self, handle: BlockHandle) -> BlockOp:
         return cast("BlockOp", self.schedule.get(handle))
 
     def function_of(self, op: StructuredOp | InitialOp) -> str:
-        """The name of the function that contains an op."""
         return _place_of(self.block(op))[0]
 
     def place(self, op: PayloadOp) -> Operation:
@@ -322,7 +311,7 @@ class Payload:
         return module if symbol is None else find_function(module, symbol)
 
     def inside(self, scope: PayloadOp) -> list[PayloadOp]:
-        """The ops in `scope`, including itself at the end; ops in a loop precede the loop."""
+        """Including `scope` at the end; ops in a loop precede the loop."""
         self._drop_dead()
         found: list[PayloadOp] = []
         if isinstance(scope, FunctionOp):
@@ -348,7 +337,6 @@ class Payload:
         return found
 
     def _loop_name(self, loop: ForOp) -> str:
-        """The name of a loop of the program."""
         function = next(op for op in ancestors(loop) if isinstance(op, FuncOp)).sym_name.data
         names = {origin.name for origin in self.origins.values() if origin.function == function}
         return "affine.for" if "affine.for" in names and "scf.for" not in names else "scf.for"
@@ -393,18 +381,16 @@ class Payload:
         return [*found, self._functions[place.sym_name.data], self._module]
 
     def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
-        """Whether `inner` is `outer`, or inside of it; false if steps erased one of them."""
+        """`inner` is `outer`, or inside of it; False if steps erased one."""
         return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
     def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:
-        """The op that produced an operand in the program."""
         if op.origin is None or operand >= len(op.origin.producers):
             return None
         number = op.origin.producers[operand]
         return None if number is None else self._of_origin(number)
 
     def consumers(self, op: PayloadOp) -> list[PayloadOp]:
-        """The ops that used a result in the program."""
         if op.origin is None:
             return []
         numbers = [o.number for o in self.origins.values() if op.origin.number in o.producers]
@@ -415,7 +401,6 @@ class Payload:
 
 
 def _place_of(block: BlockOp) -> tuple[str, str]:
-    """The function and the name of a block."""
     function = next(op for op in ancestors(block) if isinstance(op, FuncOp))
     return function.sym_name.data, block.label
 

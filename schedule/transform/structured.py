@@ -29,11 +29,11 @@ from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, Struct
 from weft.support.errors import CompileError, ScheduleError
 
 _LANES: Final = 64
-"""The largest number of lanes into which `vectorize` turns one loop; a longer one is split first."""
+"""Lanes into which `vectorize` turns one loop at most; longer loops are split first."""
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op as a block with loops; a fill that starts a reduction is converted to one."""
+    """A fill that starts a reduction becomes a block with loops."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -55,7 +55,7 @@ def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKin
 
 
 def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
-    """The loop over a dimension, created if the dimension has one iteration and no loop."""
+    """Created if the dimension has one iteration and no loop."""
     loop = target.loops[dimension]
     if loop is None:
         schedule = interpreter.payload.schedule
@@ -65,7 +65,7 @@ def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> L
 
 
 def extent_of(interpreter: Interpreter, loop: LoopHandle) -> int | None:
-    """The extent of a loop; None if it is only known at run time."""
+    """None if it is only known at run time."""
     extent = interpreter.payload.loop(loop).extent
     return extent if isinstance(extent, int) else None
 
@@ -79,8 +79,8 @@ def tile(
     *,
     counted: bool = False,
 ) -> tuple[StructuredOp, list[LoopHandle]]:
-    """Split the loops of a structured op by sizes (0 leaves a loop), and move the outer parts outside. Returns the op
-    on one tile, and the loops over tiles. With `counted`, sizes are numbers of tiles."""
+    """Split the loops by sizes (0 leaves a loop), and move the outer parts outside. Returns the op on one tile, and the
+    loops over tiles. With `counted`, sizes are numbers of tiles."""
     payload = interpreter.payload
     count = len(target.loops)
     if len(sizes) > count:
@@ -167,7 +167,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
 def fuse_producers(
     interpreter: Interpreter, op: Operation, producers: Sequence[PayloadOp], containing: LoopOp
 ) -> list[Associated]:
-    """Move producers into a loop, the consumers among them first."""
+    """Consumers among the producers move first."""
     pending, fused = list(producers), list[Associated]()
     while pending:
         failures: list[Silenceable] = []
@@ -209,7 +209,7 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
 
 
 def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
-    """The structured op with the current loops of its block."""
+    """With the current loops of its block."""
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -241,7 +241,7 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: StructuredOp, loop: LoopOp) -> None:
-    """Move the producers of the blocks in a loop into it, unless that is refused."""
+    """Move the producers of the blocks in a loop into it, unless refused."""
     payload = interpreter.payload
     pending = [payload.block(tiled)]
     while pending:
@@ -282,7 +282,7 @@ def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated
 def renewed(
     interpreter: Interpreter, target: StructuredOp, loops: Sequence[LoopHandle | None], name: str | None = None
 ) -> StructuredOp:
-    """A structured op of the same block that replaces `target`."""
+    """Replaces `target` by an op of the same block."""
     interpreter.payload.remove(target)
     new = StructuredOp(
         name or target.name,
@@ -310,7 +310,7 @@ def generalize(interpreter: Interpreter, op: Operation) -> list[list[Associated]
 
 @handles("structured.decompose")
 def decompose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Decompose convolutions over two dimensions of which one has a window of one element and an output of one row."""
+    """Two-dimensional convolutions with a window of one element and an output of one row along one dimension."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, StructuredOp):
@@ -350,7 +350,7 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 
 @handles("structured.split")
 def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Split an op into two at an iteration of one dimension."""
+    """At an iteration of one dimension."""
     dimension = integer_of(op, "dimension")
     chunk = (
         integer_of(op, "static_chunk_sizes")
@@ -389,7 +389,7 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.pad")
 def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Pad dimensions to multiples, with copies of the operands."""
+    """To multiples, with copies of the operands."""
     dimensions = integers_of(op, "padding_dimensions") or []
     multiples = interpreter.sizes(op, "static_pad_to_multiple_of", op.operands[1:])
     if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
@@ -423,8 +423,7 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.convert_conv2d_to_img2col")
 def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Copy the input of a convolution with the dimensions of the convolution as indices, and turn the rest into a
-    product."""
+    """Copy the input with the dimensions of the convolution as indices; the rest is a product."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         payload, structured = interpreter.payload, as_structured(interpreter, op, target)
@@ -439,12 +438,9 @@ def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[l
     return each(interpreter, op, run)
 
 
-# Reductions
-
-
 @handles("structured.tile_reduction_using_for")
 def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Compute partial results for each position in a tile of the reduction, which another op combines."""
+    """Partial results for each position in a tile of the reduction, which another op combines."""
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -465,7 +461,7 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
 
 @handles("structured.tile_reduction_using_forall")
 def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Compute partial results of concurrent parts of the reduction, which another op combines."""
+    """Partial results of concurrent parts of the reduction, which another op combines."""
     counts = interpreter.sizes(op, "num_threads", ())
     if has_flag(op, "tile_sizes"):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
@@ -489,7 +485,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
 
 @handles("structured.split_reduction")
 def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Compute partial results for each part of the reduction, which another op combines."""
+    """Partial results for each part of the reduction, which another op combines."""
     factor, place = integer_of(op, "split_factor", 0), integer_of(op, "insert_split_dimension", 0)
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -540,13 +536,10 @@ def _as_many(op: Operation, found: Sequence[Sequence[PayloadOp]]) -> Sequence[Se
     return list(found)[: len(op.results)]
 
 
-# Vectors
-
-
 def vectorize_op(
     interpreter: Interpreter, op: Operation, target: PayloadOp, sizes: Sequence[Size] = ()
 ) -> StructuredOp:
-    """Turn the innermost parallel dimension of a structured op into vector lanes."""
+    """The innermost parallel dimension becomes lanes."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     structured = as_structured(interpreter, op, target)
     kinds = kinds_of(interpreter, structured)
@@ -578,7 +571,7 @@ def vectorize_op(
 
 
 def _lanes(extent: int) -> int:
-    """The number of lanes for a loop: its extent, or a divisor of it."""
+    """The extent of a loop, or a divisor of it."""
     if extent <= _LANES:
         return extent
     return next((lanes for lanes in (64, 32, 16, 8) if extent % lanes == 0), 16)
@@ -615,7 +608,7 @@ def vectorize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]
 
 @handles("structured.vectorize_children_and_apply_patterns")
 def vectorize_children(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Vectorize all structured ops inside, if possible."""
+    """If possible."""
     targets = interpreter.ops(op)
     for target in targets:
         if target.name not in ("func.func", "builtin.module"):
