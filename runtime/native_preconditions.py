@@ -19,13 +19,12 @@ _COMPARISONS: Final = {"==": "eq", "<=": "sle", "<": "slt"}
 
 @dataclass
 class _Code:
-    """The lines of a function of LLVM IR, and the bits that are set if its numbers are invalid."""
+    """Lines of a function of LLVM IR, and the bits that are set if its numbers are invalid."""
 
     lines: list[str] = field(default_factory=list[str])
     unclear: list[str] = field(default_factory=list[str])
 
     def value(self, text: str) -> str:
-        """The name of a new value."""
         name = f"%v{len(self.lines)}"
         self.lines.append(f"  {name} = {text}")
         return name
@@ -33,7 +32,7 @@ class _Code:
 
 @dataclass(frozen=True)
 class _Number:
-    """A number computed by the code, with the arithmetic that preconditions use."""
+    """With the arithmetic of preconditions."""
 
     code: _Code
     text: str
@@ -104,9 +103,7 @@ def _text(number: _Number | int) -> str:
 
 
 def predicate_address(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> int:
-    """The address of `bool f(int64_t *slots)`, which returns whether all preconditions hold for the numbers in the
-    slots of their names.
-    """
+    """`bool f(int64_t *slots)`: all preconditions hold for the numbers in the slots of their names."""
     return _jit(predicate_ir(preconditions, slots))
 
 
@@ -116,7 +113,7 @@ def _jit(text: str) -> int:
 
 
 def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> str:
-    """The function as LLVM IR."""
+    """As LLVM IR."""
     try:
         lines, result = _lines(preconditions, slots)
     except (OverflowError, ZeroDivisionError):  # of constants
@@ -125,7 +122,7 @@ def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, 
 
 
 def _lines(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> tuple[Sequence[str], str]:
-    """The lines of the function, and the bit that it returns."""
+    """And the bit that the function returns."""
     code = _Code()
     numbers: dict[str, _Number] = {}
     for name in dict.fromkeys(name for fact in preconditions for name in fact.names):
