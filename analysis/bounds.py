@@ -93,7 +93,7 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """For messages: `block "B" reads A out of bounds otherwise`."""
+        """The access in messages: `block "B" reads A out of bounds otherwise`."""
         verb = "writes" if self.access.is_write else "reads"
         return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
 
@@ -172,7 +172,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """By its range, or as a factor of a loop's extent, given that the access runs."""
+        """Whether a divisor is at least 1 if the access runs, by its range or as a factor of a loop's extent."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -363,7 +363,7 @@ class Bounds:
         return 0, add(self.names.of_index(extent), -1)
 
     def _ends_of_computed(self, value: SSAValue, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """For a monotone function of one varying operand."""
+        """The least and the greatest value of a monotone function of one varying operand."""
         meaning = meaning_of(value)
         if isinstance(meaning, Division):
             if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
@@ -511,7 +511,7 @@ def _set_dims() -> isl.dim_type:
 
 
 def _report_refuted(access: Access, dimension: int, beyond: Index, sizes: Sequence[SSAValue]) -> None:
-    """Unless evaluation of the program contradicts."""
+    """Report an access that is refuted for all sizes, unless evaluation of the program contradicts."""
     question = _instances(access, beyond, *(Index({size: 1}, -1) for size in sizes))
     try:
         found = question.counterexample()

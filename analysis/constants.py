@@ -55,7 +55,7 @@ def is_constant_nest(nest: Operation) -> bool:
 
 
 def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
-    """Assumes that the temporaries `inside`, whose nests are being checked, are constant."""
+    """Whether a value is constant, given that the temporaries `inside`, whose nests are being checked, are."""
     if value in inside:
         return True
     if isinstance(value, BlockArgument):

@@ -353,7 +353,7 @@ def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
 
 
 def _same_instance(first: Domain, second: Domain, shared: Sequence[ForOp], same: Iterable[int]) -> Question:
-    """As `instance_of_both`, with equal iterators only at positions `same`."""
+    """`instance_of_both`, with equal iterators only at positions `same`."""
     own = {loop.induction_variable for loop in (*first.loops, *second.loops)}
     question = Question((loop.induction_variable for loop in shared), own=own)
     question.add("first", first)

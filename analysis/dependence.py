@@ -107,7 +107,7 @@ class Conflict:
 
 
 def unknown_elements(first: Access, second: Access) -> Violation:
-    """For an access to a whole buffer, or two accesses to buffers that may overlap."""
+    """The violation for an access to a whole buffer, or for two accesses to buffers that may overlap."""
     if first.buffer is not second.buffer:
         return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):

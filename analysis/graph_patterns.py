@@ -305,7 +305,7 @@ class Chain(Pattern):
                 yield from self._assigned(self.parts, leaves, start)
 
     def _may_match(self, value: SSAValue, depth: int) -> bool:
-        """A quick check: most candidates fail here, before they are expanded."""
+        """A quick test: most candidates fail it, before they are expanded."""
         names: set[str] = set()
         within = _PRODUCTS if self.is_product else _SUMS
         level = [value]
@@ -331,7 +331,7 @@ class Chain(Pattern):
     def _expansions(
         self, value: SSAValue, limit: int, depth: int
     ) -> Iterator[tuple[tuple[SSAValue, ...], float, tuple[Operation, ...]]]:
-        """At most `limit` leaves and a number, with the operators in between."""
+        """Expand a value into at most `limit` leaves and a number, with the operators in between."""
         neutral = 1.0 if self.is_product else 0.0
         owner = value.owner
         if isinstance(owner, ConstantOp):

@@ -30,7 +30,7 @@ from weft.support.errors import Violation
 
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
-    """See `has_own`; undecided is False."""
+    """Whether `has_own` is proved."""
     return _has_own(loop, buffer, accesses(loop) if found is None else found) is True
 
 

@@ -179,7 +179,7 @@ class Index:
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
-        """Directly, or through the ops that compute its atoms."""
+        """Whether the index depends on one of `values`, also through the ops that compute its atoms."""
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:

@@ -90,7 +90,6 @@ def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> ari
 
 
 def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
-    """By a divisor that is not negative."""
     remainder = floor_remainder_of(op, ranges)
     if remainder is None or not is_not_negative(divisor := Index.of(remainder.rhs), ranges):
         return None

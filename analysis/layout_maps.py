@@ -260,7 +260,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """None if an extent has no expression over the old extents."""
+        """The new extents; None if one has no expression over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -327,7 +327,7 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """None if it is not a conjunction."""
+        """The image; None if it is not a conjunction."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 

@@ -64,7 +64,6 @@ def _below(op: Operation) -> Iterator[Tree]:
 
 
 def _trees_of(op: Operation) -> Iterator[Tree]:
-    """None for ops that compute scalars or access memory."""
     node = _NODES.get(type(op))
     if node is not None:
         yield node(op)

@@ -425,7 +425,7 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """Without computed values, which are evaluated again."""
+    """The values of symbols at a point. Computed values are omitted, because they are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 

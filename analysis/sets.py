@@ -389,7 +389,8 @@ class System:
         return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
-        """Raises `NotProved` past the budget. With products and quotients by symbols, False means not proved."""
+        """Whether no point satisfies the constraints. Raises `NotProved` past the budget. With products and quotients
+        by symbols, False means not proved."""
         if self._obviously_empty():
             return True
         if not self._divisions:
@@ -413,17 +414,17 @@ class System:
 
     @property
     def is_linear(self) -> bool:
-        """No variable is a product, a quotient by a symbol, or a choice."""
+        """Whether no variable is a product, a quotient by a symbol, or a choice."""
         return not (self._products or self._divisions or self._choices)
 
     @property
     def is_affine(self) -> bool:
-        """No variable is a product or a quotient by a symbol."""
+        """Whether no variable is a product or a quotient by a symbol."""
         return not (self._products or self._divisions)
 
     @property
     def is_exact(self) -> bool:
-        """Each point is feasible in the program."""
+        """Whether each point is feasible in the program."""
         return self.is_affine and not self._unknown
 
     @property
@@ -509,7 +510,7 @@ class System:
         return dimension_limits(points, 0)
 
     def _obviously_empty(self) -> bool:
-        """By interval arithmetic, without isl."""
+        """Whether interval arithmetic proves emptiness, without isl."""
         if any(low is not None and high is not None and low > high for low, high in self.bounds.values()):
             return True
         for row in self.zeros:
@@ -653,7 +654,7 @@ def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -
 
 @lru_cache(maxsize=4096)
 def _number(value: int) -> isl.Val:
-    """Cached: construction from an int dominates the cost of a matrix."""
+    """An isl value. Cached, because construction from an int dominates the cost of a matrix."""
     import islpy as isl
 
     return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))

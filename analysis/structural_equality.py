@@ -36,7 +36,7 @@ class Difference(Exception):
 
 @checked
 def structural_equal(left: Operation, right: Operation) -> bool:
-    """Ignores names of SSA values, source locations and places of constants."""
+    """Whether two programs are equal up to names of SSA values, locations and places of constants."""
     return first_difference(left, right) is None
 
 
@@ -49,7 +49,7 @@ def assert_structural_equal(left: Operation, right: Operation) -> None:
 
 
 def first_difference(left: Operation, right: Operation) -> Difference | None:
-    """In program order; None if the programs are equal."""
+    """The first difference in program order, or None."""
     try:
         compare_ops(left, right, {})
     except Difference as difference:

@@ -92,5 +92,6 @@ class _Hasher:
 
 @lru_cache(maxsize=4096)
 def _type_text(type_: Attribute) -> bytes:
-    """Cached, because types recur. Not for attributes with numbers, because 0.0 and -0.0 are equal."""
+    """The text of a type, cached because types recur. Not for attributes with numbers, because 0.0 and -0.0 are
+    equal."""
     return str(type_).encode()

@@ -36,7 +36,7 @@ def axis_of(loop: ForOp) -> str | None:
 
 
 def runs_over_threads(loop: ForOp) -> bool:
-    """Includes virtual threads."""
+    """Whether the iterations of a loop are threads of one block, including virtual ones."""
     return axis_of(loop) in (*THREAD_AXES, *VIRTUAL_AXES)
 
 

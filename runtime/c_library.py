@@ -112,7 +112,7 @@ def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDL
 
 
 def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Mapping[str, Array]) -> ctypes.CDLL:
-    """With the elements of the constants that the text declares."""
+    """Compile and load a text with the elements of the constants that it declares."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
     openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
@@ -140,7 +140,7 @@ def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
 
 @cache
 def _openmp(compiler: str) -> tuple[str, ...]:
-    """If the compiler and its library support it."""
+    """`-fopenmp` if the compiler and its library support it."""
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder, "probe.c")
         path.write_text("#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n", encoding="utf-8")

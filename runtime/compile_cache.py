@@ -64,7 +64,7 @@ _ABANDONED: Final = 3600
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """With the declarations that callers need."""
+    """A kernel's machine code, with the declarations that callers need."""
 
     declarations: str
     """At low level: the kernel, and the function that packs constants for it."""
@@ -161,7 +161,7 @@ def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryv
 
 
 def _find_line(data: memoryview) -> int:
-    """Including the line end; the length of the data without one."""
+    """The length of the first line, including its end; that of the data without one."""
     step = 1 << 16
     for start in range(0, len(data), step):
         found = bytes(data[start : start + step]).find(b"\n")
@@ -180,14 +180,14 @@ class CacheEntry:
 
 @dataclass(frozen=True)
 class CompileCache:
-    """At most `limit` bytes in `folder`."""
+    """Cache files in `folder`, at most `limit` bytes in total."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
 
     @staticmethod
     def of_user() -> CompileCache:
-        """As the environment says. Raises `CompileError` for a limit that is no size."""
+        """The cache that the environment names. Raises `CompileError` for a limit that is no size."""
         return CompileCache(_user_folder(), _user_limit())
 
     def load(self, key: str) -> CompiledKernel | None:
@@ -199,11 +199,11 @@ class CompileCache:
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
-        """Returns whether the kernel was stored. A failure warns once per folder."""
+        """Store a kernel; returns whether it was stored. A failure warns once per folder."""
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: ModelEntry) -> bool:
-        """As `store`; a model with more than half of the limit in constants is not stored."""
+        """Store a model as `store` does, unless more than half of the limit would be constants."""
         if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
             return False
         return self._store(key + _MODEL, *model.parts())
@@ -252,7 +252,7 @@ class CompileCache:
         return ""
 
     def _trusted(self) -> Path | None:
-        """None if the folder is missing, or, with a warning, if others can change its files."""
+        """The folder; None if it is missing, or, with a warning, if others can change its files."""
         try:
             return trusted_folder(self.folder)
         except UntrustedError as error:
@@ -376,7 +376,7 @@ def _version(name: str) -> str:
 
 
 def code_depends_on(target: Target, options: BuildOptions) -> bytes:
-    """What the code of a program depends on in addition to the program: versions, the target with its CPU's features,
+    """The inputs of code generation in addition to the program: versions, the target with its CPU's features,
     and the options."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
     return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

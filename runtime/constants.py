@@ -50,7 +50,7 @@ def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, ND
 
 
 def _large_elements(op: GlobalOp) -> NDArray[Any] | None:
-    """None for a small constant, and for zeros, which need no space in a program."""
+    """The elements of a constant; None for a small one, and for zeros, which need no space in a program."""
     value, element_type = op.initial_value, op.type.element_type
     if not isinstance(value, DenseIntOrFPElementsAttr) or array_name(element_type) is None:
         return None
@@ -74,7 +74,7 @@ def put_constants(module: ModuleOp, constants: Mapping[str, NDArray[Any]]) -> No
 
 
 def with_constants(text: str, constants: Mapping[str, NDArray[Any]]) -> str:
-    """For export."""
+    """Define constants in LLVM IR, for export."""
 
     def defined(found: re.Match[str]) -> str:
         name, type_, rest = found.groups()

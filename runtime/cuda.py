@@ -116,7 +116,7 @@ class CudaQueue(Queue):
 
 
 class CudaDevice(Device):
-    """In the primary context, which other libraries of this process share."""
+    """A device in the primary context, which other libraries of this process share."""
 
     def __init__(self, number: int) -> None:
         driver = _driver()

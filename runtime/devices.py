@@ -82,7 +82,7 @@ Memory: TypeAlias = Any
 
 
 class Queue(ABC):
-    """In-order work. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
+    """A queue of work in order. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
 
     device: Device
 
@@ -160,7 +160,7 @@ class Device(ABC):
 
     @abstractmethod
     def release(self, memory: Memory) -> None:
-        """After the work that uses the memory."""
+        """Free memory after the work that uses it."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,8 @@ class MemoryPool:
         """Allocations on the device."""
 
     def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
-        """At least `size` bytes, and their capacity, which `release` requires. Lasting allocations are not rounded up
-        for reuse. Raises `DeviceError`."""
+        """Allocate at least `size` bytes; returns the memory and its capacity, which `release` requires. Lasting
+        allocations are not rounded up for reuse. Raises `DeviceError`."""
         capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
             self._in_use += capacity
@@ -267,6 +267,6 @@ class MemoryPool:
 
 
 def _capacity(size: int) -> int:
-    """Rounded up, by an eighth at most, so that similar sizes share memory."""
+    """Round up, by an eighth at most, so that similar sizes share memory."""
     step = max(_LEAST, 1 << max(0, size.bit_length() - 4))
     return max(_LEAST, -(-size // step) * step)

@@ -83,8 +83,8 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """Its shadow, whether its elements are bfloat16 (the shadow's are then uint16), its library's stream, and the owner
-    of the memory."""
+    """An array on a device: its shadow, whether its elements are bfloat16 (the shadow's are then uint16), its library's
+    stream, and the owner of the memory."""
 
     shadow: Array
     is_bfloat16: bool
@@ -102,7 +102,7 @@ def device_of(value: object) -> tuple[int, int] | None:
 
 
 def device_name(device: tuple[int, int]) -> str:
-    """For messages."""
+    """The text of a device in messages."""
     kind, number = device
     name = _DEVICE_NAMES.get(kind, f"device of type {kind}")
     return f"{name} {number}" if "device" in name else name
@@ -160,7 +160,7 @@ def identity(value: Any) -> tuple[object, ...] | None:
 
 
 def current_stream(value: Any) -> int:
-    """Of the array's library."""
+    """The current stream of the array's library."""
     library = type(value).__module__.split(".")[0]
     module: Any = sys.modules.get(library)
     if library == "torch":
@@ -220,7 +220,7 @@ class Run:
         self._pool.release(memory, capacity, self.queue)
 
     def handle(self, memory: Memory) -> int:
-        """In native code, until `close`: the address, or a number for a driver object."""
+        """The handle of an allocation in native code until `close`: its address, or a number for a driver object."""
         if isinstance(memory, int):
             return memory
         handle = id(memory) << _HANDLE_SHIFT
@@ -270,7 +270,7 @@ class _Runtime:
         self.error: BaseException | None = None
 
     def hooks(self) -> dict[str, Any]:
-        """Named by `SYMBOLS`."""
+        """The functions named by `SYMBOLS`."""
         functions = (self._allocate, self._release, self._constant, self._read_byte, self._launch)
         pairs = zip(_PROTOTYPES, map(self._guarded, functions), strict=True)
         return dict(zip(SYMBOLS, (prototype(hook) for prototype, hook in pairs), strict=True))
@@ -301,7 +301,7 @@ class _Runtime:
         return run.handle(self._constants[address][0])
 
     def _read_byte(self, run: Run, handle: int) -> int:
-        """Of an allocation, after the work so far."""
+        """The first byte of an allocation, after the work so far."""
         byte = np.empty(1, np.uint8)
         run.queue.copy_out(byte, run.memory(handle))
         return int(byte[0])
@@ -338,7 +338,7 @@ class HostFunctions:
         self._module = jit(text, Target.of_process(0), addresses)
 
     def function(self, signature: Signature) -> HostFunction:
-        """For one thread at a time. It raises exceptions of the device."""
+        """A function for one thread at a time. It raises exceptions of the device."""
         runtime, address = self._runtime, self._module.address(symbol_name(signature.name))
         thunk = _THUNK(thunk_address(signature.parameter_types()))
 
@@ -451,7 +451,7 @@ class DeviceCall:
             self.run.queue.synchronize()
 
     def _copy_back(self, span: Array, memory: Any, written: Array) -> None:
-        """Of a view only its elements, because another output may interleave with it."""
+        """Copy an output back; of a view only its elements, because another output may interleave with it."""
         if written.size == span.size:
             self.run.queue.copy_out(span, memory)
             return
@@ -460,7 +460,7 @@ class DeviceCall:
         written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
     def repeat(self, function: HostFunction) -> None:
-        """Run a checked call again whose arrays are all on the device."""
+        """Repeat a checked call whose arrays are all on the device."""
         try:
             self.run.queue.device.queue(self.stream)
             function(self.run, self._values)

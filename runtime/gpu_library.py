@@ -51,7 +51,7 @@ _CALLS_KEPT = 256
 
 
 class DeviceProgram:
-    """Loaded on its device on first use, and again after a failure."""
+    """A program that is loaded on its device on first use, and again after a failure."""
 
     def __init__(
         self, program: KernelProgram, host: str, signatures: Sequence[Signature], constants: Mapping[str, Array]
@@ -70,7 +70,7 @@ class DeviceProgram:
 
     @cached_property
     def pool(self) -> MemoryPool:
-        """For temporaries and for copies of arguments."""
+        """Memory for temporaries and for copies of arguments."""
         return MemoryPool(self.device)
 
     @cached_property
@@ -98,12 +98,12 @@ class DeviceProgram:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Of a library, in bytes."""
+    """Device memory of a library, in bytes."""
 
     held: int
     """Constants, temporaries and copies of arguments; freed memory is kept for later calls."""
     constants: int
-    """Those needed so far: each is copied to the device once."""
+    """Constants needed so far: each is copied to the device once."""
     allocations: int
     """Number of allocations on the device."""
 

@@ -21,7 +21,7 @@ bits are cheaper, and Winograd convolutions count as the direct ones,
 
 @dataclass(frozen=True)
 class KernelRow:
-    """Within one call of the calling function."""
+    """A kernel, within one call of the calling function."""
 
     symbol: str
     names: tuple[str, ...]
@@ -72,15 +72,15 @@ class ReportSource(Protocol):
     def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]: ...
 
     def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None:
-        """Of a call."""
+        """Bytes of temporaries of a call."""
         ...
 
     def temporary_formula(self, name: str) -> str:
-        """In terms of the symbols of the function; empty if unknown."""
+        """Bytes of temporaries in terms of the symbols of the function; empty if unknown."""
         ...
 
     def registered(self, name: str) -> Sequence[str]:
-        """Called between kernels."""
+        """Registered functions that are called between kernels."""
         ...
 
     def peaks(self) -> MachinePeaks | None:
@@ -105,7 +105,7 @@ class Report(ShownAsText):
     """Functions whose time is spent between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
-        """With the seconds and counts of calls by symbol."""
+        """The report with the seconds and counts of calls by symbol."""
         rows = [replace(row, seconds=seconds.get(row.symbol, 0.0), calls=calls.get(row.symbol, 0)) for row in self.rows]
         return replace(self, rows=tuple(rows), seconds=total)
 
@@ -186,7 +186,7 @@ class Report(ShownAsText):
 
 
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
-    """Without times."""
+    """The report of a function, without times."""
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
     formula = source.temporary_formula(name) if size is None else ""
     return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))

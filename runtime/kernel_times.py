@@ -159,7 +159,7 @@ def kernel_times(
 def timed_calls(
     name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
 ) -> list[list[Event]]:
-    """For a function whose kernels cannot be traced: an event per call, after one warm-up run."""
+    """Time a function whose kernels cannot be traced: an event per call, after one warm-up run."""
     positional, keywords = call
     function(*positional, **keywords)
     events: list[list[Event]] = []
@@ -171,7 +171,7 @@ def timed_calls(
 
 
 class _Profiled:
-    """Linked so that calls of kernels are logged: `count, (kernel, nanoseconds), ...`."""
+    """A function linked so that calls of its kernels are logged: `count, (kernel, nanoseconds), ...`."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ class _Profiled:
         return KernelTimes(seconds, dict(calls), statistics.median(totals), traces)
 
     def _events(self, count: int, start: float, end: float) -> list[Event]:
-        """Of a run between two times of `perf_counter`."""
+        """Events of a run between two times of `perf_counter`."""
         # On Linux it is the same clock.
         shift = time.perf_counter() - time.clock_gettime(self._clock)
         threads = {threading.get_ident(): 0}

@@ -81,7 +81,7 @@ class Function:
 
     @contextmanager
     def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
-        """On arguments that are checked once."""
+        """Times of runs on arguments that are checked once."""
         yield native_runs(self._caller, positional, keywords)
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ the bits of each scalar, and then the symbols."""
 
 
 class CallableFunction(Function):
-    """Run by Python, on arguments with the usual checks."""
+    """A function that Python runs, on arguments with the usual checks."""
 
     def __init__(self, signature: Signature, run: Run) -> None:
         self.signature = signature
@@ -248,7 +248,7 @@ class Library:
         sources: Mapping[str, str | Callable[[], str]],
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        """For all kinds of libraries."""
+        """Initialise the fields of all kinds of libraries."""
         self.target = target
         self.timing = stopwatch or Stopwatch()
         self._sources = Sources(sources)
@@ -258,7 +258,7 @@ class Library:
         """Reports with times."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
-        """Into this process."""
+        """Compile the functions into this process."""
         with self.timing.measure("runtime"):
             texts = [self._ir, *(kernel.ir for kernel in self._kernels)]
             every_symbol = {**runtime_symbols(texts, self.target), **symbols}
@@ -280,7 +280,8 @@ class Library:
 
     @property
     def own_ir(self) -> str | None:
-        """Without kernels and constants; None for a library with C sources, or one not built from LLVM IR."""
+        """The LLVM IR without kernels and constants; None for a library with C sources, or one not built from LLVM
+        IR."""
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
@@ -401,11 +402,11 @@ class Library:
 
     @property
     def has_report(self) -> bool:
-        """The library is a model, whose kernels `report` and `profile` cover."""
+        """Whether the library is a model, whose kernels `report` and `profile` cover."""
         return self._report_source is not None
 
     def _reported(self, name: str | None) -> tuple[ReportSource, str]:
-        """And the function whose kernels are reported."""
+        """The source of reports, and the function whose kernels are reported."""
         if self._report_source is None:
             raise CompileError(
                 "reports are of models for llvm and GPUs, whose functions call private ones: time_evaluator measures "

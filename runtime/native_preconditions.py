@@ -32,7 +32,7 @@ class _Code:
 
 @dataclass(frozen=True)
 class _Number:
-    """With the arithmetic of preconditions."""
+    """A number with the arithmetic of preconditions."""
 
     code: _Code
     text: str
@@ -113,7 +113,7 @@ def _jit(text: str) -> int:
 
 
 def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> str:
-    """As LLVM IR."""
+    """The predicate as LLVM IR."""
     try:
         lines, result = _lines(preconditions, slots)
     except (OverflowError, ZeroDivisionError):  # of constants
@@ -122,7 +122,7 @@ def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, 
 
 
 def _lines(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> tuple[Sequence[str], str]:
-    """And the bit that the function returns."""
+    """The lines of the function, and the bit that it returns."""
     code = _Code()
     numbers: dict[str, _Number] = {}
     for name in dict.fromkeys(name for fact in preconditions for name in fact.names):

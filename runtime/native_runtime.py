@@ -77,7 +77,7 @@ _requested: int | None = None
 
 
 def needed_runtime(text: str) -> frozenset[str]:
-    """Those that LLVM IR declares."""
+    """The runtime functions that LLVM IR declares."""
     declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
     return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, RETURN_RESULT, *MEMORY}
 
@@ -97,7 +97,8 @@ def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
 
 @checked
 def set_num_threads(count: int | None) -> None:
-    """For parallel loops of all targets; None restores the default. Raises `ValueError` unless 1 <= count <= 256."""
+    """Set the number of threads of parallel loops of all targets; None restores the default. Raises `ValueError` unless
+    1 <= count <= 256."""
     global _requested
     if count is not None and not 1 <= count <= MAX_THREADS:
         raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
@@ -114,7 +115,7 @@ def get_num_threads(target_threads: int) -> int:
 
 
 def requested_threads() -> int:
-    """From `set_num_threads` or the environment, else 0."""
+    """The number from `set_num_threads` or the environment, else 0."""
     return _requested or _environment_threads()
 
 
@@ -160,8 +161,8 @@ def pause_ir(architecture: str) -> str:
 
 
 def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
-    """For an architecture, the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`, `own_thread` and
-    `keep_apart`; `hook` is the function that starts workers."""
+    """The pool for an architecture, the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`,
+    `own_thread` and `keep_apart`; `hook` is the function that starts workers."""
     size, pause = MAX_THREADS * _WORKER_BYTES, pause_ir(architecture)
     return sleeping + ir_text(_POOL, most=MAX_THREADS, bytes=size, spins=_SPINS, pause=pause, hook=hook)
 
@@ -223,7 +224,7 @@ class _FutexPool:
 
 
 class _ExecutorPool:
-    """Portable: about 50 us per loop."""
+    """The portable pool: about 50 us per loop."""
 
     def __init__(self) -> None:
         self._executor: ThreadPoolExecutor | None = None

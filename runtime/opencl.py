@@ -81,7 +81,7 @@ def pick_device(name: str = "") -> OpenClDevice:
 
 
 class OpenClQueue(Queue):
-    """In order, with profiling."""
+    """An in-order queue with profiling."""
 
     def __init__(self, device: OpenClDevice) -> None:
         self.device = device
@@ -138,7 +138,7 @@ class OpenClQueue(Queue):
 
 
 class OpenClDevice(Device):
-    """With a separate context."""
+    """A device with a separate context."""
 
     def __init__(self, device: Any) -> None:
         cl = _pyopencl()

@@ -63,7 +63,7 @@ class _Memory:
 
 
 def _view(row: Any) -> tuple[Array, str]:
-    """With the name of its element type."""
+    """An array of the program, and the name of its element type."""
     name = _NAMES[row.code, row.bits]
     shape = tuple(row.shape[: row.rank])
     stored = np.dtype(f"u{row.bits // 8}")
@@ -75,7 +75,7 @@ def _view(row: Any) -> tuple[Array, str]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """That of ml_dtypes if it is loaded, else the bits."""
+    """The dtype of ml_dtypes if it is loaded, else of the bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -128,7 +128,7 @@ def registered_functions_ir(*, thread_local: bool) -> str:
 
 @cache
 def call_registered_address() -> int:
-    """Of `weft_call_registered` for code compiled into this process."""
+    """The address of `weft_call_registered` for code compiled into this process."""
     module = jit_forever(registered_functions_ir(thread_local=False), 0)
     _set_callback(module.address(SET_FUNCTION))
     return module.address(CALL_REGISTERED)

@@ -42,7 +42,7 @@ class BenchmarkResult(ShownAsText):
 
     @property
     def std(self) -> float:
-        """Over the repeats; 0 for one repeat."""
+        """Standard deviation over the repeats; 0 for one repeat."""
         return statistics.pstdev(self.results)
 
     @property
@@ -149,7 +149,7 @@ def _repeat_loop() -> Callable[..., Any]:
 
 
 def evict(arrays: Iterable[Array]) -> None:
-    """From all caches; does nothing except on x86-64."""
+    """Evict arrays from all caches; does nothing except on x86-64."""
     if (routine := _evict()) is not None:
         for array_ in arrays:
             routine(array_.ctypes.data, array_.nbytes)

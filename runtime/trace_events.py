@@ -22,7 +22,7 @@ _RUN: Final = 2
 
 
 def trace_events(spans: Sequence[Span], runs: Sequence[Sequence[Event]], rows: Iterable[KernelRow]) -> dict[str, Any]:
-    """Of a build and of runs of a function, as a JSON object. `rows` describe the kernels."""
+    """A trace of a build and of runs of a function, as a JSON object. `rows` describe the kernels."""
     by_symbol = {row.symbol: row for row in rows}
     origin = min([*(span.start for span in spans), *(event.start for run in runs for event in run)], default=0.0)
     events: list[dict[str, Any]] = [

@@ -243,7 +243,7 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """For a block whose name is unique in its function. As `get_block`, without a search of the module."""
+        """A handle for a block whose name is unique in its function: `get_block` without a search of the module."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])
@@ -280,7 +280,7 @@ def _type(found: Drawn) -> Attribute:
 
 
 def _hint(found: Drawn, at: int) -> str | None:
-    """That of the loop, or of the block in lower case; t0, t1, ... for integers."""
+    """The name of a handle: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"
     if isinstance(found, ComputeLocation):

@@ -42,7 +42,7 @@ def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
 
 @checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
-    """In order; None if a sampling step has none yet. `Schedule.replay` accepts the list."""
+    """The decision of each sampling step in order, None if it has none yet. `Schedule.replay` accepts the list."""
     drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
     return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 

@@ -57,7 +57,7 @@ class CostModel(Protocol):
     def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """Smaller for faster candidates; only the order matters."""
+        """Predicted costs, smaller for faster candidates; only the order matters."""
         ...
 
 
@@ -113,7 +113,7 @@ class BoostedTrees:
         self._new = 0
 
     def to_text(self) -> str:
-        """JSON. Trees are trained again from the samples, so that no library format is read from a file."""
+        """The samples as JSON. Trees are trained again from them, so that no library format is read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
 

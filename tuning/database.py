@@ -140,7 +140,7 @@ class Database:
         self._connection.close()
 
     def add(self, *entries: Workload | Record) -> int:
-        """In one transaction; returns the number of new records."""
+        """Add new entries in one transaction; returns the number of new records."""
         with self._errors(), self._changes():
             return self._add(entries)
 
@@ -166,7 +166,7 @@ class Database:
     def best(
         self, workload: str, target: str, machine: str, limit: int = 1, *, until: int | None = None
     ) -> list[Record]:
-        """Fastest first; with `until` (see `begin_search`) only up to that record."""
+        """The fastest records, fastest first; with `until` (see `begin_search`) only up to that record."""
         last = "" if until is None else " AND r.id <= ?"
         query = f"{_RECORDS} WHERE {_PLACE} AND r.seconds IS NOT NULL{last} ORDER BY r.seconds LIMIT ?"
         values = (workload, target, machine, *(() if until is None else (until,)), limit)

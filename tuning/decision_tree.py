@@ -41,7 +41,7 @@ class DecisionTree:
 
     @property
     def is_complete(self) -> bool:
-        """All schedules of the space were tried."""
+        """Whether all schedules of the space were tried."""
         return self._root.is_complete
 
     def path(self) -> DecisionPath:
@@ -86,7 +86,7 @@ class DecisionPath:
 
     @property
     def is_tried(self) -> bool:
-        """All continuations were tried."""
+        """Whether all continuations were tried."""
         return self._nodes[-1].is_complete
 
     def end(self) -> bool:

@@ -59,7 +59,7 @@ def sharing(function: Callable[..., T], *arguments: object) -> Reply[T]:
 
 
 def alone(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """With exclusive use of this machine."""
+    """Call a function with exclusive use of this machine."""
     with machine_lease(exclusive=True):
         return Reply(worker_facts(), function(*arguments))
 
@@ -79,7 +79,7 @@ class Connection(Protocol):
         ...
 
     def is_end_of_worker(self, error: BaseException) -> bool:
-        """Workers died while they ran a call."""
+        """Whether an error means that workers died while they ran a call."""
         ...
 
     def num_workers(self) -> int:
@@ -178,7 +178,7 @@ class Fleet(Executor):
             self._end(call, value)
 
     def _end(self, call: _Call, value: object) -> None:
-        """Once: a call taken for lost may end twice."""
+        """Set the result once: a call taken for lost may end twice."""
         with self._lock:
             self._calls.discard(call)
         with suppress(InvalidStateError):

@@ -67,7 +67,7 @@ class Counts(Cost):
     """Of all buffers."""
     temporary_bytes: float = 0.0
     loop_iterations: float = 0.0
-    """That remain loops in the code."""
+    """Iterations of loops that remain loops in the code."""
     largest_body: float = 0.0
     """Operations between two branches, with all copies of unrolled loops."""
     registers: float = 0.0
@@ -99,8 +99,8 @@ NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
 def counts_of(module: ModuleOp, target: Target) -> Counts:
-    """For functions at tir level. Raises `ScheduleError` for kernels beyond the limits of the target. The counts of
-    kernels that cannot be lowered are 0."""
+    """Counts of the functions at tir level. Raises `ScheduleError` for kernels beyond the limits of the target. The
+    counts of kernels that cannot be lowered are 0."""
     if target.gpu is not None:
         lowered = copy_of(module)
         try:
@@ -156,7 +156,7 @@ class Assessment:
 
 
 def _shape(buffer: SSAValue) -> tuple[int, ...]:
-    """Symbolic extents are `_UNKNOWN`."""
+    """The extents of a buffer; symbolic ones are `_UNKNOWN`."""
     type_ = buffer.type
     shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
     return tuple(_UNKNOWN if extent < 0 else extent for extent in shape)
@@ -299,7 +299,7 @@ def places_of(found: Sequence[Access]) -> list[Access]:
 
 
 def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
-    """With an operand for each access."""
+    """A nest with an operand for each access."""
 
     def operand(access: Access) -> Operand:
         boxes = [_box(access, loops[depth:]) for depth in range(len(loops) + 1)]
@@ -424,8 +424,8 @@ def _pieces(starts: Iterable[int], size: int, piece: int) -> set[int]:
 
 
 def _words(buffer: SSAValue, gpu: GpuMachine) -> float:
-    """Registers, in words, for a buffer of a thread; 0 if it stays in memory, because it is large or its indices are
-    not constant after unrolling."""
+    """The registers, in words, that a buffer of a thread needs; 0 if it stays in memory, because it is large or its
+    indices are not constant after unrolling."""
     elements = prod(_shape(buffer))
     if elements > LARGEST_IN_REGISTERS:
         return 0.0

@@ -71,7 +71,7 @@ class Built:
 
 @dataclass(frozen=True)
 class ArgumentSpec:
-    """With the tolerance of results."""
+    """The arguments of a measurement, and the tolerance of results."""
 
     recipe: ArgumentRecipe
     seed: int
@@ -121,7 +121,7 @@ def measure(
 
 
 def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """In a process that exits when the device fails, because its context is then unusable."""
+    """Measure in a process that exits when the device fails, because its context is then unusable."""
     try:
         return measure_here(built, reference, arguments, repeats)
     except DeviceError as error:
@@ -166,7 +166,7 @@ def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeat
 
 
 def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: int) -> float:
-    """With constants evicted before each run."""
+    """Time runs with constants evicted before each."""
     total = 0.0
     for _ in range(number):
         evict(constants)
@@ -175,7 +175,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """Per call; if there are enough repeats, only those without preemption of this process."""
+    """Seconds of a call for each repeat; if there are enough, only for those without preemption of this process."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -196,7 +196,7 @@ def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
 
 
 def _preemptions() -> int:
-    """Of threads of this process; 0 if they are not counted."""
+    """Preemptions of threads of this process; 0 if they are not counted."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -238,8 +238,8 @@ class _Reference:
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
-        """As drawn, always in the same memory: all candidates have the same alignment, and none pays for page
-        faults."""
+        """The arguments as drawn, always in the same memory: all candidates have the same alignment, and none pays for
+        page faults."""
         for value, drawn in zip(self._values, self.drawn, strict=True):
             if isinstance(value, np.ndarray):
                 np.copyto(value, drawn)
@@ -247,7 +247,7 @@ class _Reference:
 
 
 def _aligned(values: list[Any]) -> list[Any]:
-    """At cache lines, with large pages for large arrays, as in models."""
+    """Copies at cache lines, with large pages for large arrays, as in models."""
     return [aligned(value) if isinstance(value, np.ndarray) else value for value in values]
 
 

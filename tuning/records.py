@@ -79,7 +79,7 @@ class Record:
 
     @cached_property
     def seconds(self) -> float | None:
-        """For comparisons; None after a failure."""
+        """The time for comparisons; None after a failure."""
         return time_that_counts(self.times) / self.drift if self.times else None
 
     @cached_property
@@ -175,7 +175,7 @@ def _all(fits: Callable[[object], bool], value: object) -> bool:
 
 
 def is_text(value: object) -> bool:
-    """Files and the database can store the text: no unpaired surrogates."""
+    """Whether files and the database can store a text: it has no unpaired surrogates."""
     try:
         return isinstance(value, str) and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:

@@ -34,7 +34,7 @@ _FRESH: Final = 10.0
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Of the build and the measurement of a candidate."""
+    """Limits of the build and the measurement of a candidate."""
 
     build: Limits = field(default_factory=lambda: Limits(seconds=30.0))
     run: Limits = field(default_factory=lambda: Limits(seconds=10.0))
@@ -65,7 +65,7 @@ class Measurement:
 
     @property
     def seconds(self) -> float | None:
-        """For comparisons, or None."""
+        """The time for comparisons, or None."""
         return time_that_counts(self.found) / self.drift if isinstance(self.found, tuple) and self.found else None
 
 
@@ -84,7 +84,7 @@ def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | Non
 
 
 def measure_default(measure: Measure, scale: Scale) -> Measurement:
-    """Twice, because the first run in a process is slower."""
+    """Measure twice, because the first run in a process is slower."""
     outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
     for outcome in outcomes:
         if outcome.seconds is None:

@@ -46,7 +46,7 @@ class Ranking:
     default_seconds: float
 
     def predict(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Smaller for faster candidates."""
+        """Predicted costs, smaller for faster candidates."""
         return self.model.predict([candidate.features for candidate in candidates], self.default)
 
     def tell(self, candidate: Candidate, seconds: float) -> None:
@@ -100,7 +100,7 @@ class EvolutionarySearch:
         self._seen.add(candidate.digest)
 
     def propose(self, most: int) -> list[Candidate]:
-        """At most `most` candidates; empty if the space is exhausted."""
+        """Propose at most `most` candidates, none if the space is exhausted."""
         if not self._planned:
             self._planned = self._plan(self._options.batch)
         batch, self._planned = self._planned[:most], self._planned[most:]
@@ -146,7 +146,7 @@ class EvolutionarySearch:
         return [pool[at] for at in places]
 
     def tell(self, candidate: Candidate, seconds: float | None) -> None:
-        """None if the candidate failed; then it has no children."""
+        """Receive the time of a candidate; None if it failed, so that it has no children."""
         if seconds is not None:
             insort(self._ranked, (seconds, len(self._ranked), candidate), key=lambda entry: entry[:2])
             if self._ranking is not None:

@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refused:
-    """By a step."""
+    """A schedule that a step refused."""
 
     reason: ScheduleError
 
@@ -153,7 +153,7 @@ def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | 
 
 
 class SteeredSchedule(Schedule):
-    """Its sampling steps follow the decisions of a search."""
+    """A schedule whose sampling steps follow the decisions of a search."""
 
     is_of_search = True
 
@@ -215,7 +215,7 @@ class _SteeredReplay(Replay):
         return decision
 
     def _neighbour(self, sampler: Sampler, decision: Decision) -> Decision | None:
-        """With the following decisions it is untried, if one is found."""
+        """A neighbour that, with the following decisions, is untried, if one is found."""
         later = self._wanted[len(self._path.decisions) + 1 :]
         found = mutated(sampler, decision, self.random)
         for _ in range(_NEIGHBOURS):
@@ -230,7 +230,7 @@ def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
 
 
 def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
-    """If the sampler could have drawn it."""
+    """The decision, if the sampler could have drawn it."""
     try:
         return with_decision(sampler, decision).draw(Random(0))
     except (ScheduleError, TypeError):  # of another kind of step

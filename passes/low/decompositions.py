@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def from_bf16(x: Lanes, wide: Writer) -> Lanes:
-    """Exact."""
+    """Convert a bf16 to `f32`, exactly."""
     return (x.bits.cast(arith.ExtUIOp, wide) << 16).numbers
 
 
 def to_bf16(x: Lanes, small: Writer) -> Lanes:
-    """Rounded to nearest, ties to even."""
+    """Round an `f32` to nearest, ties to even."""
     bits = x.bits
     high = bits >> 16
     rounded = (bits + ((high & 1) + 32767)) >> 16
@@ -50,7 +50,8 @@ def to_bf16(x: Lanes, small: Writer) -> Lanes:
 
 
 def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
-    """Exact. No intermediate result is subnormal, because GPUs may flush those to zero."""
+    """Convert a small float to `f32`, exactly. No intermediate result is subnormal, because GPUs may flush those to
+    zero."""
     fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
     bits = code.cast(arith.ExtUIOp, wide)
     magnitude = bits & ((1 << magnitude_bits) - 1)
@@ -204,8 +205,8 @@ def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
 
 
 def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """By squaring, in a loop; for a negative power only 1 and -1 have nonzero results. `writer_at` returns a writer of
-    the same shape before an op."""
+    """Compute an integer power by squaring, in a loop. With a negative exponent only 1 and -1 have nonzero results.
+    `writer_at` returns a writer of the same shape before an op."""
     writer = base.writer
     negative = power.compare("slt", 0)
     is_odd = (power & 1).compare("ne", 0)
@@ -218,7 +219,7 @@ def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writ
 
 
 def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """For a non-negative power: the loop runs over the bits up to the highest one of any lane."""
+    """Compute a non-negative power: the loop runs over the bits up to the highest one of any lane."""
     writer, type_ = base.writer, base.writer.integer_type
     element = element_of(type_)
     bits = power.value
@@ -267,7 +268,7 @@ def has_extrema(target: Target) -> bool:
 
 
 def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
-    """Per lane; NaN if either is."""
+    """The maximum per lane, NaN if either operand is."""
     writer = lhs.writer
     bits = writer.shape.integer_bits
     if range_lanes(target, 8 * writer.shape.bytes // bits, bits):
@@ -279,7 +280,7 @@ def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
 
 
 def minimum(lhs: Lanes, rhs: Lanes) -> Lanes:
-    """Per lane; NaN if either is."""
+    """The minimum per lane, NaN if either operand is."""
     return (_first(lhs < rhs, lhs, rhs) | _first(rhs < lhs, rhs, lhs)).numbers
 
 
@@ -314,7 +315,7 @@ def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lane
 
 
 def _in_order(bits: Bits) -> Bits:
-    """Its own inverse."""
+    """Map encodings to integers in the order of the numbers, and back."""
     sign = bits.shifted_right_signed(bits.writer.shape.integer_bits - 1)
     return bits ^ (sign & _all_but_sign(bits.writer))
 

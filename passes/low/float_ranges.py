@@ -33,7 +33,7 @@ _DEPTH: Final = 6
 
 
 def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
-    """Of a scalar, or of all lanes of a vector."""
+    """The range of a scalar, or of all lanes of a vector."""
     number = known_number(value)
     if number is not None:
         return FloatRange(number, number, False) if number == number else _ANY

@@ -80,7 +80,7 @@ class _Constants:
 
 
 def _share(block: Block, outer: dict[object, Operation], constants: _Constants) -> None:
-    """Equal preceding ops are in this scope or in the scopes around."""
+    """Replace ops by equal preceding ones, of this scope or of those around it."""
     known = dict(outer) if outer else {}
     for op in list(block.ops):
         if isinstance(op, arith.ConstantOp):
@@ -122,7 +122,7 @@ def _hoist_invariants(loop: scf.ForOp) -> None:
 
 
 def _erase_unused(block: Block) -> None:
-    """In reverse order, so that a single walk suffices."""
+    """Erase in reverse order, so that a single walk suffices."""
     for op in reversed(list(block.ops)):
         if op.parent is not block:
             continue  # erased together with its last use
@@ -145,7 +145,7 @@ def _is_idle(op: Operation) -> bool:
 
 
 def _is_never_read(buffer: SSAValue) -> bool:
-    """A temporary is only stored to, by ops without other effects."""
+    """Whether a temporary is only stored to, by ops without other effects."""
     users = [use.operation for use in buffer.uses]
     return all(effects_of(user) == Effects(writes=(buffer,)) and not user.results for user in users)
 

@@ -101,7 +101,7 @@ class _Estimate:
     """Copies before the loop of values computed in it."""
 
     def of_block(self, block: Block) -> _Work | None:
-        """None if the number of instructions is unknown before the loop."""
+        """The instructions of a block; None if their number is unknown before the loop."""
         total: _Work = Counter({(): 1})
         for op in block.ops:
             work = self._of(op)
@@ -169,6 +169,5 @@ def _is_index_arithmetic(op: Operation) -> bool:
 
 
 def _rank(work: _Work) -> tuple[int, int]:
-    """By work."""
     most = max(map(len, work), default=0)
     return most, sum(count for factors, count in work.items() if len(factors) == most)

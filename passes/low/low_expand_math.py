@@ -194,7 +194,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 
 
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
-    """For 16-bit floats; None for other types, which stay."""
+    """Expand a fused multiply-add of 16-bit floats; returns None for other types, which stay."""
     type_ = op.results[0].type
     element = element_of(type_)
     if not isinstance(element, Float16Type | BFloat16Type):

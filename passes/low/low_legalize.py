@@ -104,7 +104,7 @@ class LowLegalizePass(ModulePass):
 
 
 def legalize(function: FuncOp, target: str) -> None:
-    """Also legalizes the ops that replace others."""
+    """Legalize the ops of a function, and in turn those that replace them."""
     context = _Legalization(target, Constants(function.body.block))
     pending = operations_in(function)
     pending.reverse()
@@ -242,7 +242,7 @@ def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _integer_to_float(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Rounded once: `f64` represents the integer exactly, or accurately enough."""
+    """Convert via `f64`, which represents the integer exactly, or accurately enough, so that rounding happens once."""
     (operand,), (result,) = op.operands, op.results
     if not isinstance(element_of(result.type), context.lacking):
         return None
@@ -510,7 +510,7 @@ def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _has_extrema(op: Operation, context: _Legalization) -> bool:
-    """With fast-math flags LLVM's forms are shorter."""
+    """Whether the x86 forms are shorter; with fast-math flags LLVM's are."""
     flags = op.properties.get("fastmath")
     has_flags = isinstance(flags, arith.FastMathFlagsAttr) and bool(flags.data)
     is_wide = isinstance(element_of(op.results[0].type), Float32Type | Float64Type)
@@ -518,7 +518,6 @@ def _has_extrema(op: Operation, context: _Legalization) -> bool:
 
 
 def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Of vectors, on x86."""
     type_ = op.results[0].type
     if not isinstance(type_, VectorType) or not _has_extrema(op, context):
         return None
@@ -539,7 +538,7 @@ def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """On x86, where LLVM compares scalars in general registers."""
+    """Reduce on x86, where LLVM compares scalars in general registers."""
     kind = _EXTREMA.get(cast("vector.ReductionOp", op).kind.data.value)
     if kind is None or not _has_extrema(op, context):
         return None

@@ -163,7 +163,8 @@ class _Computed:
 
     @staticmethod
     def of(block: BlockOp, index: Index) -> _Computed | None:
-        """None if there are none, if they depend on memory or other values, or if there are too many points."""
+        """The computed values of an index. None if there are none, if they depend on memory or other values, or if
+        there are too many points."""
         own = block.body.block
         values = tuple(v for v in index.values() if isinstance(v.owner, Operation) and not is_fixed(v))
         operations: dict[Operation, None] = {}

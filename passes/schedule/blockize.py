@@ -147,7 +147,7 @@ class BlockizePlan(Plan):
         return value
 
     def guards_outside(self) -> list[tuple[Index, Index]]:
-        """Including those that keep the outer iterators in their domains."""
+        """The guards on outer loops, and those that keep the outer iterators in their domains."""
         inside: list[tuple[Index, Index]] = []
         for division in self.divisions:
             if division.outer is None:

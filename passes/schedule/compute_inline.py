@@ -104,7 +104,7 @@ def insert_instance(
 
 
 def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
-    """Also the loops that become empty, and the buffer if no access remains."""
+    """Erase a block, the loops that become empty, and the buffer if no access remains."""
     parent = block.parent_op()
     Rewriter.erase_op(block)
     erase_empty_loops(parent)

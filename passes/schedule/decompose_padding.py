@@ -46,8 +46,8 @@ class IteratorRanges:
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
     def add(self, index: Index, *, is_zero: bool) -> bool:
-        """Add `index >= 0`, or `index == 0`. False unless it bounds one iterator with a dedicated loop, by comparable
-        bounds."""
+        """Add `index >= 0`, or `index == 0`; returns false unless it bounds one iterator with a dedicated loop, by
+        comparable bounds."""
         for position, variable in enumerate(self.block.iter_vars):
             sign = index.coefficient(variable)
             rest = index - Index.of(variable) * sign

@@ -100,7 +100,8 @@ class Fuse(Primitive, Plan):
         return product.result
 
     def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
-        """Innermost first: each is the remainder by its extent, and the quotient is passed outward."""
+        """Replace the loop values, innermost first: each is the remainder by its extent, and the quotient is passed
+        outward."""
         body = fused.body.block
         first = body.first_op
         rest: Index = Index.of(fused.induction_variable)

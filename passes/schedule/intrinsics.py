@@ -51,7 +51,7 @@ def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
 
 
 def find_intrinsic(name: str) -> TensorIntrinsic:
-    """Registered or built in. Raises `CompileError` with suggestions of similar names."""
+    """The intrinsic `name`, registered or built in. Raises `CompileError` with suggestions of similar names."""
     if name not in _INTRINSICS:
         own = _own_intrinsics()
         if name not in own:
@@ -138,7 +138,7 @@ def _without_layout(value: SSAValue) -> object:
 
 
 def _check_description(function: FuncOp) -> None:
-    """Only loads and stores, over all of each buffer, because the implementation may access all of it."""
+    """Require loads and stores only, over all of each buffer, because the implementation may access all of it."""
     for op in function.walk():
         if any(isinstance(operand.type, MemRefType) for operand in op.operands) and not isinstance(
             op, memref.LoadOp | memref.StoreOp | AccessRegionOp

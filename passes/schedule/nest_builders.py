@@ -85,7 +85,7 @@ def block_in_loops(
 
 
 def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
-    """Computed at the end of `body` unless they exist."""
+    """The values of indices, computed at the end of `body` unless they exist."""
     found: list[SSAValue] = []
     for index in indices:
         value, operations = materialize(index)
@@ -163,7 +163,7 @@ def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
 
 
 def insert_in_copies(block: BlockOp, copies: Mapping[ForOp, ForOp], place: Operation) -> None:
-    """Before `place`, in copies of the loops that the block is bound to."""
+    """Insert a block before `place`, in copies of the loops that it is bound to."""
     Rewriter.insert_op(nest(list(copies.values()), [block]), InsertPoint.before(place))
     rebind(block, {old.induction_variable: Index.of(new.induction_variable) for old, new in copies.items()})
 

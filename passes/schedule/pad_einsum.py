@@ -192,7 +192,7 @@ class PaddedCopy:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """Its axis, its extent, and the extent of the valid part."""
+    """A dimension of a copy: its axis, its extent, and the extent of the valid part."""
 
     axis: BufferAxis
     extent: Extent
@@ -555,7 +555,7 @@ def _has_safe_divisor(op: Operation) -> bool:
 
 
 def _guard_keeps_inside(block: BlockOp) -> bool:
-    """As after an imperfect split."""
+    """Whether the guards only keep iterators within their domains, as after an imperfect split."""
     bindings = bindings_of(block)
     allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)}
     allowed |= {index + 1 for index in bindings}

@@ -43,7 +43,7 @@ def why_bound_together(loop: ForOp, axis: str | None = None) -> Violation | None
 
 
 def reduces_in_lanes(loop: ForOp) -> bool:
-    """Lanes of a vectorized loop may combine into one accumulator."""
+    """Whether lanes of a vectorized loop may combine into one accumulator."""
     return loop.kind.data is LoopKind.VECTORIZED and REASSOCIATE in loop.attributes
 
 

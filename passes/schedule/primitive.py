@@ -169,7 +169,7 @@ def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "re
 
 
 def owner_text(op: Operation) -> str:
-    """For messages: the innermost block around the operation, or the operation itself."""
+    """The owner of an operation in messages: the innermost block around it, or itself."""
     block = next((around for around in (op, *ancestors(op)) if isinstance(around, BlockOp)), None)
     return op_name(op) if block is None else block_text(block)
 

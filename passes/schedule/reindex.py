@@ -167,7 +167,7 @@ class Reindexing(MovingPrimitive):
         return common
 
     def _domains(self, common: Operation, iterators: Sequence[int]) -> tuple[IterDomain, ...]:
-        """In one iteration of a loop, or in one instance of the scope."""
+        """The values of the iterators in one iteration of a loop, or in one instance of the scope."""
         block = self.block
         if not isinstance(common, ForOp | BlockOp):
             return tuple(full_domain(block.extents[at]) for at in iterators)

@@ -70,8 +70,6 @@ def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
 
 @dataclass(frozen=True)
 class ReorderPlan(Plan):
-    """Outermost first."""
-
     old: tuple[ForOp, ...]
     new: tuple[ForOp, ...]
 

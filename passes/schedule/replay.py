@@ -73,7 +73,7 @@ class Replay:
             raise
 
     def evaluate(self, step: sched.StepOp) -> StepOutcome:
-        """As `run`, without binding the results."""
+        """Apply one step as `run` does, without binding its results."""
         if isinstance(step, sched.SamplingOp):
             sampler = SAMPLERS[step_name(step)](**self._arguments(step))
             decision = self.draw(sampler)
@@ -183,7 +183,7 @@ def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decis
 
 
 def set_decision(step: sched.StepOp, decision: Decision | None) -> None:
-    """None draws one."""
+    """Set the decision of a sampling step; None draws one."""
     step.properties.pop("decision", None)
     if decision is not None:
         step.properties["decision"] = attribute_of(decision)
@@ -215,7 +215,6 @@ def _buffer_place(step: sched.StepOp, name: str, given: Attribute | None) -> Buf
 
 
 def plain_value(value: Attribute | None) -> object:
-    """As primitives and samplers take it."""
     found = None if value is None else value_of(value)
     return tuple(cast("list[object]", found)) if isinstance(found, list) else found
 

@@ -159,7 +159,7 @@ def require_unseen(
 
 
 def found_overlapping(detail: str, buffer: SSAValue, found: SSAValue) -> Violation:
-    """Accepts a buffer that may overlap."""
+    """A violation for a use of a buffer, or of one that may overlap it."""
     if buffer is found:
         return Violation(detail)
     return Violation(f"{detail}: {overlap_text(buffer, found)}", "not proved", {}, overlap_advice(buffer))

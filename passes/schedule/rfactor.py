@@ -200,8 +200,8 @@ class RfactorPlan(Plan):
         return new, {old: variable for (old, _, _), variable in zip(spatial, new.iter_vars, strict=False)}
 
     def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
-        """In the old loops. The factored loop becomes a spatial iterator, other loops of the reduction become reduce
-        iterators."""
+        """The block in the old loops: the factored loop becomes a spatial iterator, other loops of the reduction become
+        reduce iterators."""
         block, loops = self.block, (self.loop, *self.reduced)
         label = free_label(function_of(block), f"{block.label}_rf")
         new, spatial = self._block_over(label, loops, [SPATIAL, *(REDUCE for _ in self.reduced)], {})
@@ -340,7 +340,7 @@ class Rfactor(MovingPrimitive):
         return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, steps, used)
 
     def _block(self) -> BlockOp:
-        """Must be the only op with an effect below the loop."""
+        """The reduction block, the only op with an effect below the loop."""
         inner = only_child_block(self, self.loop)
         self.require(1, why_not_reduction(inner), inner, legal=started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):

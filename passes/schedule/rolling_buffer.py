@@ -104,7 +104,8 @@ def window_of(
 
 
 def _largest_step(lower: Index, loop: ForOp) -> int | None:
-    """From one iteration of a loop to the next. None if the index never grows, may decrease, or is unknown."""
+    """The largest increment of an index from one iteration to the next. None if it never grows, may decrease, or is
+    unknown."""
     value = loop.induction_variable
     following = lower.substitute({value: Index({value: 1}, 1)})
     distance = following - lower
@@ -376,7 +377,7 @@ class RollingBuffer(MovingPrimitive):
     def _windows(
         self, buffer: SSAValue, indices: Sequence[Index], common: Sequence[ForOp]
     ) -> tuple[RollingWindow, tuple[RollingWindow, ...]]:
-        """Of the outermost loop that has one, and those of other dimensions inside of it."""
+        """The window of the outermost loop that has one, and those of other dimensions inside of it."""
         found: list[RollingWindow] = []
         reasons: list[str] = []
         for loop in common:

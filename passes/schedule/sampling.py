@@ -34,7 +34,7 @@ class ComputeLocation(Enum):
 
 
 Drawn: TypeAlias = Operation | int | ComputeLocation
-"""What a result of a sampling step represents."""
+"""The object that a result of a sampling step represents."""
 
 
 class Sampler(Refusing):

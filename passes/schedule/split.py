@@ -27,7 +27,7 @@ from weft.support.errors import Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
-    """Only serial loops are restructured."""
+    """Explain why a loop is not serial, or None; only serial loops are restructured."""
     kind = loop.kind.data
     if kind is LoopKind.SERIAL:
         return None
@@ -37,7 +37,7 @@ def why_not_serial(loop: ForOp) -> Violation | None:
 
 
 def always_divides(factor: int, extent: Index) -> bool:
-    """Provably, given the assumptions of the function."""
+    """Whether an extent is provably a multiple of a positive factor."""
     rest = extent % factor
     if rest.is_constant:
         return rest.constant == 0

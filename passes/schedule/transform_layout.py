@@ -74,7 +74,7 @@ PadValue = IntegerAttr | FloatAttr
 
 
 def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
-    """None if the type cannot represent the number."""
+    """A number as a constant of an element type; None if that cannot represent it."""
     if not isinstance(value, IntegerAttr | FloatAttr):
         return None
     number: int | float = value.value.data
@@ -96,7 +96,6 @@ class LayoutPadding:
     element: Attribute
 
     def value_before(self, layout: LayoutMap, indices: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-        """Computed just before `anchor`."""
         if not isinstance(self.value, Index):
             return result_before(arith.ConstantOp(self.value), anchor)
         mapping = {old: Index.of(new) for old, new in zip(layout.outputs, indices, strict=True)}
@@ -329,7 +328,7 @@ def _follow_access(
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:
-    """Computed by an earlier op in a block around `op`."""
+    """An index that an earlier op in a block around `op` computes, or None."""
     block = op.parent
     while block is not None:
         value = known.get((block, index))

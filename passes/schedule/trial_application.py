@@ -151,7 +151,7 @@ def _place_of_region(op: Operation) -> int:
 
 
 def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy:
-    """Omits loop nests that are not `kept`, and ops that only these use."""
+    """Copy a function without the loop nests that are not `kept`, and without ops that only these use."""
     (body,) = function.body.blocks
     chosen = {op: None for op in body.ops if op in kept or not isinstance(op, ForOp | memref.AllocOp | ConstantOp)}
     used = {value for op in chosen for inner in operations_in(op) for value in inner.operands}
@@ -225,7 +225,7 @@ class MovingPrimitive(Primitive):
 
 
 def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
-    """In order, with the accesses to `buffers` (None for all)."""
+    """The parallel loops in order, with their accesses to `buffers` (None for all)."""
     for nest in function.body.block.ops:
         loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and runs_in_parallel(op)]
         found = accesses(nest) if loops and buffers != set() else []

@@ -155,13 +155,15 @@ class _FunctionLowering(Bufferization):
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """Results are only written: analyses cannot always prove that elements are written before they are read."""
+        """State that results are only written, because analyses cannot always prove that elements are written before
+        they are read."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
     def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
-        """Before all loops, or after the current ones if the op depends on them; with the location of `like`."""
+        """Insert an op before all loops, or after the current ones if it depends on them, with the location of
+        `like`."""
         op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
@@ -286,8 +288,8 @@ class _FunctionLowering(Bufferization):
 
 
 def _may_leave_unwritten(op: Operation) -> bool:
-    """For statements, and reductions that may be empty, analyses may not prove that all elements are written; the init
-    is assumed to run in the first step."""
+    """Whether analyses may fail to prove that all elements are written: for statements, and for reductions that may be
+    empty, whose init is assumed to run."""
     if not isinstance(op, ComputeOp):
         return isinstance(op, ExternOp)
     reduce = reduction_of(op)

@@ -93,7 +93,8 @@ class _Split:
         self._indices = self._used_indices()
 
     def _enclosing(self) -> list[tuple[Operation, Block]]:
-        """From the computation inwards, each with its block that contains the reduction."""
+        """The ops around the reduction, from the computation inwards, each with its block that contains the
+        reduction."""
         path: list[tuple[Operation, Block]] = []
         op: Operation = self._reduce
         while op is not self._compute:

@@ -189,7 +189,7 @@ def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
 
 
 def quantities_of(position: int, type_: Attribute) -> list[Quantity]:
-    """In the order of `low.param`: dynamic extents, then dynamic strides."""
+    """The extents and strides in the order of `low.param`: dynamic extents, then dynamic strides."""
     extents = [Quantity(position, dimension) for dimension in dynamic_extents(type_)]
     return extents + [Quantity(position, dimension, True) for dimension in dynamic_strides(type_)]
 

@@ -71,7 +71,7 @@ def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tup
 
 
 def _truth(condition: SSAValue, ranges: RangeOf) -> bool | None:
-    """None unless the ranges of loops decide it."""
+    """The value of a condition; None unless the ranges of loops decide it."""
     constant = constant_integer(condition)
     if constant is not None:
         return bool(constant)
@@ -106,7 +106,7 @@ def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
 
 
 def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
-    """By the assumptions about symbols (`tir.assume`), the index is non-negative."""
+    """Whether the assumptions about symbols (`tir.assume`) prove that an index is non-negative."""
     if not any(assumptions_about(value) for value in index.values()):
         return False
     system = System()

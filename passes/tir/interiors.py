@@ -109,7 +109,7 @@ def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
 
 
 def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
-    """Each lane has no effect unless its distance is at most `last`."""
+    """Whether each lane has no effect unless its distance is at most `last`."""
     effects = [op for op in vector.body.block.ops if not only_computes(op)]
     lane = Index.of(vector.induction_variable)
     return all(isinstance(op, scf.IfOp) and guards.distances.get(op.cond, {}).get(last) == lane for op in effects)
@@ -239,7 +239,7 @@ def _speculate(loop: ForOp, extents: Extents) -> None:
 
 
 def _is_reached(last: Index) -> bool:
-    """The distance 0 is at most `last` in all iterations of the enclosing loops."""
+    """Whether the distance 0 is at most `last` in all iterations of the enclosing loops."""
     for value in list(last.values()):
         loop = loop_with_variable(value)
         if loop is not None and last.coefficient(value) < 0:

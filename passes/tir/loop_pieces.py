@@ -15,7 +15,7 @@ from weft.passes.tir.tir_pass import range_of, range_of_difference, replace_vari
 
 
 def is_at_most(index: Index, limit: int) -> bool:
-    """Proved by ranges."""
+    """Whether ranges prove that an index is at most `limit`."""
     _, most = range_of_difference(index, Index({}))
     return most is not None and most <= limit
 

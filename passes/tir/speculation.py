@@ -51,7 +51,7 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
 
 
 def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int]) -> bool:
-    """All accesses are guarded, and index the same dimensions by the distances of their guards."""
+    """Whether all accesses are guarded, and index the same dimensions by the distances of their guards."""
     shape = buffer_type(array).get_shape()
     dimensions = [{at for at, extent in enumerate(shape) if extent >= size} for size in sizes]
     for use in array.uses:
@@ -70,7 +70,7 @@ def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]
 
 
 def _may_run(guarded: scf.IfOp, private: Container[SSAValue]) -> bool:
-    """The guarded code only accumulates in private arrays."""
+    """Whether the guarded code only accumulates in private arrays."""
     if guarded.results or guarded.false_region.blocks:
         return False
     for op in guarded.true_region.block.ops:
@@ -128,7 +128,7 @@ def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Ex
 
 
 def _follows(index: Index, known: Sequence[Index]) -> bool:
-    """Non-negative, by ranges or because one of the `known` indices is."""
+    """Whether an index is non-negative, by ranges or because one of the `known` indices is."""
     index = index.simplified(range_of)
     low, _ = index.range(range_of)
     if low is not None and low >= 0:

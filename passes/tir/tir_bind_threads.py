@@ -133,7 +133,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
 
 
 def _drop_single_iterations(block: Block) -> None:
-    """Their body may be a kernel."""
+    """Dissolve host loops of one iteration, because their body may be a kernel."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and axis_of(op) is None:
             _drop_single_iterations(op.body.block)
@@ -146,7 +146,7 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    """In host code, only calls have effects."""
+    """Refuse an unbound loop with any effect except calls."""
     work = next(
         (op for op in loop.walk() if isinstance(op, BlockOp) or (not isinstance(op, CallOp) and touches_memory(op))),
         None,

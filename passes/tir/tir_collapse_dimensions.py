@@ -71,7 +71,7 @@ class CollapseDimensionsPass(ModulePass):
 
 
 def _is_candidate(function: FuncOp) -> bool:
-    """A private function has a buffer with adjacent dimensions, the inner one symbolic, or a transposition."""
+    """Whether a private function has a buffer with adjacent dimensions, the inner one symbolic, or a transposition."""
     if function.sym_visibility is None or function.sym_visibility.data != "private":
         return False
     types = [type_ for type_ in function.function_type.inputs if isinstance(type_, MemRefType)]
@@ -90,7 +90,7 @@ def _iterator(block: BlockOp, index: SSAValue) -> int | None:
 
 
 def collapse(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Also the dimensions of arguments at calls."""
+    """Collapse the dimensions of a function, and of its arguments at calls."""
     parts: list[list[list[int]]] = [[[at] for at in range(_rank(argument))] for argument in function.args]
     changed = False
     while (chosen := _Collapse.of(function)) is not None:
@@ -153,8 +153,8 @@ class _Collapse:
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
-        """The inner extent is symbolic or elements change their order, no pairs overlap, and the lost extents of
-        parameters have no other uses."""
+        """Whether the inner extent is symbolic or elements change their order, no pairs overlap, and the lost extents
+        of parameters have no other uses."""
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}
@@ -205,7 +205,7 @@ class _Collapse:
         erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
 
     def _extent(self) -> _Extent:
-        """Of the collapsed dimension, computed before the first use."""
+        """The extent of the collapsed dimension, computed before the first use."""
         outer, inner = self.extents
         if isinstance(outer, int) and isinstance(inner, int):
             return outer * inner

@@ -130,7 +130,7 @@ def _repeatable_ops(loop: ForOp) -> set[Operation]:
 
 
 def _is_alike(op: Operation, loop: ForOp) -> bool:
-    """A statement has the same effect for each virtual thread, and only fills shared memory."""
+    """Whether a statement has the same effect for each virtual thread, and only fills shared memory."""
     stores = [inner for inner in op.walk() if isinstance(inner, memref.StoreOp)]
     if not all(is_shared(store.memref) for store in stores):
         return False
@@ -142,7 +142,8 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
 
 
 def _is_legal(parts: Sequence[_Part]) -> bool:
-    """Parts only share values that can be recomputed, and common parts read no buffer that virtual threads write."""
+    """Whether parts only share values that can be recomputed, and common parts read no buffer that virtual threads
+    write."""
     single = _flat(parts)
     if not any(part.together for part in single):
         return False
@@ -210,7 +211,7 @@ class _Builder:
         return result
 
     def _is_repeated(self, op: Operation) -> bool:
-        """A computation between the statements of the old loop, not inside one."""
+        """Whether an op is a computation between the statements of the old loop, not inside one."""
         if op not in self.repeatable:
             return False
         parent = op.parent_op()

@@ -56,7 +56,6 @@ class FactorThreadReductionsPass(TirPass):
 
 
 def _thread_loop(block: BlockOp) -> ForOp | None:
-    """Bound to a reduce iterator."""
     if ACROSS_THREADS in block.attributes or any(isinstance(op, AtomicOp) for op in block.walk()):
         return None
     reduced = sources_of(block, IterKind.REDUCE)

@@ -212,7 +212,7 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
 
 
 def _changes_in(loop: ForOp | scf.IfOp, values: Sequence[SSAValue]) -> bool:
-    """Computed in a loop or condition, or dependent on the threads that the loop is bound to."""
+    """Whether values are computed in a loop or condition, or depend on the threads that it is bound to."""
     is_bound = isinstance(loop, ForOp) and loop.thread_axis is not None
     return is_bound or any(loop.is_ancestor(value.owner) for value in values)
 
@@ -314,7 +314,7 @@ class _Flattener:
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """In elements: the one that callers pass, else row-major with aligned axes."""
+        """The stride of a dimension in elements: the one that callers pass, else row-major with aligned axes."""
         if buffer in self.strides:
             return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
@@ -328,8 +328,8 @@ class _Flattener:
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
-        """If both vary, it is computed once, before the outermost loop or condition in which they are invariant,
-        because passes compare addresses by their values."""
+        """The product of two indices. If both vary, it is computed once, before the outermost loop or condition in
+        which they are invariant, because passes compare addresses by their values."""
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
         values = [*left.values(), *right.values()]
@@ -567,7 +567,7 @@ def _without_excluded(alternatives: _Differences, conditions: Collection[_Differ
 
 
 def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownExtent]) -> bool:
-    """A condition refutes `excess <= 0`, because the sum with a non-positive number is positive."""
+    """Whether a condition refutes `excess <= 0`, because the sum with a non-positive number is positive."""
     relation, excess = alternative
     if relation != "<=":
         return False
@@ -614,7 +614,7 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
 
 
 def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:
-    """If the names in `not_negative` are non-negative."""
+    """Whether a relation holds, if the names in `not_negative` are non-negative."""
     if relation == "==":
         return difference == 0
     return is_never_negative(difference * -1, not_negative)
@@ -700,7 +700,6 @@ def _keep_signature(
 
 
 def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionType) -> Block:
-    """Of a function with the old signature that calls the flat one."""
     block = Block(arg_types=type_.inputs.data)
     end = ReturnOp()
     end.location = function.location
@@ -754,7 +753,7 @@ def _recast(
 
 
 def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    """By `arith` ops, because index maps are not lowered in functions of others."""
+    """Count elements by `arith` ops, because index maps are not lowered in functions of others."""
     static = prod(extent for extent in extents if isinstance(extent, int))
     dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
     if not dynamic:

@@ -117,7 +117,6 @@ class _Hoist:
         split: list[tuple[Operation, Operation]] = []
 
         def part(region: Region) -> Region:
-            """Without results."""
             copies = Block()
             for op in [op for block in region.blocks for op in block.ops]:
                 if not all(self._is_invariant(v) or v in known for v in op.operands):
@@ -147,7 +146,7 @@ class _Hoist:
 
 
 def _require_iterations(loop: ForOp) -> None:
-    """Unless it is known to have iterations."""
+    """Guard a loop by the condition that it has iterations, unless that is known."""
     extent = Index.of(loop.extent)
     low, _ = extent.range(range_of)
     if low is not None and low >= 1:

@@ -190,7 +190,7 @@ def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
 
 
 def _distances(indices: Sequence[SSAValue], shifted: dict[SSAValue, Index]) -> list[int] | None:
-    """Per dimension, between the elements with and without shifted iterators; None if it varies."""
+    """The distance per dimension between the elements with and without shifted iterators; None if it varies."""
     found: list[int] = []
     for value in indices:
         index = Index.of(value)

@@ -105,19 +105,18 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
 
 
 def _may_be_empty(block: BlockOp) -> bool:
-    """A loop of the reduction has a dynamic extent. Even with an upper bound of 1, it may be 0."""
+    """Whether a loop of the reduction has a dynamic extent, which may be 0 even with an upper bound of 1."""
     extents = zip(block.kinds, block.extents, strict=True)
     return any(kind is IterKind.REDUCE and isinstance(extent, SSAValue) for kind, extent in extents)
 
 
 def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
-    """A guard restricts the steps of a reduction. An empty reduction has no step for which it could hold."""
+    """Whether a guard restricts the steps of a reduction. An empty reduction has no step for which it could hold."""
     variables = [loop.induction_variable for loop in loops]
     return any(Index.of(value).depends_on(variables) for value in block.guard_operands)
 
 
 def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
-    """None if the init must stay."""
     if takes_pointers(block) or opaque_op(block) is not None or why_overlapping(block) is not None:
         return None
     chain = loop_chain(block)
@@ -163,7 +162,6 @@ def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
 
 
 def _hoist_init(block: BlockOp, hoist: _Hoist) -> None:
-    """Before the outermost loop of `hoist`."""
     anchor = hoist.loops[0]
     zero = constant_before(0, anchor)
     mapping: dict[SSAValue, SSAValue] = dict.fromkeys(block.iter_vars, zero)

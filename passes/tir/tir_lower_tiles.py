@@ -118,7 +118,7 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 
 
 def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
-    """For the part of the fragments that one thread holds, with an additional dimension."""
+    """A new buffer for the part of the fragments that one thread holds, with an additional dimension."""
     alloc, type_ = buffer.owner, buffer_type(buffer)
     shape, tile = type_.get_shape(), fragment.tile
     if not isinstance(alloc, memref.AllocOp) or DYNAMIC_INDEX in shape or len(shape) < 2:
@@ -250,7 +250,7 @@ class _Lowering:
     def moved(
         self, pointer: AccessPtrOp, by: tuple[Index, Index], access: AccessMode, sizes: Sequence[int]
     ) -> SSAValue:
-        """By rows and columns."""
+        """Move a pointer by a number of rows and columns."""
         *outer, i, j = [Index.of(index) for index in pointer.indices]
         indices = [*outer, i + by[0], j + by[1]]
         values = [index_before(index.simplified(range_of), self.op) for index in indices]
@@ -273,12 +273,12 @@ def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Ind
 
 
 def works_on_tiles(block: BlockOp) -> bool:
-    """Itself, outside of nested blocks."""
+    """Whether a block works on tiles itself, outside of nested blocks."""
     return any(isinstance(op, TileOp) and block_around(op) is block for op in block.walk())
 
 
 def is_of_warp(op: Operation) -> bool:
-    """An op is a pointer to a tile, which a whole warp accesses together."""
+    """Whether an op is a pointer to a tile, which a whole warp accesses together."""
     return isinstance(op, AccessPtrOp) and any(isinstance(use.operation, TileOp) for use in op.pointer.uses)
 
 

@@ -331,7 +331,7 @@ def _combine_in_lanes(
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
-    """Under a condition if one of the loops may have no iterations."""
+    """Combine the lanes after the loops, under a condition if one of them may have no iterations."""
     loops = accumulators.loops
     anchor = scf.YieldOp()  # placeholder
     anchor.location = loops[-1].location

@@ -70,8 +70,8 @@ class NarrowVectorsPass(TirPass):
 
 
 def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
-    """From the condition around the whole body. None if the lane is not a symbolic index, or if there are other
-    conditions on lanes."""
+    """The last active lane, by the condition around the whole body. None if it is not a symbolic index, or if there are
+    other conditions on lanes."""
     conditions = [op for op in loop.body.block.ops if isinstance(op, scf.IfOp)]
     if len(conditions) != 1 or conditions[0].results or conditions[0].false_region.blocks:
         return None

@@ -197,7 +197,7 @@ class _Partitioner:
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
 
     def _has_threads(self, block: Block) -> bool:
-        """Threads of a device run the block: all must pass each barrier that a later pass inserts."""
+        """Whether threads of a device run the block: all must pass each barrier that a later pass inserts."""
         loop = block.parent_op()
         if not self.is_for_threads or loop is None:
             return False
@@ -349,14 +349,14 @@ class _Partitioner:
         return bounds if bounds.proved else None
 
     def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """A comparison only determines the number of iterations of a loop over rows in `loop`."""
+        """Whether a comparison only determines the number of iterations of a loop over rows in `loop`."""
         found = row_loop_of(loop, comparison, self.ranges)
         if found is None or not found[1].value or _is_square(found[0]):
             return False
         return self._is_idle_without(found[0], comparison)
 
     def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """All effects are under the condition of a comparison."""
+        """Whether all effects are under the condition of a comparison."""
         wanted = constraint_of(comparison, self.ranges)
 
         def is_idle(block: Block) -> bool:
@@ -389,7 +389,7 @@ class _Partitioner:
         return True
 
     def _worth_copying(self, loop: ForOp, edge: ConditionEdge) -> bool:
-        """The comparison is known in at least half of the loop, and the copies are not too large."""
+        """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
         if 2 * _size(loop) > self.budget or _has_no_iterations(loop, edge, self.ranges):
             return False
         if not all(map(_is_computed_outside, edge.bound.values())):
@@ -406,7 +406,7 @@ def _has_versions(op: Operation, loop: ForOp) -> bool:
 
 
 def _is_computed_outside(value: SSAValue) -> bool:
-    """Invariant in all loops of the function, even if it is computed in one."""
+    """Whether a value is invariant in all loops of the function, even if it is computed in one."""
     op = value.owner
     if is_fixed(value):
         return True
@@ -420,19 +420,20 @@ def _has_symbols(index: Index) -> bool:
 
 
 def _is_square(loop: ForOp) -> bool:
-    """Contains a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its iterations."""
+    """Whether a loop contains a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its
+    iterations."""
     inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
 
 def _repeats_loops(loop: ForOp) -> bool:
-    """A serial loop that contains serial loops computes its bounds rarely."""
+    """Whether a serial loop contains serial loops, so that its bounds are computed rarely."""
     kinds = {op.kind.data for op in operations_in(loop.body) if isinstance(op, ForOp)}
     return loop.kind.data is LoopKind.SERIAL and LoopKind.SERIAL in kinds
 
 
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """A loop in `loop` that contains other loops can be split. Then `loop`, on which its bounds depend, is not
+    """Whether a loop in `loop` that contains other loops can be split. Then `loop`, on which its bounds depend, is not
     copied."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
@@ -443,14 +444,13 @@ def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Const
 
 
 def _has_no_iterations(loop: ForOp, edge: ConditionEdge, ranges: RangeOf) -> bool:
-    """The side of an edge on which its comparison is known is empty."""
+    """Whether the side of an edge on which its comparison is known is empty."""
     low, high = (edge.bound, Index.of(loop.extent)) if edge.is_low else (Index({}), edge.bound)
     most = range_of_difference(high, low, ranges)[1]
     return most is not None and most <= 0
 
 
 def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
-    """Innermost first."""
     parent = op.parent_op()
     while parent is not None and root not in (parent, op.parent):
         if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED:
@@ -459,7 +459,7 @@ def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
 
 
 def _accumulates(loop: ForOp) -> bool:
-    """Updates elements of a buffer, which are registers if all indices are known."""
+    """Whether a loop updates elements of a buffer, which are registers if all indices are known."""
     ops = operations_in(loop.body)
     loaded = {op.memref for op in ops if isinstance(op, memref.LoadOp)}
     return any(isinstance(op, memref.StoreOp) and op.memref in loaded for op in ops)
@@ -470,7 +470,7 @@ def _varies_in(index: Index, block: Block) -> bool:
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
-    """The condition controls all effects of `loop`, and has no else branch."""
+    """Whether the condition controls all effects of `loop`, and has no else branch."""
     if condition.results or condition.false_region.blocks:
         return False
     inner: Operation = condition
@@ -515,7 +515,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
 
 
 def _is_shared_nest(loop: ForOp) -> bool:
-    """Threads share iterations that contain loops: a split may leave much work to a single thread."""
+    """Whether threads share iterations that contain loops: a split may leave much work to a single thread."""
     inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
@@ -605,7 +605,7 @@ def _know_remainder(root: Operation, number: Index, known: int) -> None:
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
-    """At an exact edge of `comparison`, which is decided in both parts."""
+    """Split at an exact edge of `comparison`, which is decided in both parts."""
     zero, extent = Index({}), Index.of(loop.extent)
     at = extreme([extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
@@ -752,7 +752,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 
 
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
-    """With several elements per step, the last iteration may be masked."""
+    """Set the number of iterations. With several elements per step, the last one may be masked."""
     unrolled = cast("ForOp", body.parent_op())
     if count == 0:
         Rewriter.erase_op(unrolled)
@@ -803,7 +803,7 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
 
 
 def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> ConditionEdge | None:
-    """If the comparison is invariant in each iteration of `loop`."""
+    """The edge of a comparison that is invariant in each iteration of `loop`."""
     edge = edge_of(loop, constraint, ranges)
     other = None if edge is None or edge.exact else edge_of(loop, constraint, ranges, value=False)
     return edge if edge is not None and (edge.exact or (other is not None and other.bound == edge.bound)) else None
@@ -844,7 +844,7 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Thread indices count as varying, because all threads run the same iterations."""
+    """Whether an index varies in the loop. Thread indices do, because all threads run the same iterations."""
     return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
@@ -854,7 +854,7 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
-    """Lanes would run different numbers of iterations, so a mask is better than a split."""
+    """Whether lanes would run different numbers of iterations, so a mask is better than a split."""
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
@@ -862,7 +862,7 @@ def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
 
 
 def is_in_small_parts(loop: ForOp, comparisons: Iterable[Operation]) -> bool:
-    """By code size after unrolling."""
+    """Whether the parts of a body with the comparisons are small, by code size after unrolling."""
     parts = {part for part in loop.body.block.ops if any(part.is_ancestor(op) for op in comparisons)}
     small = sum(map(_code_size, parts))
     return _MUCH * small <= sum(_code_size(part) for part in loop.body.block.ops if part not in parts)

@@ -47,21 +47,21 @@ class FunctionPass(ModulePass, ABC):
 
 
 class TirPass(FunctionPass):
-    """On the functions at tir level (`tir_functions`)."""
+    """A pass on the functions at tir level (`tir_functions`)."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return tir_functions(module)
 
 
 class KernelPass(FunctionPass):
-    """On functions with kernels made by `tir-bind-threads`."""
+    """A pass on functions with kernels made by `tir-bind-threads`."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp) and IN_STEP in op.attributes)
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """Those of `buffer_functions` that contain an op of the tir level, or are marked as `TIR_FUNCTION`."""
+    """The `buffer_functions` that contain an op of the tir level, or are marked as `TIR_FUNCTION`."""
     for function in buffer_functions(module):
         if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
             yield function
@@ -85,7 +85,7 @@ def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def bind_iterators(block: BlockOp) -> None:
-    """By their bindings, computed before `block`."""
+    """Replace iterators by their bindings, computed before the block."""
     for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
         if variable.first_use is not None:
             value = index_before(binding.simplified(range_of), block, variable.name_hint)
@@ -149,13 +149,13 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """As `weft.analysis.integer_ranges.range_of`. Variables of loops of dynamic extent are bounded by the greatest
+    """Extend `weft.analysis.integer_ranges.range_of`: variables of loops of dynamic extent are bounded by the greatest
     extent, and extents that flat functions take are non-negative."""
     return _range_of(value, range_of)
 
 
 def remembered_ranges() -> RangeOf:
-    """Memoised; valid as long as no loop extent changes."""
+    """A memoised `range_of`, valid as long as no loop extent changes."""
     return integer_ranges.Ranges(_range_of)
 
 

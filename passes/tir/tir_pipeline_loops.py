@@ -197,7 +197,7 @@ def _rewrite(plan: _Pipeline) -> None:
 
 
 def _is_followed_up(loop: ForOp) -> bool:
-    """Ops after a loop may access non-local memory that the loop accesses, and one of the two writes."""
+    """Whether ops after a loop may access non-local memory that the loop accesses, and one of the two writes."""
     touched, stored = _touched(loop)
     op: Operation = loop
     while True:
@@ -259,7 +259,7 @@ def _fetch_before(
 
 
 def _fetches_neighbours(loop: ForOp) -> bool:
-    """Lanes of a vectorized loop store to, and load from, consecutive elements in the last dimension, without
+    """Whether lanes of a vectorized loop store to, and load from, consecutive elements in the last dimension, without
     conditions."""
     lane = loop.induction_variable
     for op in loop.body.walk():

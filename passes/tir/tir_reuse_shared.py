@@ -62,7 +62,7 @@ class ReuseSharedPass(KernelPass):
 
 @dataclass(frozen=True)
 class _SharedRange:
-    """In elements of the arena."""
+    """The range of a buffer, in elements of the arena."""
 
     alloca: memref.AllocaOp
     start: int
@@ -83,7 +83,7 @@ def _reuse(body: Block, function: FuncOp) -> None:
 
 
 def _may_move(op: memref.AllocaOp, body: Block) -> bool:
-    """A buffer is shared memory of the kernel, and all of its uses are supported."""
+    """Whether a buffer is shared memory of the kernel, and all of its uses are supported."""
     users = [use.operation for use in op.memref.uses]
     kernel = body.parent_op()
     return (
@@ -146,7 +146,7 @@ def _uses(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
-    """All threads have finished with one of two buffers before any accesses the other."""
+    """Whether all threads have finished with one of two buffers before any accesses the other."""
     ops = list(body.ops)
     ones = [at for at, op in enumerate(ops) if _uses(op, one)]
     others = [at for at, op in enumerate(ops) if _uses(op, other)]
@@ -169,7 +169,7 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
 
 
 def _surely_passes(op: Operation) -> bool:
-    """All threads that execute `op` pass a barrier in it."""
+    """Whether all threads that execute `op` pass a barrier in it."""
     if isinstance(op, BarrierOp):
         return True
     if isinstance(op, ForOp):
@@ -179,7 +179,8 @@ def _surely_passes(op: Operation) -> bool:
 
 
 def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool:
-    """Threads that use a buffer in `op` pass a barrier in it after their last use (`after`), or before their first."""
+    """Whether threads that use a buffer in `op` pass a barrier in it after their last use (`after`), or before their
+    first."""
     return bool(op.regions) and all(
         _waits_beside(block, buffer, after=after)
         for block in blocks_of(op)

@@ -82,7 +82,7 @@ class _Group:
         return any(nest.is_ancestor(use.operation) for nest in self.nests)
 
     def is_split(self) -> bool:
-        """The nests read a parameter, and their results with other readers are plain buffers."""
+        """Whether the nests read a parameter, and their results with other readers are plain buffers."""
         plain = all(isinstance(p.memref.type.memory_space, NoneAttr) and not p.attributes for p in self.packed)
         return bool(self.sources) and bool(self.packed) and plain
 

@@ -80,8 +80,8 @@ class StatePreconditionsPass(ModulePass):
 
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
-    """Callees first. Raises `CompileError` as the pass does, and, unless the build `is_checked`, for a call whose
-    callee requires two extents to be equal whose equality depends on data."""
+    """State preconditions of functions, callees first. Raises `CompileError` as the pass does, and, unless the build
+    `is_checked`, for a call whose callee requires two extents to be equal whose equality depends on data."""
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
         return
@@ -210,7 +210,7 @@ class _Preconditions:
         )
 
     def _sides(self, fact: _Fact, values: Mapping[str, SSAValue], anchor: Operation) -> list[Index]:
-        """Over the values of names; operands are computed before `anchor`."""
+        """Both sides of a fact, over the values of names; operands are computed before `anchor`."""
         extents = ExtentValues(anchor, self.function)
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value, hint = values[name], values[name].name_hint
@@ -291,7 +291,7 @@ class _Preconditions:
         return [self.bounds.names.of_index(Index.of(loop.extent)) for loop in loops]
 
     def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
-        """Or a loop around the call has no iterations."""
+        """The fact, or the alternative that a loop around the call has no iterations."""
         loops = [op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int)]
         if not loops or fact.relation is Relation.EQUAL:
             return fact

@@ -84,7 +84,7 @@ def transpose_tiles(columns: ForOp) -> None:
 
 
 def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
-    """If the load reads a tile whose rows are contiguous in memory."""
+    """Redirect a load if it reads a tile whose rows are contiguous in memory."""
     place = Index.of(load.indices[0]).simplified(range_of)
     row, column = rows.induction_variable, columns.induction_variable
     if not _reads_columns(place, row, column) or rows.is_ancestor(load.memref.owner):
@@ -110,8 +110,7 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
 
 
 def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
-    """Stride 1 from row to row, and a constant stride from column to column that is symbolic or a number other than 0
-    and 1."""
+    """Whether the stride is 1 from row to row, and from column to column symbolic or a number other than 0 and 1."""
     steps: list[Index] = []
     for atom, factor in place.terms.items():
         index = Index({atom: 1})

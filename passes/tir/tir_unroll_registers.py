@@ -50,7 +50,7 @@ class UnrollRegistersPass(KernelPass):
 
 
 def unroll_loops_over(buffer: SSAValue) -> None:
-    """Innermost first."""
+    """Unroll loops that index the buffer, innermost first."""
     for use in list(buffer.uses):
         user = use.operation
         indices = [operand for operand in user.operands if operand is not buffer]

@@ -118,7 +118,7 @@ class _Kind(Enum):
 @dataclass(frozen=True)
 class _Body:
     accesses: list[_Access]
-    """Those that differ between lanes or are read by all; in a reduction, without its accumulator."""
+    """Accesses that differ between lanes or that all lanes read; in a reduction, without its accumulator."""
     kind: _Kind
 
 
@@ -159,7 +159,7 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
 
 
 def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
-    """As many at once as a register has sums."""
+    """Compute as many dot products at once as a register has sums."""
     least = loop.extent if isinstance(loop.extent, int) else LANES[-1] * _LEAST_VECTORS
     lanes = next((lanes for lanes in LANES if lanes * _SUM_BYTES <= max(vector_bytes, 16) and lanes <= least), None)
     if lanes is None:
@@ -187,7 +187,7 @@ def _is_in_lanes(loop: ForOp) -> bool:
 
 
 def _body_of(loop: ForOp) -> _Body | None:
-    """None if an op or an access prevents vectorization."""
+    """The body; None if an op or an access prevents vectorization."""
     accesses: list[_Access] = []
     only_combines = True
     for op in loop.body.block.ops:
@@ -218,7 +218,7 @@ def _body_of(loop: ForOp) -> _Body | None:
 
 
 def _has_lanes(op: Operation) -> bool:
-    """Elementwise on vectors, without library calls."""
+    """Whether an op is elementwise on vectors, without library calls."""
     kind = type(op)
     if kind in DIVISIONS or len(op.results) != 1 or op.regions:
         return False
@@ -275,7 +275,7 @@ def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> boo
 
 
 def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> bool:
-    """Only stores loaded or invariant values, and reads no stored buffer."""
+    """Whether a loop only stores loaded or invariant values, and reads no stored buffer."""
     stored = {store.memref for store in stores}
     return (
         0 < len(stores) == len(stored)
@@ -287,7 +287,7 @@ def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[me
 
 
 def _is_apart(access: _Access) -> bool:
-    """A parameter or an allocation, not a view of another buffer."""
+    """Whether an access is to a parameter or an allocation, not to a view of another buffer."""
     if underlying(access.memref) is not access.memref:
         return False
     return isinstance(access.memref, BlockArgument) or isinstance(access.memref.owner, _ALLOCATIONS)

@@ -533,7 +533,7 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        """Results that differ between lanes (`varying`) are yielded as vectors."""
+        """A branch in vector form; results that differ between lanes (`varying`) are yielded as vectors."""
         with self.scope(Block()) as new:
             yielded = zip(self.visit_branch(block), varying, strict=True)
             self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
@@ -675,7 +675,7 @@ class Vectorizer:
         return self.distances[index]
 
     def _distances(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """With the induction variable in a quotient or remainder."""
+        """`offsets` of an index with the induction variable in a quotient or remainder."""
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
         first, offsets = self._at_lane(index, 0), [0] * self.count
@@ -726,8 +726,8 @@ class Vectorizer:
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
-        """For a quotient or remainder that passes at most one multiple of the divisor between the first and the last
-        lane, so that a comparison replaces a division per lane."""
+        """Lanes of a quotient or remainder that passes at most one multiple of the divisor between the first and the
+        last lane, so that a comparison replaces a division per lane."""
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:

@@ -28,7 +28,7 @@ _ELEMENTS: Final = {
 }
 """C type of an element in memory."""
 _SCALARS: Final = {**_ELEMENTS, "float16": "_Float16", "bfloat16": "__bf16"}
-"""C type of a number passed by value."""
+"""C type of a number as an argument."""
 _SMALL_FLOATS: Final = """\
 typedef uint16_t weft_f16;   /* the bits of an IEEE half */
 typedef uint16_t weft_bf16;  /* the upper half of a float */

@@ -103,7 +103,7 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def sealed(library: bytes) -> bytes:
-    """With its checksum in its text."""
+    """The library with its checksum in its text."""
     found = _TEXT.search(library)
     if found is None or not library.startswith(_ELF):
         return library

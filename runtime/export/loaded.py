@@ -98,7 +98,7 @@ class LoadedLibrary(Library):
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:
-    """Before an illegal instruction ends the process."""
+    """Report missing CPU features, before an illegal instruction ends the process."""
     features = process_features()
     lacking = [feature for feature in text.requires if not features.get(feature, False)]
     if lacking:

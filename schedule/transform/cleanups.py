@@ -31,7 +31,7 @@ _RETURNING = ("structured.hoist_redundant_vector_transfers", "structured.hoist_r
 
 
 def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
-    """On the program, or later on the resulting payload."""
+    """Run a pass on the program, or later on the resulting payload."""
     try:
         passes = list(parse_passes(text, installed_universe().all_passes))
     except CompileError as error:

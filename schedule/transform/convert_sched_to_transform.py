@@ -166,7 +166,7 @@ class _Script:
         return list(op.results)
 
     def _match(self, function: str, origins: Sequence[Origin]) -> None:
-        """By name; several with the same name by position."""
+        """Match ops of a function by name; of several with one name, by position."""
         root: SSAValue = self.body.args[0]
         if len(functions(self.payload.source)) > 1:
             found = MatchOp(root, ["func.func"], op_attrs=DictionaryAttr({"sym_name": StringAttr(function)}))

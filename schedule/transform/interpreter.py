@@ -36,7 +36,7 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """With the corresponding sampled integer of the schedule, if any."""
+    """A parameter, with the corresponding sampled integer of the schedule, if any."""
 
     value: Attribute
     drawn: IntHandle | None = None
@@ -198,7 +198,7 @@ class Interpreter:
                     break
 
     def sizes(self, op: Operation, static: str, dynamic: Sequence[SSAValue]) -> list[Size]:
-        """Including those from parameters."""
+        """The integers of an attribute, including those from parameters."""
         attribute = op.properties.get(static, op.attributes.get(static))
         numbers = cast("DenseArrayBase[Any]", attribute).get_values() if isinstance(attribute, DenseArrayBase) else ()
         given = iter(dynamic)
@@ -217,7 +217,7 @@ class Interpreter:
         return size if isinstance(size, int) else self.payload.schedule.get(size)
 
     def failure(self, op: Operation, message: str, on: PayloadOp | None = None) -> Silenceable:
-        """On one of the payload ops of the operation."""
+        """A silenceable failure of an operation, on one of its payload ops."""
         notes = () if on is None or on.location is None else (("payload op", on.location),)
         subject = "" if on is None else f" on {on.name}"
         return Silenceable(f"{op_name(op)}{subject}: {message}", location=location_of(op), notes=notes)
@@ -234,7 +234,7 @@ def check_results(op: Operation, given: int) -> None:
 
 
 def has_flag(op: Operation, name: str) -> bool:
-    """A unit or boolean attribute."""
+    """Whether a unit or boolean attribute is set."""
     attribute = op.properties.get(name, op.attributes.get(name))
     return attribute is not None and not (isinstance(attribute, IntegerAttr) and attribute.value.data == 0)
 
@@ -249,7 +249,7 @@ def integer_of(op: Operation, name: str, default: int | None = None) -> int:
 
 
 def integers_of(op: Operation, name: str) -> list[int] | None:
-    """None without the attribute."""
+    """The integers of an attribute, or None."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, ArrayAttr):
         return [one.value.data for one in attribute if isinstance(one, IntegerAttr)]
@@ -267,7 +267,7 @@ def mode_of(op: Operation) -> int:
 
 
 def text_of(op: Operation, name: str) -> str | None:
-    """None without the attribute."""
+    """The text of an attribute, or None."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, SymbolRefAttr):
         return attribute.root_reference.data

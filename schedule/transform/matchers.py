@@ -116,7 +116,7 @@ def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> l
 
 
 def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | InitialOp, rank: int) -> list[int]:
-    """Negative dimensions count from the end."""
+    """The dimensions that an op lists; negative ones count from the end."""
     listed = list(cast("DenseArrayBase[Any]", op.properties["raw_dim_list"]).get_values())
     wrong = next((d for d in listed if not -rank <= d < rank), None)
     if wrong is not None:
@@ -149,7 +149,7 @@ def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
 
 
 def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> bool:
-    """A store adds the product of two loaded elements, by ops of the given names and conversions."""
+    """Whether a store adds the product of two loaded elements, by ops of the given names and conversions."""
     found = _combined(store)
     if found is None or op_name(found[0]) != reduction:
         return False

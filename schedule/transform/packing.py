@@ -90,7 +90,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
 
 
 def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, name: str) -> StructuredOp:
-    """With a separate origin, by which the copy is the producer of an operand."""
+    """Give a copying block a separate origin, by which it is the producer of an operand."""
     payload = interpreter.payload
     function = payload.function_of(target)
     origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, True, 0))
@@ -169,7 +169,6 @@ def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associa
 
 
 def _reads(interpreter: Interpreter, unpack: StructuredOp, computing: StructuredOp) -> bool:
-    """One op unpacks the result of the other."""
     stores = [op for op in operations_in(interpreter.payload.block(computing)) if isinstance(op, StoreOp)]
     loads = [op for op in operations_in(interpreter.payload.block(unpack)) if isinstance(op, LoadOp)]
     return any(load.memref is store.memref for load in loads for store in stores)

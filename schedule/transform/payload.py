@@ -38,7 +38,7 @@ WITH_SCRIPTS: Final = "transform.with_named_sequence"
 
 
 def program_ops(module: ModuleOp) -> Iterator[Operation]:
-    """Including those of inner modules that contain scripts."""
+    """The ops of a module, and of inner modules that contain scripts."""
     for op in module.body.block.ops:
         if isinstance(op, ModuleOp) and WITH_SCRIPTS in op.attributes:
             yield from op.body.block.ops
@@ -48,7 +48,7 @@ def program_ops(module: ModuleOp) -> Iterator[Operation]:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """In the original program."""
+    """An op of the original program."""
 
     name: str
     attributes: dict[str, Attribute]
@@ -92,14 +92,14 @@ class InitialOp(PayloadOp):
 
 @dataclass(eq=False)
 class LoopOp(PayloadOp):
-    """Or for `scf.forall` a nest of loops, outermost first."""
+    """A loop, or for `scf.forall` a nest of loops, outermost first."""
 
     loops: list[LoopHandle]
 
 
 @dataclass(eq=False)
 class FunctionOp(PayloadOp):
-    """By name; None is the module."""
+    """A function, by name; None is the module."""
 
     symbol: str | None
 
@@ -139,7 +139,7 @@ class Payload:
         ]
 
     def convert(self) -> None:
-        """To block loops. Drops all steps, and all ops of handles."""
+        """Convert the program to block loops. Drops all steps, and all ops of handles."""
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
@@ -192,7 +192,8 @@ class Payload:
     def add_structured(
         self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
     ) -> StructuredOp:
-        """Its loops are the innermost that the block's iterators are bound to, unless they are loop ops."""
+        """Add the structured op of a block. Its loops are the innermost that the block's iterators are bound to, unless
+        they are loop ops."""
         self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
@@ -280,7 +281,7 @@ class Payload:
         return not any(step.name.removeprefix("sched.") in PRIMITIVE_STEPS for step in steps)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
-        """By name, in the current program."""
+        """The function of the same name in the current program."""
         return self._module if op.symbol is None else self._functions[op.symbol]
 
     def root(self) -> FunctionOp:
@@ -291,7 +292,7 @@ class Payload:
         return cast("ForOp", self.schedule.get(handle))
 
     def block(self, op: StructuredOp | InitialOp) -> BlockOp:
-        """For a fill, the reduction that it starts."""
+        """The block of an op; for a fill, the reduction that it starts."""
         return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
     def block_of(self, handle: BlockHandle) -> BlockOp:
@@ -311,7 +312,7 @@ class Payload:
         return module if symbol is None else find_function(module, symbol)
 
     def inside(self, scope: PayloadOp) -> list[PayloadOp]:
-        """Including `scope` at the end; ops in a loop precede the loop."""
+        """The ops in `scope`, itself last; ops in a loop precede the loop."""
         self._drop_dead()
         found: list[PayloadOp] = []
         if isinstance(scope, FunctionOp):
@@ -381,7 +382,7 @@ class Payload:
         return [*found, self._functions[place.sym_name.data], self._module]
 
     def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
-        """`inner` is `outer`, or inside of it; False if steps erased one."""
+        """Whether `inner` is `outer`, or inside of it; False if steps erased one."""
         return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
     def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:

@@ -45,7 +45,7 @@ FAMILIES = (control, matchers, structured, loops, packing, cleanups)
 
 
 def has_script(module: ModuleOp) -> bool:
-    """`@__transform_main`, or a sequence at the top."""
+    """Whether a module has `@__transform_main`, or a sequence at its top."""
     return any(
         op.name == SCRIPT_OPS[1] or (isinstance(op, NamedSequenceOp) and op.sym_name.data == ENTRY_POINT)
         for op in program_ops(module)
@@ -76,8 +76,8 @@ class ScriptProgram:
         return module
 
     def __call__(self, schedule: Schedule) -> None:
-        """Run on a schedule of the payload or of one of its functions. Raises `ScheduleError` for a silenceable
-        failure."""
+        """Run the script on a schedule of the payload or of one of its functions. Raises `ScheduleError` for a
+        silenceable failure."""
         try:
             Interpreter(self._payload.of_schedule(schedule), self._module, draws=True).run(ENTRY_POINT)
         except Silenceable as error:
@@ -103,7 +103,7 @@ class ScriptPass(ModulePass):
     """Names of payload ops: further arguments of the entry point are handles to them, as with MLIR's option."""
 
     def interpreted(self, module: ModuleOp) -> Interpreter:
-        """On a copy of their payload. Raises `CompileError` for a failure."""
+        """Run the scripts on a copy of their payload. Raises `CompileError` for a failure."""
         payload = Payload(module, self.promises, self.seed)
         interpreter = Interpreter(payload, module, parse_choices(self.choices))
         interpreter.run(self.entry_point, self.debug_bind_trailing_args)
@@ -137,7 +137,7 @@ def replace_body(module: ModuleOp, new: ModuleOp) -> None:
 
 
 def payload_of(interpreter: Interpreter) -> ModuleOp:
-    """Only operations of upstream dialects, with the original signatures."""
+    """The scheduled program in upstream dialects only, with the original signatures."""
     result, source = interpreter.payload.schedule.mod, interpreter.payload.source
     forget_origins(result)
     LowerTirToLowPass().apply(Context(), result)
@@ -155,7 +155,7 @@ def payload_of(interpreter: Interpreter) -> ModuleOp:
 
 
 def _restore_tensors(function: FuncOp, original: FuncOp, *, is_called: bool) -> None:
-    """Those that a function over buffers had as parameters and results."""
+    """Restore tensors that a function over buffers had as parameters and results."""
     inputs, outputs = list(original.function_type.inputs), list(original.function_type.outputs)
     tensors = [type_ for type_ in outputs if isinstance(type_, TensorType)]
     block = function.body.block

@@ -209,7 +209,7 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
 
 
 def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
-    """With the current loops of its block."""
+    """Replace a structured op by one with the current loops of its block."""
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -350,7 +350,7 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 
 @handles("structured.split")
 def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """At an iteration of one dimension."""
+    """Split an op into two at an iteration of one dimension."""
     dimension = integer_of(op, "dimension")
     chunk = (
         integer_of(op, "static_chunk_sizes")
@@ -389,7 +389,7 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.pad")
 def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """To multiples, with copies of the operands."""
+    """Pad dimensions to multiples, with copies of the operands."""
     dimensions = integers_of(op, "padding_dimensions") or []
     multiples = interpreter.sizes(op, "static_pad_to_multiple_of", op.operands[1:])
     if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
@@ -608,7 +608,7 @@ def vectorize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]
 
 @handles("structured.vectorize_children_and_apply_patterns")
 def vectorize_children(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """If possible."""
+    """Vectorize all structured ops inside, if possible."""
     targets = interpreter.ops(op)
     for target in targets:
         if target.name not in ("func.func", "builtin.module"):

@@ -312,7 +312,7 @@ def _bits_of_power(format_: Format) -> int:
 
 
 def _finished(result: Lanes, x: Lanes, pole: float) -> Lanes:
-    """Infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
+    """Handle special cases: infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
     below = (x < pole).choose(math.nan, -math.inf)
     number = (x > pole).choose(result, below)
     return x.compare("olt", math.inf).choose(number, x)
@@ -329,8 +329,8 @@ def _natural(e: Lanes, f: Lanes) -> Lanes:
 
 
 def _natural_rest(e: Lanes, f: Lanes) -> Lanes:
-    """Without f and the high part of e ln 2. -1/2 is a coefficient of the polynomial, because f^2 times its rounding
-    error is small."""
+    """`_natural` without f and the high part of e ln 2. -1/2 is a coefficient of the polynomial, because f^2 times its
+    rounding error is small."""
     low = e.rounded_product(_LOG[f.writer.format].ln2_low)
     return f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + low
 

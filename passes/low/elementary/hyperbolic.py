@@ -54,6 +54,6 @@ def acosh(x: Lanes) -> Lanes:
 
 
 def atanh(x: Lanes) -> Lanes:
-    """Infinite at 1 and -1; NaN beyond, as logarithm of a negative number."""
+    """atanh is infinite at 1 and -1, and NaN beyond, as logarithm of a negative number."""
     size = abs(x)
     return (log1p(size * 2.0 / (1.0 - size)) * 0.5).with_sign_of(x)

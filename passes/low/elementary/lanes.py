@@ -111,7 +111,7 @@ class Shape:
         self._values: dict[int | str, Attribute] = {}
 
     def number(self, key: str) -> Attribute:
-        """In every lane; `key` is the `repr` of the number."""
+        """A constant in every lane; `key` is the `repr` of the number."""
         if key not in self._values:
             lanes = cast("VectorType[AnyFloat]", self.float_type)
             self._values[key] = (
@@ -148,7 +148,7 @@ def integer_shape(integer: IntegerType | IndexType, lanes: int) -> Shape:
 
 @dataclass
 class Constants:
-    """At the start of a function, one per value and shape."""
+    """The constants at the start of a function, one per value and shape."""
 
     block: Block
     known: dict[tuple[Shape, int | str], SSAValue] = field(default_factory=dict["tuple[Shape, int | str]", "SSAValue"])
@@ -195,7 +195,7 @@ class Writer(OpRewriter):
         return Lanes(self, self._constants.number(self.shape, float(number)))
 
     def integer(self, number: int) -> Bits:
-        """Given modulo 2^width, in every lane."""
+        """A constant in every lane, given modulo 2^width."""
         half = 1 << (self.shape.integer_bits - 1)
         signed = (number + half) % (2 * half) - half
         return Bits(self, self._constants.integer(self.shape, signed))
@@ -368,7 +368,7 @@ class Bits:
         return Mask(writer, writer.op(kind, (self.value, right.value), writer.mask_type, properties))
 
     def cast(self, kind: type[Operation], writer: Writer) -> Bits:
-        """By a scalar cast, to the integers of another writer."""
+        """The integers of another writer, by a scalar cast."""
         taken = low_lanes.LANE_FORMS[kind] if writer.is_vector else kind
         return Bits(writer, writer.op(taken, (self.value,), writer.integer_type))
 
