@@ -300,7 +300,6 @@ def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[
 
 
 def _whole_accesses(op: Operation, context: Context, roots: _Roots) -> Iterator[Access]:
-    """Accesses of an op to whole buffers. An access through a pointer is attributed to the op that creates it."""
     effects = effects_of(op)
     read, written = effects.reads, effects.writes
     if effects.reads_all:

@@ -196,7 +196,6 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
 
 
 def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update | None:
-    """Match a store of the old value combined with a term that depends on no accumulator."""
     update = store.value.owner
     if isinstance(update, math.FmaOp):
         old, terms, found = update.c, [update.a, update.b], Update(store, None, arith.AddfOp)
@@ -213,7 +212,6 @@ def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update 
 
 
 def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) -> Update | None:
-    """Match a store of `select(condition, term, old)`, or with swapped operands, in a block declared commutative."""
     select = store.value.owner
     if COMMUTATIVE not in block.attributes or not isinstance(select, arith.SelectOp):
         return None
@@ -439,7 +437,6 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
 
 
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:
-    """The two loads whose product a reduction accumulates; None for other reductions."""
     if updates is None or len(updates) != 1:
         return None
     (update,) = updates

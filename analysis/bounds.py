@@ -224,7 +224,6 @@ class Bounds:
         return conditions or Answer.PROVED
 
     def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives of each condition; None for products with loop variables."""
         numbers = _numbers_of_calls([*access.expressions, beyond])
         question = _instances(access, beyond, opaque=numbers)
         if not question.is_exact:
@@ -363,7 +362,6 @@ class Bounds:
         return 0, add(self.names.of_index(extent), -1)
 
     def _ends_of_computed(self, value: SSAValue, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """The least and the greatest value of a monotone function of one varying operand."""
         meaning = meaning_of(value)
         if isinstance(meaning, Division):
             if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
@@ -471,7 +469,6 @@ def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
 
 
 def _is_last_at_most(index: Index, extent: Index) -> bool:
-    """Whether an index is a variable of a loop of this extent, the most common case."""
     loop = loop_with_variable(index.single_value)
     return loop is not None and not isinstance(loop.extent, int) and Index.of(loop.extent) == extent
 
@@ -511,7 +508,6 @@ def _set_dims() -> isl.dim_type:
 
 
 def _report_refuted(access: Access, dimension: int, beyond: Index, sizes: Sequence[SSAValue]) -> None:
-    """Report an access that is refuted for all sizes, unless evaluation of the program contradicts."""
     question = _instances(access, beyond, *(Index({size: 1}, -1) for size in sizes))
     try:
         found = question.counterexample()

@@ -169,7 +169,6 @@ _MOST_SIDES: Final = 64
 
 
 def _outside_of_boxes(access: Access, boxes: Sequence[Box]) -> Counterexample | None:
-    """An instance of an access that is outside of every box, in some dimension of each."""
     sides: list[list[Index]] = []
     for corner, sizes in boxes:
         beside: list[Index] = []

@@ -114,7 +114,6 @@ class Choice:
         return copy.results[0]
 
     def _number(self, value: SSAValue, old: Sequence[int], new: Sequence[int]) -> tuple[int, int]:
-        """The number for an old or new value, and the position of its accumulator."""
         for at, (before, after) in enumerate(self.values):
             for known, numbers in ((before, old), (after, new)):
                 if _is_same(value, known):
@@ -123,7 +122,6 @@ class Choice:
 
 
 def _branches(value: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The results of a selection if its condition holds and if it fails."""
     op = value.owner
     if isinstance(op, arith.SelectOp):
         return op.lhs, op.rhs

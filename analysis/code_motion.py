@@ -178,7 +178,6 @@ def shared_element(block: BlockOp) -> Violation | None:
 
 
 def _always_runs(store: Access) -> bool:
-    """Whether a store is unconditional in an instance, except for the condition of an init."""
     conditions = store.conditions
     return conditions.exact and not conditions.positives and (store.in_init or not conditions.zeros)
 

@@ -124,7 +124,6 @@ def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -
 
 
 def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
-    """The points in none of `others`, which is evaluated lazily; None if there are none."""
     if within_budget(points.is_empty):
         return None
     for other in others:
@@ -240,7 +239,6 @@ def _as_two_loops(
 def _end_of(
     numerator: Index, loops: Sequence[ForOp], made: Sequence[tuple[SSAValue, int | Index]], conditions: Sequence[Index]
 ) -> Index | None:
-    """The exclusive upper bound of an index: the extent of its loop, or the bound in its guard."""
     value = numerator.single_value
     if value is not None:
         extents = [*((loop.induction_variable, loop.extent) for loop in loops), *made]
@@ -255,7 +253,6 @@ def _end_of(
 
 
 def _divided(product: Index, divisor: Index) -> Index | None:
-    """The other factor of a product with `divisor`, or None."""
     value = product.single_value
     meaning = None if value is None else meaning_of(value)
     if isinstance(meaning, Product):
@@ -424,7 +421,6 @@ def reads_own_stores(block: BlockOp, buffer: SSAValue) -> bool:
 
 
 def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, Index]:
-    """Dimension -> extent, for the dimensions in which the index of `read` is unknown."""
     extents = _extents(read.buffer)
     unknown = [d for d, index in enumerate(read.indices or ()) if not _is_made_of_known(index, settled)]
     return {d: extents[d] for d in unknown} if len(extents) > max(unknown, default=-1) else {}

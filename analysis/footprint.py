@@ -155,7 +155,6 @@ def preimage(atom: Atom, span: Span) -> Span | None:
 
 
 def _step_of(inner: dict[Atom, int], ranges: RangeOf) -> int:
-    """The greatest common divisor of the differences between values of a sum; 0 for a constant."""
     return gcd(*(factor for atom, factor in inner.items() if len(set(Index({atom: 1}).range(ranges))) > 1))
 
 

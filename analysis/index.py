@@ -341,7 +341,6 @@ def _without_zeros(terms: dict[Atom, int], constant: int) -> Index:
 
 
 def _sum(left: Index, right: Index, factor: int) -> Index:
-    """`left + factor * right`, with a nonzero factor."""
     constant = left.constant + right.constant * factor
     if not right.terms:
         return _owning(left.terms, constant)
@@ -499,7 +498,6 @@ def _merge_pairs(index: Index) -> Index:
 
 
 def _quotient_partner(atom: Remainder) -> Quotient:
-    """The quotient that, with this remainder, reconstructs the numerator."""
     numerator = atom.numerator
     if len(numerator.terms) == 1:
         ((inner, f),) = numerator.terms.items()

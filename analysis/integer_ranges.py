@@ -351,7 +351,6 @@ def _top_of(entry: Block) -> Iterator[Operation]:
 
 
 def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:
-    """Yields buffer, dimension and value of each dynamic extent that an op reads or asserts."""
     kind = type(op)
     if kind is memref.DimOp:
         buffer, dimension = op.operands

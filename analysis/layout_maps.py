@@ -129,7 +129,6 @@ class _Solver:
             self.read(numerator, whole)
 
     def _joined(self, numerator: Index, pieces: dict[int, tuple[int | None, Index]]) -> Index | None:
-        """Reconstruct a numerator from its pieces; None if one is missing."""
         low, high = numerator.range(self.range_of_input)
         if low is None or low < 0:
             return None
@@ -411,7 +410,6 @@ def substituted(indices: Sequence[Index], mapping: Mapping[SSAValue, Index]) -> 
 
 
 def _is_exact(index: Index) -> bool:
-    """Whether each value occurs once, so that interval bounds are attained."""
     values = list(index.values())
     return len(values) == len(set(values)) and not any(
         isinstance(atom, Remainder) and not atom.numerator.single_value for atom in index.terms
@@ -498,7 +496,6 @@ def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> 
 
 
 def _own_part(index: Index, variables: Collection[SSAValue]) -> Index | None:
-    """The terms over `variables`; None if a quotient or remainder mixes them with other values."""
     own: dict[Atom, int] = {}
     for atom, factor in index.terms.items():
         values = list(Index({atom: 1}).values())

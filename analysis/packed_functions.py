@@ -68,7 +68,6 @@ def _stages(function: FuncOp) -> list[ComputeOp]:
 
 
 def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, int] | None:
-    """None if the axis cannot be packed."""
     returned = function.get_return_op()
     has_statements = any(isinstance(op, ExternOp) for op in function.body.block.ops)
     if returned is None or len(returned.arguments) != 1 or has_statements:

@@ -244,8 +244,6 @@ Term: TypeAlias = tuple[Index, str]
 
 @dataclass(frozen=True)
 class _Relation:
-    """`left == right`, or `left + by <= right`."""
-
     left: Term
     right: Term
     by: int | None = None

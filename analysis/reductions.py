@@ -175,7 +175,6 @@ class _Start:
 
     @cached_property
     def _outer(self) -> list[SSAValue]:
-        """Values defined outside of the block that determine the accessed elements."""
         indices = [index for access in (self.read, *self.starts) for index in access.expressions]
         indices += map(Index.of, self.block.extents)
         used = (value for index in indices for value in index.values())
@@ -187,7 +186,6 @@ class _Start:
         return [*self._outer, *self.block.iter_vars]
 
     def _missing_point(self) -> Point | None:
-        """An instance, and an element that it reads without a start. Raises `NotProved`."""
         missing = self._elements(self.read)
         for start in filter(self._is_determined, self.starts):
             missing = _difference(missing, self._elements(start))

@@ -158,7 +158,6 @@ def _multiple(divisor: Row, factor: int) -> Part:
 
 
 def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
-    """The factors of a divisor in rows that may be upper bounds."""
     if len(divisor.terms) != 1 or divisor.constant:
         return []
     terms: Mapping[Variable, int] = divisor.terms
@@ -719,7 +718,6 @@ def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> In
 
 
 def _with_remainders(index: Index) -> Index:
-    """Replace `x - c * (x floordiv c)` by `x mod c`."""
     for atom, factor in index.terms.items():
         if not isinstance(atom, Quotient) or factor % atom.divisor:
             continue

@@ -24,8 +24,6 @@ def structural_digest(root: Operation) -> bytes:
 
 
 class _Hasher:
-    """Numbers values in the order in which they are encountered."""
-
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._numbers: dict[SSAValue, int] = {}

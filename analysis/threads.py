@@ -94,7 +94,6 @@ def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bo
 
 
 def _fills_shared_memory(block: BlockOp) -> bool:
-    """Whether a block stores to shared memory only, in idempotent instances."""
     if IterKind.REDUCE in block.kinds:
         return False
     stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
@@ -299,7 +298,6 @@ def _name(loop: ForOp) -> str:
 
 @or_undecided
 def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violation | None:
-    """Explain why `other` must not access the accumulator of `ours` in the same kernel, or None."""
     conflict = conflict_between(ours, other, outside)
     if conflict is None:
         return None

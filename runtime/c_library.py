@@ -112,7 +112,6 @@ def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDL
 
 
 def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Mapping[str, Array]) -> ctypes.CDLL:
-    """Compile and load a text with the elements of the constants that it declares."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
     openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as place:

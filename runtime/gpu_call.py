@@ -301,7 +301,6 @@ class _Runtime:
         return run.handle(self._constants[address][0])
 
     def _read_byte(self, run: Run, handle: int) -> int:
-        """The first byte of an allocation, after the work so far."""
         byte = np.empty(1, np.uint8)
         run.queue.copy_out(byte, run.memory(handle))
         return int(byte[0])

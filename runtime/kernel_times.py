@@ -244,7 +244,6 @@ class _Profiled:
         return KernelTimes(seconds, dict(calls), statistics.median(totals), traces)
 
     def _events(self, count: int, start: float, end: float) -> list[Event]:
-        """Events of a run between two times of `perf_counter`."""
         # On Linux it is the same clock.
         shift = time.perf_counter() - time.clock_gettime(self._clock)
         threads = {threading.get_ident(): 0}

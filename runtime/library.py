@@ -258,7 +258,6 @@ class Library:
         """Reports with times."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
-        """Compile the functions into this process."""
         with self.timing.measure("runtime"):
             texts = [self._ir, *(kernel.ir for kernel in self._kernels)]
             every_symbol = {**runtime_symbols(texts, self.target), **symbols}
@@ -406,7 +405,6 @@ class Library:
         return self._report_source is not None
 
     def _reported(self, name: str | None) -> tuple[ReportSource, str]:
-        """The source of reports, and the function whose kernels are reported."""
         if self._report_source is None:
             raise CompileError(
                 "reports are of models for llvm and GPUs, whose functions call private ones: time_evaluator measures "

@@ -32,8 +32,6 @@ class _Code:
 
 @dataclass(frozen=True)
 class _Number:
-    """A number with the arithmetic of preconditions."""
-
     code: _Code
     text: str
 
@@ -62,7 +60,6 @@ class _Number:
         return self._checked("smul", other, self)
 
     def _divided(self, left: _Number | int, right: _Number | int) -> tuple[str, str]:
-        """Quotient, rounded down, and remainder by a positive divisor."""
         value = self.code.value
         bad = value(f"icmp sle i64 {_text(right)}, 0")
         self.code.unclear.append(bad)

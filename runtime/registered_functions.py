@@ -63,7 +63,6 @@ class _Memory:
 
 
 def _view(row: Any) -> tuple[Array, str]:
-    """An array of the program, and the name of its element type."""
     name = _NAMES[row.code, row.bits]
     shape = tuple(row.shape[: row.rank])
     stored = np.dtype(f"u{row.bits // 8}")

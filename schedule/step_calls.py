@@ -58,8 +58,6 @@ class StepCalls(Recorder):
         return None if step.gives is None else HANDLES[step.gives](results[0])
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """Convert an argument that its annotation accepts. `known` has the preceding values, and the other
-        arguments."""
         if kind in (kinds.FACTORS, kinds.TILE_FACTORS):
             return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]
         if kind is kinds.FLOATS:

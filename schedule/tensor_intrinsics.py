@@ -44,7 +44,6 @@ def register_tensor_intrinsic(
 
 
 def _named(function: FuncOp) -> ModuleOp:
-    """Renamed, so that both can be compared."""
     copy = function.clone()
     copy.sym_name = StringAttr("intrinsic")
     return ModuleOp([copy])

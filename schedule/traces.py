@@ -105,7 +105,6 @@ def _name(value: SSAValue, taken: Collection[str]) -> str:
 
 
 def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bool) -> Iterator[str]:
-    """`names` are those of handles."""
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
     if isinstance(step, sched.GetBlockOp):

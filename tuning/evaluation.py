@@ -164,7 +164,6 @@ class TrialEvaluator:
         return Scale(self._reference(), self._incumbent, self.best.seconds or 0.0, self._arguments, self._limits)
 
     def _reference(self) -> Built:
-        """Built on first use."""
         if self._built_default is None:
             built = self._built(self._default.trace, self._default.decisions)
             if isinstance(built, Failure):

@@ -387,7 +387,6 @@ def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
 
 
 def _lanes(function: FuncOp, threads: tuple[int, int, int], warp: int) -> list[dict[SSAValue, int]]:
-    """Indices of each thread of the first warp."""
     places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), warp)]
     axes = {op.result: op.axis.data for op in function.walk() if isinstance(op, ThreadIdOp)}
     own = {value: THREAD_AXES.index(axis) for value, axis in axes.items() if axis in THREAD_AXES}

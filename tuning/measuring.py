@@ -166,7 +166,6 @@ def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeat
 
 
 def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: int) -> float:
-    """Time runs with constants evicted before each."""
     total = 0.0
     for _ in range(number):
         evict(constants)
@@ -205,13 +204,11 @@ def _preemptions() -> int:
 
 
 def _spread(times: list[float]) -> float:
-    """Relative difference between the slowest and the fastest of the fastest repeats."""
     fastest = sorted(times)[:FASTEST]
     return fastest[-1] / fastest[0] - 1
 
 
 def _function(built: Built) -> Function:
-    """Kernels are loaded on their device."""
     if built.kernels is not None:
         from weft.runtime.gpu_library import DeviceProgram, GpuFunction  # start-up: 109 ms
 
@@ -229,8 +226,6 @@ def _function(built: Built) -> Function:
 
 
 class _Reference:
-    """Arguments of a program, and results."""
-
     def __init__(self, reference: Built, arguments: ArgumentSpec) -> None:
         self.drawn = arguments.recipe.draw(arguments.seed)
         self.expected = _aligned(self.drawn)

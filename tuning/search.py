@@ -121,7 +121,6 @@ class EvolutionarySearch:
         return [*batch, *self._chosen(count - len(batch))]
 
     def _make_choice(self, count: int) -> None:
-        """The pool from which `count` candidates are chosen."""
         choice = 1 if self._ranking is None else self._ranking.model.choice
         while len(self._waiting) < count * choice and not self._makes_no_more:
             self._waiting += self._made()

@@ -230,7 +230,6 @@ def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
 
 
 def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
-    """The decision, if the sampler could have drawn it."""
     try:
         return with_decision(sampler, decision).draw(Random(0))
     except (ScheduleError, TypeError):  # of another kind of step

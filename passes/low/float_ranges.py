@@ -53,7 +53,6 @@ def _minimum(op: Operation, depth: int) -> FloatRange:
 
 
 def _rounded(op: Operation, depth: int) -> FloatRange:
-    """Integral bounds are unchanged."""
     low, high, may_be_nan = float_range(op.operands[0], depth)
     return FloatRange(
         math.floor(low) if math.isfinite(low) else low, math.ceil(high) if math.isfinite(high) else high, may_be_nan

@@ -145,7 +145,6 @@ def _is_idle(op: Operation) -> bool:
 
 
 def _is_never_read(buffer: SSAValue) -> bool:
-    """Whether a temporary is only stored to, by ops without other effects."""
     users = [use.operation for use in buffer.uses]
     return all(effects_of(user) == Effects(writes=(buffer,)) and not user.results for user in users)
 

@@ -135,7 +135,6 @@ class _Estimate:
         return max(type_.get_shape()[0] * bytes_of(type_.element_type) // self.vector_bytes, 1)
 
     def _trips(self, loop: scf.ForOp) -> SSAValue | int | None:
-        """A value before the parallel loop, or None."""
         lower, upper, step = (constant_integer(value) for value in (loop.lb, loop.ub, loop.step))
         if lower is not None and upper is not None and step:
             return max(-(-(upper - lower) // step), 0)
@@ -144,7 +143,6 @@ class _Estimate:
         return self._before(loop.ub)
 
     def _before(self, value: SSAValue) -> SSAValue | None:
-        """A value before the parallel loop, or None."""
         owner = value.owner
         if not self.loop.is_ancestor(owner):
             return value

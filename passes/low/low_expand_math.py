@@ -185,7 +185,6 @@ def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
 
 
 def _one_plus(op: math.ErfOp) -> Operation | None:
-    """The sum with 1 that is the only use of an error function."""
     users = [use.operation for use in op.result.uses]
     if len(users) != 1 or not isinstance(users[0], arith.AddfOp):
         return None
@@ -212,7 +211,6 @@ def _replace(
     has_ldexp: bool = False,
     operands: Sequence[SSAValue] | None = None,
 ) -> Writer:
-    """Narrower operands and results are converted."""
     type_: Attribute = op.results[0].type
     _EXPANDED.add()
     writer = Writer(op, constants, shape, has_ldexp=has_ldexp)

@@ -156,7 +156,6 @@ def _computes(kind: type[Operation]) -> bool:
 
 
 def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Compute in `f32`, and round."""
     if not _computes(type(op)):
         return None
     # LLVM computes on f16, but its functions need f32.
@@ -316,7 +315,6 @@ def _extend_small(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _truncate_to_small(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Extended to a byte."""
     bitcast = op if isinstance(op, _BITCASTS) else op.operands[0].owner
     if not isinstance(bitcast, _BITCASTS) or (small := _small_float(bitcast.operands[0])) is None:
         return None

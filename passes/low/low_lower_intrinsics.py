@@ -111,7 +111,6 @@ def _declare(
     *,
     pure: bool,
 ) -> None:
-    """Declare a function to which `intrinsic` is lowered, unless it is declared."""
     found = functions.get(name)
     if found is None:
         found = FuncOp.external(name, list(inputs), list(outputs))

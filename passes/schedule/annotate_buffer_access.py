@@ -134,7 +134,6 @@ class AnnotateBufferAccess(Primitive):
                 self.refuse(3, violation, access.op)
 
     def _require_all_inside(self, access: Access, computed: _Computed, offset: Index, size: int, at: int) -> None:
-        """Evaluate an index that is no function of integers alone, at each point of its iterators."""
         for point, number in computed.numbers(offset):
             if 0 <= number < size:
                 continue

@@ -102,7 +102,6 @@ class Bind(Primitive):
         return BindPlan(loop, LoopKind.THREAD_BINDING, axis, grown, extent)
 
     def _grown(self) -> tuple[tuple[ForOp, ...], int]:
-        """The loops of the nest on the axis whose extent grows, and the longest extent."""
         loop, axis = self.loop, self.thread_axis
         others = () if axis == VIRTUAL else loops_of_axis(child_towards(function_of(loop), loop), axis)
         found = [loop, *(other for other in others if other is not loop)]

@@ -125,7 +125,6 @@ class BlockizePlan(Plan):
         return self._block_of(free_label(function_of(self.block), f"{self.block.label}_o"), "o", parts)
 
     def _block_of(self, label: str, suffix: str, parts: Mapping[int, tuple[int | SSAValue, Index]]) -> BlockOp:
-        """A block with an empty body. `parts` maps positions of iterators to extents and bindings."""
         block = self.block
         names = {at: block.iter_vars[at].name_hint or "v" for at in parts}
         whole = {at for at in parts if self.divisions[at].outer is None or self.divisions[at].inner is None}
@@ -192,7 +191,6 @@ class BlockizePlan(Plan):
         return inner, values
 
     def _init(self, init: InitOp, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> InitOp:
-        """A nest over the inner loops of the spatial iterators."""
         block = self.block
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
         bound = {v for at in spatial for v in (self.divisions[at].inner or Index({})).values()}
@@ -220,7 +218,6 @@ class BlockizePlan(Plan):
         return result
 
     def _rewrite_inner(self, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> None:
-        """The body computes the old iterators from their inner parts."""
         block = self.block
         inner, inner_values = self._inner_block(block.label, range(len(self.divisions)), {})
         body = inner.body.block
@@ -443,7 +440,6 @@ class Blockize(MovingPrimitive):
         return IteratorSplit(part, parts, inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
-        """The number of values of the inner part, if they are consecutive from 0; else None."""
         loop = loop_with_variable(inner.single_value)
         if loop is not None and loop.induction_variable in inside:
             return loop.extent

@@ -130,7 +130,6 @@ class CacheRead(ReadCopy):
         return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
     def _behind(self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue) -> tuple[Operation, Operation]:
-        """The innermost loop around the writer and a reader, or the scope, and the op in it after the writer."""
         scope = scope_of(writer)
         for reader in readers:
             if reader is writer or not precedes(writer, reader):
@@ -171,7 +170,6 @@ class CacheRead(ReadCopy):
     def _box(
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
     ) -> tuple[Span | None, ...] | None:
-        """The elements read in one iteration of the enclosing loop or instance of the enclosing block; None for all."""
         reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         if isinstance(common, ForOp):
             return box_of(reads, common)
@@ -195,7 +193,6 @@ class CacheRead(ReadCopy):
 
 
 def _ends_before(block: BlockOp, other: BlockOp) -> bool:
-    """Whether all instances of a block run before those of another one."""
     return precedes(block, other) and not any(loop.is_ancestor(other) for loop in loops_around(block))
 
 

@@ -78,7 +78,6 @@ class Writing(Caching):
                 self.refuse(5, Violation(detail, legal="outside of that loop"), loop)
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
-        """The innermost op around the block and another use of the buffer, or the scope."""
         users = [use.operation for use in buffer.uses if not self.block.is_ancestor(use.operation)]
         for parent in ancestors(self.block):
             if parent is scope or any(parent.is_ancestor(user) for user in users):

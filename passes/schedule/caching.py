@@ -226,7 +226,6 @@ class CachePlan(Plan):
     def _copy(
         self, label: str, source: SSAValue, target: SSAValue, extents: Sequence[int | SSAValue], point: InsertPoint
     ) -> BlockOp:
-        """Insert a nest that copies the box element by element; returns its block."""
         rank, like = len(extents), self.block
         spans = self.box or [None] * rank
         domains = [domain_from_span(span, extent) for span, extent in zip(spans, extents, strict=True)]

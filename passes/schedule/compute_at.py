@@ -144,7 +144,6 @@ def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tup
 
 
 def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
-    """The dimension whose index is this iterator plus a term that is invariant in an instance."""
     for at, index in enumerate(indices):
         if index.coefficient(variable) == 1 and not (index - Index({variable: 1})).depends_on(block.iter_vars):
             return at
@@ -245,7 +244,6 @@ class BlockMotion(MovingPrimitive):
     def _domain_afterwards(
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> Generator[tuple[Domain, list[ForOp]]]:
-        """The domain of the block after the move, and the new loops, which are erased on exit."""
         new, bindings, guards = loops_over(domains, self.block.extents, self.block)
         room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
         try:
@@ -348,7 +346,6 @@ class BlockMotion(MovingPrimitive):
                 self.refuse(requirement, told)
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
-        """Outer loops in which every iteration restarts the accumulations of the block."""
         steps = zip(domain.bindings, self.block.kinds, strict=True)
         reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
         return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
@@ -390,7 +387,6 @@ class BlockMotion(MovingPrimitive):
 
 
 def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:
-    """Match `room >= 0` as a guard over an iterator with these bindings."""
     for position, index in enumerate(bindings):
         for sign in (-1, 1):
             rest = room - index * sign
@@ -573,7 +569,6 @@ class ReverseComputeAt(BlockMotion):
         return self.moved_beside(producers, (10, 8), domains, kept, behind=True)
 
     def _ran_before(self, producer: BlockOp) -> bool:
-        """Whether the nest of a producer precedes that of the loop, and no other producer writes its buffers."""
         nest = child_towards(scope_of(self.block), self.loop)
         if nest.is_ancestor(producer) or not precedes(producer, nest):
             return False
@@ -630,7 +625,6 @@ class ReverseComputeAt(BlockMotion):
     def _comes_later(
         self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
     ) -> Violation | None:
-        """An instance of the block whose element `other` touches in a later iteration of `level`, or None."""
         if own.indices is None or other.indices is None or own.buffer is not other.buffer:
             return unknown_elements(own, other)
         question = Question(loop.induction_variable for loop in own.loops if loop.is_ancestor(scope_of(self.block)))

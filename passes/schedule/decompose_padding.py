@@ -140,7 +140,6 @@ class DecomposePaddingPlan(Plan):
         return fill
 
     def _keep_inside(self) -> None:
-        """Store only under the conditions that the loops do not express."""
         padding = self.padding
         choice, store = padding.choice, padding.store
         for op in [op for op in self.block.body.block.ops if isinstance(op, AccessRegionOp)]:
@@ -167,7 +166,6 @@ class DecomposePaddingPlan(Plan):
         erase_if_unused([condition])
 
     def _shrink(self) -> None:
-        """Loops and iterators run over the interior, counted from 0."""
         block = self.block
         body = block.body.block
         extents = list(block.extents)

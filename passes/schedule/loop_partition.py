@@ -88,7 +88,6 @@ def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
 
 
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
-    """Copy `length` iterations from `start`."""
     copy = copy_of(loop)
     part = empty_copy(loop, length, f"{loop.induction_variable.name_hint or 'i'}{at}")
     part.body.block.add_ops(detached_ops(copy.body.block))

@@ -95,7 +95,6 @@ class Merge(Primitive):
         return MergePlan(chains)
 
     def _chains(self) -> tuple[tuple[ForOp, ...], ...]:
-        """The chain from the outermost loop to merge down to each loop."""
         if len(set(self.loops)) != len(self.loops):
             self.refuse(1, "a loop is named twice", self.loops[0])
         chains: list[tuple[ForOp, ...]] = [(loop,) for loop in self.loops]

@@ -113,7 +113,6 @@ def _wrapped(number: Number, type_: Attribute) -> Number:
 
 
 def _value(value: SSAValue, known: dict[SSAValue, Number | None]) -> Number | None:
-    """Evaluate, given the values of some loads; None if it depends on other loads."""
     if value not in known:
         op = value.owner
         computed = _computed(op, known) if isinstance(op, Operation) else None
@@ -192,8 +191,6 @@ class PaddedCopy:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """A dimension of a copy: its axis, its extent, and the extent of the valid part."""
-
     axis: BufferAxis
     extent: Extent
     valid: Extent
@@ -247,7 +244,6 @@ def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Seque
 def _allocate(
     block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
 ) -> tuple[list[_Dimension], memref.AllocOp]:
-    """Insert the copy after the allocation of the buffer."""
     type_ = memref_type(copy.buffer)
     shape = type_.get_shape()
     needed = any(axis.is_whole and extent == DYNAMIC_INDEX for axis, extent in zip(copy.axes, shape, strict=True))

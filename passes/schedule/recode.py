@@ -118,7 +118,6 @@ class ShiftPlan(Plan):
         return (copy, sums, result)
 
     def _sums(self) -> tuple[BlockOp, SSAValue]:
-        """A nest before the block that sums the other factor, and its buffer."""
         block, product = self.block, self.product
         reduced = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
         label = free_label(function_of(block), f"{block.label}_sums")
@@ -153,7 +152,6 @@ class ShiftPlan(Plan):
         return [init, *copies, before, after, memref.StoreOp.get(after.result, buffer, list(indices))]
 
     def _put_right(self, result: BlockOp, sums: SSAValue, factor: int) -> None:
-        """Add `factor` times the sums to the results that are copied out."""
         variables = self.block.iter_vars
         written = [Index.of(index).single_value for index in self.product.store.indices]
         indices = [result.iter_vars[written.index(variables[at])] for at in self.used]

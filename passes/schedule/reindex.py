@@ -167,7 +167,6 @@ class Reindexing(MovingPrimitive):
         return common
 
     def _domains(self, common: Operation, iterators: Sequence[int]) -> tuple[IterDomain, ...]:
-        """The values of the iterators in one iteration of a loop, or in one instance of the scope."""
         block = self.block
         if not isinstance(common, ForOp | BlockOp):
             return tuple(full_domain(block.extents[at]) for at in iterators)
@@ -316,8 +315,6 @@ class Reindex(Reindexing):
 
 @dataclass(frozen=True)
 class _ReindexingCache(Reindexing):
-    """Copies to another memory scope, at indices given by a map."""
-
     READING: ClassVar[bool]
 
     block: BlockOp

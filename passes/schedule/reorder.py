@@ -127,7 +127,6 @@ class Reorder(MovingPrimitive):
         return ReorderPlan(old, new)
 
     def _chain(self) -> tuple[ForOp, ...]:
-        """All loops from the outermost to the innermost named one."""
         if len(set(self.loops)) != len(self.loops):
             self.refuse(1, "a loop is named twice", self.loops[0])
         innermost = self.loops[0]

@@ -118,7 +118,6 @@ def _combined(
 
 
 def _copied(value: SSAValue, known: dict[SSAValue, SSAValue], old: BlockOp, body: Block) -> SSAValue:
-    """Replace accumulators and terms as in `known`."""
     if value in known:
         return known[value]
     op = value.owner
@@ -230,7 +229,6 @@ class RfactorPlan(Plan):
         return new
 
     def _final_nest(self, partials: Sequence[Partial]) -> Operation:
-        """The old block over new spatial loops and the factored one."""
         block = self.block
         copies: dict[SSAValue, ForOp] = {}
         for loop in self.chain:
@@ -248,7 +246,6 @@ class RfactorPlan(Plan):
         return outermost
 
     def _combine(self, final: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> None:
-        """Add the init, and an update that combines each accumulator with a partial result."""
         old, body, picked = self.block, final.body.block, final.iter_vars[-1]
         body.add_op(_init_over(old, spatial))
         places = [values_in(body, [Index.of(i).renamed(spatial) for i in p.update.store.indices]) for p in partials]
@@ -340,7 +337,6 @@ class Rfactor(MovingPrimitive):
         return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, steps, used)
 
     def _block(self) -> BlockOp:
-        """The reduction block, the only op with an effect below the loop."""
         inner = only_child_block(self, self.loop)
         self.require(1, why_not_reduction(inner), inner, legal=started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):

@@ -256,7 +256,6 @@ class RollingBufferPlan(Plan):
         return first
 
     def _fold(self) -> None:
-        """Shrink the dimension to the extent of one window, and index it modulo that extent."""
         old, dimension, extent = self.alloc, self.window.dimension, self.window.extent
         extents, _ = extents_of(old.memref)
         known_extent = extents[dimension]
@@ -377,7 +376,6 @@ class RollingBuffer(MovingPrimitive):
     def _windows(
         self, buffer: SSAValue, indices: Sequence[Index], common: Sequence[ForOp]
     ) -> tuple[RollingWindow, tuple[RollingWindow, ...]]:
-        """The window of the outermost loop that has one, and those of other dimensions inside of it."""
         found: list[RollingWindow] = []
         reasons: list[str] = []
         for loop in common:

@@ -222,7 +222,6 @@ class SamplePartitionedTile(Sampler):
 
 
 def _tiling(extent: int, n: int, random: Random) -> tuple[int, ...]:
-    """A tuple of n factors with product `extent`, all equally likely."""
     factors: list[int] = []
     for outside in reversed(range(n)):
         possible = divisors(extent)

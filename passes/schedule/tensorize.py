@@ -185,7 +185,6 @@ class Tensorize(MovingPrimitive):
         return TensorizePlan(block, intrinsic, placed)
 
     def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
-        """Match a copy of the function in which the loop is a block."""
         function = function_of(loop)
         self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
         self._require_one_type(loop, intrinsic)

@@ -252,7 +252,6 @@ class TransformLayoutPlan(Plan):
         return ()
 
     def _retyped(self) -> SSAValue:
-        """An allocation of new extents, or a parameter."""
         old, buffer = memref_type(self.buffer), self.buffer
         extents, owner = self.layout.new_extents or (), buffer.owner
         if isinstance(owner, memref.AllocOp):
@@ -328,7 +327,6 @@ def _follow_access(
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:
-    """An index that an earlier op in a block around `op` computes, or None."""
     block = op.parent
     while block is not None:
         value = known.get((block, index))
@@ -373,7 +371,6 @@ def _follow_dimension(op: memref.DimOp, layout: LayoutMap) -> None:
 
 
 def _bare(layout: LayoutMap, at: int) -> int:
-    """The new dimension that equals an old one, or -1."""
     wanted = layout.inputs[at]
     holders = [place for place, index in enumerate(layout.results) if index.depends_on([wanted])]
     return holders[0] if len(holders) == 1 and layout.results[holders[0]].single_value is wanted else -1
@@ -519,7 +516,6 @@ class TransformLayout(MovingPrimitive):
             self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
 
     def _caller(self) -> Operation | None:
-        """An operation of the module that refers to the function, if the buffer is a parameter."""
         function = function_of(self.block)
         module = next((op for op in ancestors(function) if isinstance(op, ModuleOp)), None)
         name = function.sym_name.data

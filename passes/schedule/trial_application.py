@@ -225,7 +225,6 @@ class MovingPrimitive(Primitive):
 
 
 def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
-    """The parallel loops in order, with their accesses to `buffers` (None for all)."""
     for nest in function.body.block.ops:
         loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and runs_in_parallel(op)]
         found = accesses(nest) if loops and buffers != set() else []

@@ -297,7 +297,6 @@ def _may_leave_unwritten(op: Operation) -> bool:
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str]:
-    """Unique, for each argument and returned tensor."""
     inputs = len(function.args)
     taken: dict[str, None] = {}
     for position, source in enumerate((*function.args, *returned)):
@@ -310,7 +309,6 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 
 
 def _parameter_order(function: FuncOp, returned: Sequence[SSAValue]) -> list[int]:
-    """Positions in arguments and returned tensors."""
     count = len(function.args) + len(returned)
     attribute = function.attributes.get(PARAMETER_ORDER)
     if attribute is None:
@@ -439,8 +437,6 @@ def _take_yielded(body: Block) -> list[SSAValue]:
 
 @dataclass
 class _Writer:
-    """Turns yielded values into stores."""
-
     body: Block
     outputs: Sequence[SSAValue]
     indices: Sequence[SSAValue]

@@ -82,8 +82,6 @@ def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:
 
 
 class _Split:
-    """Moves one innermost reduction out of a computation."""
-
     def __init__(self, compute: ComputeOp, reduce: ReduceOp, constants: ConstantPool) -> None:
         self._constants = constants
         self._compute = compute
@@ -106,7 +104,6 @@ class _Split:
         return path[::-1]
 
     def _slice(self) -> set[Operation]:
-        """Ops of the element that the reduction and its conditions depend on."""
         needed: set[Operation] = set()
         pending: list[SSAValue] = [op.cond for op, _ in self._path if isinstance(op, IfOp)]
         pending += _used_by(self._reduce)
@@ -121,7 +118,6 @@ class _Split:
         return needed
 
     def _used_indices(self) -> dict[SSAValue, Extent]:
-        """Indices and outer reduce axes of the temporary, with extents."""
         used = {value for op in (*self._needed, self._reduce) for value in _used_by(op)}
         used |= {op.cond for op, _ in self._path if isinstance(op, IfOp)}
         indices: dict[SSAValue, Extent] = {}

@@ -109,7 +109,6 @@ def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
 
 
 def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
-    """Whether each lane has no effect unless its distance is at most `last`."""
     effects = [op for op in vector.body.block.ops if not only_computes(op)]
     lane = Index.of(vector.induction_variable)
     return all(isinstance(op, scf.IfOp) and guards.distances.get(op.cond, {}).get(last) == lane for op in effects)
@@ -177,7 +176,6 @@ def _inner_part(index: Index, loop: ForOp) -> Index:
 
 
 def _distinct(indices: Iterable[Index]) -> list[Index]:
-    """The least of indices that differ by a constant."""
     least: dict[Index, int] = {}
     for index in indices:
         terms = index - index.constant
@@ -227,7 +225,6 @@ def _guards_in(loop: ForOp) -> _Guards:
 
 
 def _speculate(loop: ForOp, extents: Extents) -> None:
-    """Make updates of accumulators in idle rows and lanes unconditional."""
     guards = _guards_in(loop)
     whole = {
         condition: [found[last] for last in guards.sizes]

@@ -176,12 +176,10 @@ def _groups(products: Sequence[_Product], width: int) -> list[_Product] | None:
 
 
 def _is_alike(one: _Product, other: _Product) -> bool:
-    """Whether the shared factors are of one buffer, a constant distance apart."""
     a, b = one[0], other[0]
     return a.buffer is b.buffer and a.reading == b.reading and (a.place - b.place).is_constant
 
 
 def _moves(place: Index, variable: SSAValue, elements: int) -> bool:
-    """Whether the place advances by `elements` in each iteration."""
     rest = place - Index({variable: elements})
     return place.coefficient(variable) == elements and not rest.mentions([variable])

@@ -70,7 +70,6 @@ def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]
 
 
 def _may_run(guarded: scf.IfOp, private: Container[SSAValue]) -> bool:
-    """Whether the guarded code only accumulates in private arrays."""
     if guarded.results or guarded.false_region.blocks:
         return False
     for op in guarded.true_region.block.ops:
@@ -138,7 +137,6 @@ def _follows(index: Index, known: Sequence[Index]) -> bool:
 
 
 def _guard(op: Operation, guarded: scf.IfOp) -> None:
-    """Guard an op before `guarded` by the same condition; its results are 0 otherwise."""
     (result,) = op.results
     type_ = result.type
     zero = FloatAttr(0.0, type_) if isinstance(type_, AnyFloat) else IntegerAttr(0, cast("IntegerType", type_))

@@ -143,7 +143,6 @@ def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _is_free(loop: ForOp, change: Primitive) -> bool:
-    """Whether a loop is serial and of constant extent, and the change is legal."""
     if loop.kind.data is not LoopKind.SERIAL or not isinstance(loop.extent, int):
         return False
     try:

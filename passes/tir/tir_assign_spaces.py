@@ -80,7 +80,6 @@ def _threads_around(op: Operation) -> ForOp | None:
 
 
 def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access], *, required: bool) -> None:
-    """Make a temporary private to threads if no other thread reads its values."""
     if kernel is not None and is_private(alloc.memref, kernel, found):
         loop = private_loop(alloc, found)
         if loop is not None:

@@ -146,7 +146,6 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    """Refuse an unbound loop with any effect except calls."""
     work = next(
         (op for op in loop.walk() if isinstance(op, BlockOp) or (not isinstance(op, CallOp) and touches_memory(op))),
         None,

@@ -118,8 +118,6 @@ class CheckBoundsPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Guard:
-    """The dimensions in which a load or store may be out of bounds."""
-
     function: FuncOp
     access: Access
     op: memref.LoadOp | memref.StoreOp
@@ -258,7 +256,6 @@ class _BoundsLog:
 
 
 def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log: SSAValue) -> None:
-    """Execute an access only if its indices are in bounds, and log others in their rows."""
     types = [result.type for result in access.results]
     anchor: Operation = access
     for dimension, row in rows.items():
@@ -306,7 +303,6 @@ def _check_size(op: CheckSizeOp, row: int, log: SSAValue) -> None:
 
 
 def _log_before(anchor: Operation, log: SSAValue, row: int, numbers: Sequence[SSAValue]) -> None:
-    """`log[row] = max(log[row], numbers)`, unsigned."""
     first = constant_before(row, anchor)
     for column, number in enumerate(numbers):
         place = [first, constant_before(column, anchor)]

@@ -174,7 +174,6 @@ class _Collapse:
         return any(map(_transposes, blocks)) and all(pattern_of(b).kind is PatternKind.INJECTIVE for b in blocks)
 
     def _uses(self) -> Iterator[_Use]:
-        """Uses of the extents that disappear."""
         for buffer, at in self.buffers:
             symbolic = [number for number in dynamic_extents(buffer.type) if number in (at, at + 1)]
             for op, first in _telling(buffer):
@@ -205,7 +204,6 @@ class _Collapse:
         erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
 
     def _extent(self) -> _Extent:
-        """The extent of the collapsed dimension, computed before the first use."""
         outer, inner = self.extents
         if isinstance(outer, int) and isinstance(inner, int):
             return outer * inner
@@ -237,7 +235,6 @@ def _kept(count: int, first: Collection[int]) -> list[int]:
 
 
 def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) -> None:
-    """Join each dimension in `pairs` with the next one."""
     old = buffer_type(buffer)
     kept = _kept(old.get_num_dims(), pairs)
     joined = extent if isinstance(extent, int) else DYNAMIC_INDEX
@@ -263,7 +260,6 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) 
 
 
 def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None:
-    """Join each iterator in `pairs`, and its loop, with the next one."""
     loops, kept = loops_around(block), _kept(len(block.iter_vars), pairs)
     variables = [loop.induction_variable for loop in loops]
     for at in pairs:
@@ -360,7 +356,6 @@ def _tells_extents(use: Use) -> bool:
 
 
 def _indexing(use: Use, at: int) -> _Pair | None:
-    """The iterators that index a dimension of a buffer and the next one."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp) or use.index != _first_index(op) - 1:
         return None

@@ -160,7 +160,6 @@ class _FixedIn:
 
 
 def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: Sequence[Span | None]) -> SSAValue:
-    """Replace an allocation by one with the extents of `boxes`; None keeps the old extent."""
     extents = mixed_extents(old.get_shape(), alloc.dynamic_sizes)
     kept = [extent for extent, box in zip(extents, boxes, strict=True) if box is None and isinstance(extent, SSAValue)]
     shape = [extent if box is None else box.extent for extent, box in zip(old.get_shape(), boxes, strict=True)]

@@ -89,7 +89,6 @@ def _fills_shared(op: Operation) -> bool:
 def _parts(
     block: Block, loop: ForOp, allocations: list[memref.AllocOp], repeatable: set[Operation]
 ) -> list[_Part] | None:
-    """Partition statements in order; None if they cannot be separated."""
     parts: list[_Part] = []
     for op in block.ops:
         if isinstance(op, memref.AllocOp):
@@ -130,7 +129,6 @@ def _repeatable_ops(loop: ForOp) -> set[Operation]:
 
 
 def _is_alike(op: Operation, loop: ForOp) -> bool:
-    """Whether a statement has the same effect for each virtual thread, and only fills shared memory."""
     stores = [inner for inner in op.walk() if isinstance(inner, memref.StoreOp)]
     if not all(is_shared(store.memref) for store in stores):
         return False
@@ -211,7 +209,6 @@ class _Builder:
         return result
 
     def _is_repeated(self, op: Operation) -> bool:
-        """Whether an op is a computation between the statements of the old loop, not inside one."""
         if op not in self.repeatable:
             return False
         parent = op.parent_op()

@@ -66,7 +66,6 @@ def _thread_loop(block: BlockOp) -> ForOp | None:
 
 
 def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
-    """Returns the block of partial results."""
     axis = axis_of(loop) or ""
     written = buffers_written(block)
     rank = buffer_type(written[0]).get_num_dims() if written else 0

@@ -212,7 +212,6 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
 
 
 def _changes_in(loop: ForOp | scf.IfOp, values: Sequence[SSAValue]) -> bool:
-    """Whether values are computed in a loop or condition, or depend on the threads that it is bound to."""
     is_bound = isinstance(loop, ForOp) and loop.thread_axis is not None
     return is_bound or any(loop.is_ancestor(value.owner) for value in values)
 
@@ -506,7 +505,6 @@ class _Flattener:
                 raise CompileError.at(op, f"{name} takes dense buffers, and %{buffer.name_hint} is a view")
 
     def _keep_shapes(self, op: CallOp) -> None:
-        """Pass shapes to a function that is not flattened."""
         callee = callee_of(op)
         if callee is None or len(callee.function_type.inputs) != len(op.arguments):
             return
@@ -732,7 +730,6 @@ def _shape(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
 def _recast(
     buffer: SSAValue, shape: Sequence[int | SSAValue], type_: MemRefType[Attribute], anchor: Operation
 ) -> SSAValue:
-    """Cast a dense buffer to another dense type of the same size."""
     if buffer.type == type_:
         return buffer
     extents = list(shape)

@@ -143,7 +143,6 @@ class _Search:
         return _ConstantCall(op, function, tuple(sources), tuple(results))
 
     def _is_result(self, buffer: SSAValue, call: CallOp) -> bool:
-        """Whether a temporary can be an array, and `call` is its only writer."""
         type_ = buffer.type
         if not isinstance(type_, MemRefType) or not type_.has_static_shape() or array_name(type_.element_type) is None:
             return False

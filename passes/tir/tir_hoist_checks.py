@@ -99,7 +99,6 @@ class _Hoist:
         return not self.loop.is_ancestor(value.owner)
 
     def _repeats(self, op: Operation) -> bool:
-        """`op`, which has no regions, is idempotent for the same operands."""
         if isinstance(op, memref.LoadOp):
             return underlying(op.memref) not in self.written
         return self._logs(op) or isinstance(op, scf.YieldOp) or (is_pure(op) and not may_trap(op))

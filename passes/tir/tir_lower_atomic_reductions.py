@@ -53,7 +53,6 @@ class LowerAtomicReductionsPass(TirPass):
 
 
 def _checked(block: BlockOp, loop: ForOp) -> tuple[AtomicUpdate, ...]:
-    """Raises CompileError unless all updates may be atomic."""
     name = f'block "{block.label}"'
     refused = why_not_atomic(block, loop, kernel_around(loop))
     updates = atomic_updates(block)

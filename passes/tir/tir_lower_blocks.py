@@ -134,7 +134,6 @@ def _mark(entry: _Prefetch) -> None:
 
 
 def _prefetch_at_head(block: BlockOp, entry: _Prefetch) -> None:
-    """The elements that the other block accesses."""
     shifted: dict[SSAValue, Index] = {
         theirs: Index.of(own) + shift
         for theirs, own, shift in zip(entry.accessing.iter_vars, block.iter_vars, entry.shifts, strict=True)

@@ -223,7 +223,6 @@ class _Lowering:
         return self._load_from(scratch, thread, values, compare_before("eq", thread, Index({}), self.block))
 
     def _scratch(self, values: Sequence[SSAValue], count: int) -> list[SSAValue]:
-        """Shared memory for `count` values along the axis, for each thread of the other axes."""
         shape = [*(loop.extent for loop in self.others if isinstance(loop.extent, int)), count]
         found: list[SSAValue] = []
         for value, store in zip(values, self.stores, strict=True):

@@ -90,7 +90,6 @@ class LowerTilesPass(KernelPass):
 
 
 def _require_together(op: TileOp) -> None:
-    """All threads of a warp must execute the op."""
     for parent in ancestors(op):
         value = parent.cond if isinstance(parent, scf.IfOp) else parent.extent if isinstance(parent, ForOp) else None
         if isinstance(value, SSAValue) and differs_between_threads(value, (LANES,)):

@@ -206,7 +206,6 @@ _EXTENT = 2
 
 
 def _rank(value: SSAValue) -> int:
-    """Buffers, then values, then non-negative values."""
     if isinstance(value.type, MemRefType):
         return 0
     low, _ = range_of(value) if isinstance(value.type, IndexType) else (None, None)

@@ -356,7 +356,6 @@ class _Partitioner:
         return self._is_idle_without(found[0], comparison)
 
     def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """Whether all effects are under the condition of a comparison."""
         wanted = constraint_of(comparison, self.ranges)
 
         def is_idle(block: Block) -> bool:
@@ -444,7 +443,6 @@ def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Const
 
 
 def _has_no_iterations(loop: ForOp, edge: ConditionEdge, ranges: RangeOf) -> bool:
-    """Whether the side of an edge on which its comparison is known is empty."""
     low, high = (edge.bound, Index.of(loop.extent)) if edge.is_low else (Index({}), edge.bound)
     most = range_of_difference(high, low, ranges)[1]
     return most is not None and most <= 0
@@ -470,7 +468,6 @@ def _varies_in(index: Index, block: Block) -> bool:
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
-    """Whether the condition controls all effects of `loop`, and has no else branch."""
     if condition.results or condition.false_region.blocks:
         return False
     inner: Operation = condition
@@ -589,7 +586,6 @@ def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
 
 
 def _know_remainder(root: Operation, number: Index, known: int) -> None:
-    """Comparisons in unrolled loops whose edge is at `number` use the constant `known`."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if type(op) is scf.IfOp and op is not root]:
         for comparison, constraint in list(comparisons(op.cond, ranges)):
@@ -713,7 +709,6 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
 
 
 def _recombined(quotient: Quotient) -> Index:
-    """The remainder of a division, from its quotient."""
     return quotient.numerator - Index({quotient: quotient.divisor})
 
 

@@ -75,8 +75,6 @@ class PipelineLoopsPass(KernelPass):
 
 @dataclass
 class _Pipeline:
-    """The ops that fetch, those that use, and the buffers between them."""
-
     loop: ForOp
     stages: int
     fetch: list[Operation]
@@ -100,7 +98,6 @@ def _pipeline_function(function: FuncOp) -> None:
 
 
 def _plan(loop: ForOp) -> _Pipeline:
-    """Raises CompileError, and changes nothing."""
     noted = loop.attributes[PIPELINE_STAGES]
     stages = noted.value.data if isinstance(noted, IntegerAttr) else 0
     if stages < 2:
@@ -216,7 +213,6 @@ def _is_followed_up(loop: ForOp) -> bool:
 
 
 def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
-    """Non-local buffers that `root` accesses, and those that it may write."""
     touched, stored = set[SSAValue](), set[SSAValue]()
     for op in root.walk():
         for value in op.operands:

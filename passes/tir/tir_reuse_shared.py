@@ -62,8 +62,6 @@ class ReuseSharedPass(KernelPass):
 
 @dataclass(frozen=True)
 class _SharedRange:
-    """The range of a buffer, in elements of the arena."""
-
     alloca: memref.AllocaOp
     start: int
 
@@ -83,7 +81,6 @@ def _reuse(body: Block, function: FuncOp) -> None:
 
 
 def _may_move(op: memref.AllocaOp, body: Block) -> bool:
-    """Whether a buffer is shared memory of the kernel, and all of its uses are supported."""
     users = [use.operation for use in op.memref.uses]
     kernel = body.parent_op()
     return (
@@ -123,7 +120,6 @@ def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
 
 
 def _merge(arena: Sequence[_SharedRange], earliest: memref.AllocaOp) -> None:
-    """Replace the allocations by one before the earliest."""
     first = min(place.start for place in arena)
     element = buffer_type(earliest.memref).element_type
     size = max(place.end for place in arena) - first
@@ -169,7 +165,6 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
 
 
 def _surely_passes(op: Operation) -> bool:
-    """Whether all threads that execute `op` pass a barrier in it."""
     if isinstance(op, BarrierOp):
         return True
     if isinstance(op, ForOp):

@@ -108,8 +108,6 @@ def _groups(function: FuncOp) -> list[_Group]:
 
 @dataclass(frozen=True)
 class _Parameters:
-    """Some parameters are dropped, and new ones are inserted before another one."""
-
     kept: tuple[int, ...]
     before: int
     """Kept parameters before the new ones."""

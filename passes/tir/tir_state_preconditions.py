@@ -164,7 +164,6 @@ class _Preconditions:
         self.bounds = Bounds(self.function)
 
     def _stated_dimensions(self, buffer: SSAValue) -> set[int]:
-        """Dimensions whose extents are values at the start of the function."""
         known = {own.dimension for own in self.dims if self.function.args[own.parameter] is buffer}
         if any(isinstance(use.operation, AssumeShapeOp) for use in buffer.uses):
             known.update(dynamic_extents(buffer.type))
@@ -286,12 +285,10 @@ class _Preconditions:
             insert_before(call, [check])
 
     def _around(self, call: CallOp) -> list[KnownExtent]:
-        """Extents of the loops around a call, which are at least 1 if it runs."""
         loops = (op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int))
         return [self.bounds.names.of_index(Index.of(loop.extent)) for loop in loops]
 
     def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
-        """The fact, or the alternative that a loop around the call has no iterations."""
         loops = [op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int)]
         if not loops or fact.relation is Relation.EQUAL:
             return fact
@@ -304,7 +301,6 @@ class _Preconditions:
         return fact._replace(left=smallest, relation=Relation.LESS, right=0)
 
     def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
-        """The extent that a call passes for a symbol of its callee."""
         quantity = _quantity(value)
         if quantity is None:
             if not isinstance(value, BlockArgument):

@@ -161,7 +161,6 @@ def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[
 
 
 def _transposed_parts(rows: Sequence[SSAValue], lanes: int, part: int, anchor: Operation) -> list[SSAValue]:
-    """One vector per position of parts."""
     if len(rows) == 1:
         return list(rows)
     masks = [[at for at in range(2 * lanes) if at // part % 2 == parity] for parity in (0, 1)]

@@ -108,8 +108,6 @@ class VectorizeSerialPass(FunctionPass):
 
 
 class _Kind(Enum):
-    """See `VectorizeSerialPass`."""
-
     MOVES = auto()
     COMPUTES = auto()
     COMBINES = auto()
@@ -159,7 +157,6 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
 
 
 def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
-    """Compute as many dot products at once as a register has sums."""
     least = loop.extent if isinstance(loop.extent, int) else LANES[-1] * _LEAST_VECTORS
     lanes = next((lanes for lanes in LANES if lanes * _SUM_BYTES <= max(vector_bytes, 16) and lanes <= least), None)
     if lanes is None:
@@ -187,7 +184,6 @@ def _is_in_lanes(loop: ForOp) -> bool:
 
 
 def _body_of(loop: ForOp) -> _Body | None:
-    """The body; None if an op or an access prevents vectorization."""
     accesses: list[_Access] = []
     only_combines = True
     for op in loop.body.block.ops:
@@ -218,7 +214,6 @@ def _body_of(loop: ForOp) -> _Body | None:
 
 
 def _has_lanes(op: Operation) -> bool:
-    """Whether an op is elementwise on vectors, without library calls."""
     kind = type(op)
     if kind in DIVISIONS or len(op.results) != 1 or op.regions:
         return False
@@ -287,7 +282,6 @@ def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[me
 
 
 def _is_apart(access: _Access) -> bool:
-    """Whether an access is to a parameter or an allocation, not to a view of another buffer."""
     if underlying(access.memref) is not access.memref:
         return False
     return isinstance(access.memref, BlockArgument) or isinstance(access.memref.owner, _ALLOCATIONS)

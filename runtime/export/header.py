@@ -148,7 +148,6 @@ def _described(spec: ArraySpec | ScalarSpec) -> str:
 
 
 def _role(signature: Signature, symbol: str) -> str:
-    """Arrays in whose shapes or strides a symbol occurs."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
         return f"element {element} of {signature.args[position].name}"

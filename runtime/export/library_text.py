@@ -98,7 +98,6 @@ def _signature(function: dict[str, Any]) -> Signature:
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """Tuples for lists of JSON."""
     return {name: tuple(cast("list[object]", v)) if isinstance(v, list) else v for name, v in fields.items()}
 
 

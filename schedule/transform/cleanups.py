@@ -31,7 +31,6 @@ _RETURNING = ("structured.hoist_redundant_vector_transfers", "structured.hoist_r
 
 
 def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
-    """Run a pass on the program, or later on the resulting payload."""
     try:
         passes = list(parse_passes(text, installed_universe().all_passes))
     except CompileError as error:

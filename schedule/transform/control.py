@@ -302,7 +302,6 @@ def collect_matching(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 def _matched(
     interpreter: Interpreter, op: Operation, matcher: NamedSequenceOp, given: Sequence[Sequence[Associated]]
 ) -> list[Sequence[Associated]] | None:
-    """The values that a matcher yields, or None."""
     try:
         return interpreter.run_block(_block(op, matcher, given), given, _PROPAGATE)
     except Silenceable:
@@ -378,7 +377,6 @@ def knob(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _drawn(interpreter: Interpreter, options: Sequence[int], decision: int | None) -> IntHandle:
-    """One of several integers, by default the one at position `decision`."""
     return interpreter.payload.schedule.sample_categorical(list(options), [1 / len(options)] * len(options), decision)
 
 

@@ -147,7 +147,6 @@ class _Script:
         return self.payload.origins[cast("IntegerAttr", block.attributes[ORIGIN]).value.data]
 
     def _is_changed(self, block: BlockOp) -> bool:
-        """Whether the loops differ from one for each iterator, in order."""
         around = loops_around(block)
         plain = len(around) == len(block.iter_vars) and all(
             index.single_value is loop.induction_variable
@@ -166,7 +165,6 @@ class _Script:
         return list(op.results)
 
     def _match(self, function: str, origins: Sequence[Origin]) -> None:
-        """Match ops of a function by name; of several with one name, by position."""
         root: SSAValue = self.body.args[0]
         if len(functions(self.payload.source)) > 1:
             found = MatchOp(root, ["func.func"], op_attrs=DictionaryAttr({"sym_name": StringAttr(function)}))
@@ -245,7 +243,6 @@ class _Script:
         return self._step(block, loop)[0] > dimensions[-1] and loop.next_op is None
 
     def _step(self, block: BlockOp, loop: ForOp) -> tuple[int, int]:
-        """The dimension of a loop, and the step of an iteration in it."""
         found = [
             (dimension, index.coefficient(loop.induction_variable))
             for dimension, index in enumerate(bindings_of(block))

@@ -56,8 +56,6 @@ class Silenceable(CompileError):
 
 @dataclass
 class _Invalidation:
-    """The consuming operation, and the number of its operand."""
-
     op: Operation
     operand: int
 

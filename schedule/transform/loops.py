@@ -29,7 +29,6 @@ _SERIAL: Final = ("affine.for", "scf.for")
 
 
 def _serial(target: PayloadOp) -> LoopOp | None:
-    """Operations on loops ignore all but `scf.for` and `affine.for`."""
     return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name in _SERIAL else None
 
 

@@ -128,7 +128,6 @@ def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | Init
 
 
 def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
-    """Inputs and outputs, as in the given program."""
     target = _structured(interpreter, op)
     sizes = target.attributes.get("operandSegmentSizes")
     if not isinstance(sizes, DenseArrayBase):
@@ -138,7 +137,6 @@ def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
 
 
 def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
-    """The op that combines the stored element with its former value, and its other operand, or None."""
     combiner = store.value.owner
     if not isinstance(combiner, Operation) or len(combiner.operands) != 2:
         return None
@@ -149,7 +147,6 @@ def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
 
 
 def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> bool:
-    """Whether a store adds the product of two loaded elements, by ops of the given names and conversions."""
     found = _combined(store)
     if found is None or op_name(found[0]) != reduction:
         return False
@@ -163,7 +160,6 @@ def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> 
 
 
 def _without_casts(value: SSAValue) -> Operation | Block:
-    """The owner of a value from which ops of one operand compute `value`."""
     owner = value.owner
     while isinstance(owner, Operation) and len(owner.operands) == 1 and not isinstance(owner, memref.LoadOp):
         owner = owner.operands[0].owner

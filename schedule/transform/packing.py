@@ -175,7 +175,6 @@ def _reads(interpreter: Interpreter, unpack: StructuredOp, computing: Structured
 
 
 def _ranks(interpreter: Interpreter, target: StructuredOp, *, is_pack: bool) -> tuple[int, int]:
-    """Dimensions of the plain buffer, and packed ones."""
     block = interpreter.payload.block(target)
     load = next(op for op in operations_in(block) if isinstance(op, LoadOp))
     store = next(op for op in operations_in(block) if isinstance(op, StoreOp))

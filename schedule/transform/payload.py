@@ -131,7 +131,6 @@ class Payload:
         return made
 
     def _others(self) -> list[PayloadOp]:
-        """Ops that are no blocks."""
         return [
             PayloadOp(o.name, o.location, origin=o)
             for o in self.origins.values()

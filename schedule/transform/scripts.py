@@ -155,7 +155,6 @@ def payload_of(interpreter: Interpreter) -> ModuleOp:
 
 
 def _restore_tensors(function: FuncOp, original: FuncOp, *, is_called: bool) -> None:
-    """Restore tensors that a function over buffers had as parameters and results."""
     inputs, outputs = list(original.function_type.inputs), list(original.function_type.outputs)
     tensors = [type_ for type_ in outputs if isinstance(type_, TensorType)]
     block = function.body.block

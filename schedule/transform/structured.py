@@ -241,7 +241,6 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: StructuredOp, loop: LoopOp) -> None:
-    """Move the producers of the blocks in a loop into it, unless refused."""
     payload = interpreter.payload
     pending = [payload.block(tiled)]
     while pending:
@@ -571,7 +570,6 @@ def vectorize_op(
 
 
 def _lanes(extent: int) -> int:
-    """The extent of a loop, or a divisor of it."""
     if extent <= _LANES:
         return extent
     return next((lanes for lanes in (64, 32, 16, 8) if extent % lanes == 0), 16)

@@ -437,7 +437,6 @@ def _sign_bit(x: Lanes) -> int:
 
 
 def _beyond(size: Lanes, x: Lanes, call: type[Operation], result: Lanes) -> Lanes:
-    """`result`, except for finite numbers beyond the bound, which `call` computes."""
     is_large = (size > _SINE[x.writer.format].bound) & (size < math.inf)
     return x.writer.called_where(is_large, call, x, result)
 
@@ -459,7 +458,6 @@ def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
 
 
 def _reduced_by_quarters(x: Lanes, q: Lanes) -> tuple[Lanes, Lanes]:
-    """r of x = q pi/2 + r, and its rounding error."""
     first, second, third, last = _SINE[x.writer.format].half_pi
     exact = x - q * first
     near = exact - q * second
