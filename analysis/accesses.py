@@ -239,7 +239,6 @@ def accesses_in_scope(root: Operation) -> list[Access]:
 
 
 def accesses_of_instance(block: BlockOp) -> list[Access]:
-    """All accesses in one instance of a block, over its iterators and inner loops."""
     return [access for op in block.body.block.ops for access in accesses_in_scope(op)]
 
 

@@ -271,8 +271,6 @@ class PatternKind(Enum):
 
 @dataclass(frozen=True)
 class Operand:
-    """One load or store of a block, over its iterators."""
-
     op: memref.LoadOp | memref.StoreOp
     buffer: SSAValue
     indices: tuple[Index, ...]

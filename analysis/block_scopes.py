@@ -128,7 +128,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """Raises `CompileError` with suggestions of similar names."""
+    """Find a function by name. Raises `CompileError` with suggestions of similar names."""
     known = {f.sym_name.data: f for f in functions(module)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")

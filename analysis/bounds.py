@@ -66,7 +66,7 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """The result for an access that holds under no condition."""
+    """The result of `decide` without a condition."""
 
     PROVED = "proved"
     DATA = "data"

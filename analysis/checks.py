@@ -64,7 +64,7 @@ def check_program(root: Operation) -> None:
 
 
 def check_function(function: FuncOp) -> None:
-    """Raises `CompileError` at the first provable error."""
+    """Check a function. Raises `CompileError` at the first provable error."""
     found = accesses(function)
     bounds = Bounds(function)
     for access in found:

@@ -167,7 +167,7 @@ class Index:
         return self.terms.get(atom, 0)
 
     def values(self) -> Iterator[SSAValue]:
-        """Repeated if a value occurs in several atoms."""
+        """Every value in the index, repeated if it occurs in several atoms."""
         for atom in self.terms:
             if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()

@@ -38,8 +38,6 @@ class Division:
 
 @dataclass(frozen=True)
 class Product:
-    """Neither factor is constant."""
-
     left: Index
     right: Index
 

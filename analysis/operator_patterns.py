@@ -44,7 +44,7 @@ class Access(IntEnum):
 
 
 class OperatorKind(IntEnum):
-    """Up to `INJECTIVE`, an element of the result depends on few elements of the operands."""
+    """The kind of computation. Up to `INJECTIVE`, an element of the result depends on few elements of the operands."""
 
     ELEMENTWISE = auto()
     """From elements at the same index."""

@@ -27,11 +27,11 @@ from weft.dialects.tir_kinds import IterKind
 
 
 class NotEvaluated(Exception):
-    """The point does not determine a value: a loaded one, or the result of an unsupported op."""
+    """A point does not determine a value: a loaded one, or the result of an unsupported op."""
 
 
 def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
-    """`otherwise` if a value cannot be evaluated."""
+    """Evaluate a predicate; `otherwise` if a value cannot be evaluated."""
     try:
         return question()
     except NotEvaluated:
@@ -40,7 +40,7 @@ def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """Concrete values of loop variables, symbols and, if needed, block iterators."""
+    """A point of the program: values of loop variables, symbols and, if needed, block iterators."""
 
     given: Mapping[SSAValue, int]
 
@@ -203,7 +203,7 @@ class _PointSearch:
     left: int = field(default=_TRIES)
 
     def finds(self, symbols: Mapping[SSAValue, int]) -> bool:
-        """Raises `NotEvaluated` past the limit of points."""
+        """Whether a point exists. Raises `NotEvaluated` past the limit of points."""
         return self._below(0, dict(symbols))
 
     def _below(self, at: int, given: dict[SSAValue, int]) -> bool:
@@ -304,7 +304,7 @@ class Question(System):
             self._named.update({(role, value): value for role in roles})
 
     def add_value(self, role: str, value: SSAValue, extent: int | SSAValue | Index) -> None:
-        """A value in 0 .. extent-1 that is not a loop variable of a place."""
+        """Add a value in 0 .. extent-1 that is not a loop variable of a place."""
         end = extent if isinstance(extent, Index) else Index.of(extent)
         self.declare(self._name(role, value), 0, None)
         if end.is_constant:
@@ -343,17 +343,17 @@ class Question(System):
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """The instances of two roles touch one element; a missing index list means any element."""
+        """Let the instances of two roles touch one element; a missing index list means any element."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Both instances of a pair are in the same iteration of `loop`, the second of `other` if given."""
+        """Put both instances of a pair in the same iteration of `loop`, the second of `other` if given."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in an earlier iteration of `loop` than the second, in `loop` or `other`."""
+        """Put the first instance in an earlier iteration of `loop` than the second, in `loop` or `other`."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
@@ -374,7 +374,7 @@ class Question(System):
         return Instance(given)
 
     def value(self, role: str, point: Point, value: SSAValue) -> int:
-        """0 if it is unknown."""
+        """The value of a value in a role at a point; 0 if it is unknown."""
         number = point.get(self._named.get((role, value), value))
         if number is not None:
             return number
@@ -441,7 +441,7 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
 
 
 def places(rank: int) -> list[Variable]:
-    """The iterators of a block, or the indices of an element."""
+    """The variables of a place: the iterators of a block, or the indices of an element."""
     return [("place", at) for at in range(rank)]
 
 

@@ -122,7 +122,7 @@ class Divisions:
         return result
 
     def add(self, divisor: Row, part: Part) -> None:
-        """A divisor that may be 0 or less must be that of a division that executes."""
+        """Add a part. A divisor that may be 0 or less must be that of a division that executes."""
         self._divisors.setdefault(divisor.key, divisor)
         self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
 
@@ -670,7 +670,7 @@ def _common_factor(row: Row, is_zero: bool) -> int:
 
 
 def within_budget(question: Callable[[], _T]) -> _T:
-    """Raises `NotProved` past the budget of isl operations."""
+    """Evaluate `question` with the budget of isl operations. Raises `NotProved` past it."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT

@@ -58,7 +58,7 @@ def first_difference(left: Operation, right: Operation) -> Difference | None:
 
 
 def scalar_constant(value: SSAValue) -> Attribute | None:
-    """A number or bool; None for other values."""
+    """The value of a scalar constant; None for other values."""
     owner = value.owner
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
         return owner.value

@@ -20,7 +20,7 @@ ALIGNMENT = 64
 
 
 def empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> NDArray[Any]:
-    """Aligned to a cache line and filled with an invalid result: NaN, or the least integer."""
+    """An array aligned to a cache line and filled with an invalid result: NaN, or the least integer."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     if size >= LARGE_PAGE:

@@ -106,8 +106,8 @@ def is_cxx(source: str) -> bool:
 
 
 def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], compiler: str = "") -> str:
-    """Returns the path of the object. `name` is used in errors; `compiler` is for C. Raises `CompileError` if there is
-    no compiler, or if it rejects the source."""
+    """Compile a source; returns the path of the object. `name` is used in errors; `compiler` is for C. Raises
+    `CompileError` if there is no compiler, or if it rejects the source."""
     if not compiler or is_cxx(source):
         compiler = compiler_for(is_cxx(source))
     path = folder / f"{name}{'.cc' if is_cxx(source) else '.c'}"
@@ -119,7 +119,7 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
 
 
 def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
-    """LLVM IR by clang, a path. Raises `CompileError` if clang rejects the source."""
+    """Compile a source to LLVM IR by clang, a path. Raises `CompileError` if clang rejects it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         given, made = folder / ("input.cc" if is_cxx(source) else "input.c"), folder / "output.ll"

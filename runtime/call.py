@@ -258,10 +258,10 @@ _THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Caller:
-    """`call` is the fastest entry: native if possible. `call_in_python` skips the native path and releases the
-    interpreter lock during every call. Both return None, or the results that the caller omitted (one array, or a
-    tuple). `owner` keeps the function's code alive. With `calls_registered`, the code may call registered functions,
-    whose exceptions `call` and `run` raise."""
+    """Calls one native function with checked arguments. `call` is the fastest entry: native if possible.
+    `call_in_python` skips the native path and releases the interpreter lock during every call. Both return None, or the
+    results that the caller omitted (one array, or a tuple). `owner` keeps the function's code alive. With
+    `calls_registered`, the code may call registered functions, whose exceptions `call` and `run` raise."""
 
     def __init__(
         self,
@@ -301,7 +301,7 @@ class Caller:
             return self._unchecked_call(*positional, **keywords)
 
     def call_in_python(self, *positional: object, **keywords: object) -> Any:
-        """Raises `TypeError` and `ValueError`, see `bind_arguments`."""
+        """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see `bind_arguments`."""
         bound = self.bind(*positional, **keywords)
         if self._writes_something(bound):
             slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
@@ -309,7 +309,7 @@ class Caller:
         return returned(bound.results)
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
-        """A long call can be interrupted."""
+        """Run a call; a long one can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
@@ -542,8 +542,8 @@ def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, Ca
 
 @cache
 def thunk_address(parameter_types: tuple[str, ...]) -> int:
-    """`void thunk(ptr function, ptr slots)` calls a function whose parameters have these LLVM types with values from
-    8-byte slots. Compiled once per list of types (about 1 ms)."""
+    """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have these LLVM
+    types with values from 8-byte slots. Compiled once per list of types (about 1 ms)."""
     lines = ["define void @weft_thunk(ptr %function, ptr %slots) {"]
     for index, kind in enumerate(parameter_types):
         stored = "i8" if kind == "i1" else kind

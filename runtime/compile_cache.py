@@ -82,7 +82,7 @@ class CompiledKernel:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledKernel:
-        """Raises whatever malformed content leads to."""
+        """The kernel in a file. Raises whatever malformed content leads to."""
         code, text = blobs
         texts = str(fields["declarations"]), str(fields["caller"])
         return CompiledKernel(*texts, tuple(map(str, fields["traces"])), zlib.decompress(text).decode(), bytes(code))
@@ -115,7 +115,7 @@ class ModelEntry:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> ModelEntry:
-        """Raises whatever malformed content leads to."""
+        """The model in a file. Raises whatever malformed content leads to."""
         text, *contents = blobs
         constants = {
             str(name): np.frombuffer(content, np.uint8)
@@ -191,11 +191,11 @@ class CompileCache:
         return CompileCache(_user_folder(), _user_limit())
 
     def load(self, key: str) -> CompiledKernel | None:
-        """None if there is no usable one."""
+        """The kernel of a key; None if there is no usable one."""
         return self._load(key + _KERNEL, CompiledKernel.of_parts)
 
     def load_model(self, key: str) -> ModelEntry | None:
-        """None if there is no usable one."""
+        """The model of a key; None if there is no usable one."""
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
@@ -242,7 +242,7 @@ class CompileCache:
         return True
 
     def problem(self) -> str:
-        """Who else can change the files of the folder; empty if only the user can."""
+        """Why the folder is not used: who else can change its files; empty if only the user can."""
         try:
             trusted_folder(self.folder)
         except UntrustedError as error:
@@ -262,7 +262,7 @@ class CompileCache:
         return None
 
     def entries(self) -> list[CacheEntry]:
-        """Least recently used first."""
+        """The files, least recently used first."""
         found: list[CacheEntry] = []
         folder = self._trusted()
         if folder is None:
@@ -296,7 +296,7 @@ class CompileCache:
         return removed
 
     def clear(self) -> int:
-        """Returns the number of removed files."""
+        """Remove all files; returns their number."""
         return sum(_remove(entry) for entry in self.entries())
 
 

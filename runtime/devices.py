@@ -34,7 +34,7 @@ _PACKING: Final = {
 
 
 class DeviceError(CompileError):
-    """There is no device, driver or package for it, or the device cannot run the program."""
+    """There is no device, no driver or package for it, or it cannot run the program."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,6 @@ class KernelSpec:
 
     @property
     def slots(self) -> struct.Struct:
-        """Eight bytes each."""
         return _slots(self.arguments)
 
 
@@ -88,7 +87,7 @@ class Queue(ABC):
 
     @abstractmethod
     def copy_in(self, memory: Memory, array: Array) -> None:
-        """The array is C-contiguous."""
+        """Copy a C-contiguous array to the device."""
 
     @abstractmethod
     def copy_out(self, array: Array, memory: Memory) -> None:
@@ -124,7 +123,7 @@ class Device(ABC):
 
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
-        """Raises `CompileError` with the compiler's messages if the program is rejected."""
+        """Compile a program for this device. Raises `CompileError` with the compiler's messages if it is rejected."""
 
     @abstractmethod
     def check_target(self, target: Target) -> None:
@@ -152,11 +151,11 @@ class Device(ABC):
 
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
-        """The device's own, or that of another library's stream (a driver handle)."""
+        """The device's own queue, or that of another library's stream (a driver handle)."""
 
     @abstractmethod
     def allocate(self, size: int) -> Memory:
-        """Raises `DeviceError` if the device lacks memory."""
+        """Allocate memory. Raises `DeviceError` if the device lacks it."""
 
     @abstractmethod
     def release(self, memory: Memory) -> None:
@@ -165,7 +164,7 @@ class Device(ABC):
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """`handle` is the driver's."""
+    """A loaded kernel. `handle` is the driver's."""
 
     spec: KernelSpec
     handle: Any

@@ -93,7 +93,7 @@ class DeviceArray:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """DLPack's type and number; None for host memory and for other values."""
+    """The device of an array, DLPack's type and number; None for host memory and for other values."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return None
     device_type, number = value.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
@@ -231,7 +231,7 @@ class Run:
         return self._memories.get(handle, handle)
 
     def launch(self, kernel: DeviceKernel, grid: Dimensions, block: Dimensions, places: int) -> None:
-        """`places` is the address of an array of pointers to the arguments."""
+        """Launch a kernel; `places` is the address of an array of pointers to its arguments."""
         checked = kernel.checked_grid(grid, block)
         if checked is None:
             return
@@ -361,7 +361,7 @@ class HostFunctions:
 
 
 class DeviceCall:
-    """Checked arguments, and device memory for each."""
+    """One call: checked arguments, and device memory for each."""
 
     def __init__(
         self,
@@ -422,7 +422,7 @@ class DeviceCall:
         return {position: array for position, array in self.bound.arrays.items() if id(array) not in views}
 
     def copy_in(self) -> None:
-        """Outputs too, because a program may leave some elements unwritten."""
+        """Copy arrays to the device, outputs too, because a program may leave some elements unwritten."""
         for array, memory, written in self._copies:
             if id(written) not in self._new:
                 self.run.queue.copy_in(memory, array)

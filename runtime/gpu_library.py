@@ -75,7 +75,7 @@ class DeviceProgram:
 
     @cached_property
     def host(self) -> HostFunctions:
-        """Raises `DeviceError` unless a device can run the kernels."""
+        """The compiled host functions. Raises `DeviceError` unless a device can run the kernels."""
         pool = self.pool
         host = HostFunctions(self._text, self.device.load(self._program), pool, self._constants)
 
@@ -87,12 +87,12 @@ class DeviceProgram:
         return host
 
     def load(self) -> None:
-        """Raises `DeviceError` as `host` does."""
+        """Load the program. Raises `DeviceError` as `host` does."""
         _ = self.functions
 
     @cached_property
     def functions(self) -> Mapping[str, HostFunction]:
-        """Ready to be called. Raises `DeviceError` as `host` does."""
+        """The host functions, ready to be called. Raises `DeviceError` as `host` does."""
         return {signature.name: self.host.function(signature) for signature in self._signatures}
 
 
@@ -230,12 +230,12 @@ class GpuLibrary(Library):
 
     @property
     def device(self) -> str:
-        """Raises `DeviceError` if there is no device."""
+        """The description of the device. Raises `DeviceError` if there is none."""
         return self._program.device.description
 
     @property
     def memory(self) -> DeviceMemory:
-        """Raises `DeviceError` if there is no device."""
+        """The current device memory of the library. Raises `DeviceError` if there is no device."""
         pool = self._program.pool
         return DeviceMemory(pool.bytes_held, self._program.host.constant_bytes(), pool.allocations)
 

@@ -84,7 +84,7 @@ class ReportSource(Protocol):
         ...
 
     def peaks(self) -> MachinePeaks | None:
-        """None if unknown."""
+        """The peak rates of the machine, or None."""
         ...
 
 

@@ -213,7 +213,7 @@ class _Profiled:
         )
 
     def run(self, call: tuple[Sequence[object], Mapping[str, object]], runs: int) -> KernelTimes | None:
-        """None if the log is too short, then `wanted` is the required capacity."""
+        """Measure the runs; None if the log is too short, then `wanted` is the required capacity."""
         seconds_of = native_runs(self._caller, *call)
         seconds_of(1)
         totals = array("d")

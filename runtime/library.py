@@ -89,7 +89,7 @@ class Function:
 
 
 class DonatingFunction(Function):
-    """Overwrites arguments with results. Calls return these together with the allocated results."""
+    """A function that overwrites arguments with results. Calls return these together with the allocated results."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -175,7 +175,7 @@ class Sources:
         self._unknown = unknown
 
     def get_source(self, kind: str = "") -> str:
-        """Raises `CompileError` for an unknown kind."""
+        """The text of a kind. Raises `CompileError` for an unknown one."""
         kind = kind or next(iter(self._texts))
         if kind not in self._texts:
             raise CompileError(f"{self._unknown} '{kind}'{did_you_mean(kind, self._texts)}")
@@ -308,7 +308,7 @@ class Library:
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
-        """The new function has the same signature."""
+        """Replace a function by another one of the same signature."""
         self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:

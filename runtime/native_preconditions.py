@@ -100,7 +100,8 @@ def _text(number: _Number | int) -> str:
 
 
 def predicate_address(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> int:
-    """`bool f(int64_t *slots)`: all preconditions hold for the numbers in the slots of their names."""
+    """The address of `bool f(int64_t *slots)`, which returns whether all preconditions hold for the numbers in the
+    slots of their names."""
     return _jit(predicate_ir(preconditions, slots))
 
 

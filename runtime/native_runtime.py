@@ -168,7 +168,7 @@ def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
 
 
 def linux_ir(architecture: str) -> str:
-    """Sleeping, waking and placement of threads."""
+    """LLVM IR for sleeping, waking and placement of threads on Linux."""
     return ir_text(_FUTEX, futex=FUTEX_SYSCALLS[architecture], **_PLACE_SYSCALLS[architecture])
 
 
@@ -276,7 +276,7 @@ class _ExecutorPool:
 
 
 def memory_ir(architecture: str) -> str:
-    """`weft_alloc` and `weft_free` for an architecture, the first part of a triple."""
+    """LLVM IR of `weft_alloc` and `weft_free` for an architecture, the first part of a triple."""
     return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
 
 
@@ -303,7 +303,7 @@ def symbol_addresses() -> dict[str, int]:
 
 
 def cached_bytes() -> int:
-    """Freed memory kept for reuse."""
+    """Bytes of freed memory kept for reuse."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
 
 
@@ -313,7 +313,7 @@ def release_cache() -> None:
 
 
 def set_cache_limit(count: int) -> None:
-    """0 keeps nothing. Raises `ValueError` when negative."""
+    """Keep at most `count` bytes for reuse; 0 keeps nothing. Raises `ValueError` when negative."""
     if count < 0:
         raise ValueError(f"the cache limit must not be negative, got {count}")
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(_memory().address("weft_memory_set_limit"))(count)

@@ -109,7 +109,7 @@ keep_forever(_CALLBACK)
 
 @contextmanager
 def raising_failures() -> Generator[None]:
-    """At the end of the `with` block, raise the first exception of a registered function."""
+    """Raise the first exception of a registered function at the end of the `with` block."""
     failures: list[BaseException] = []
     token = _failures.set(failures)
     try:

@@ -189,7 +189,7 @@ class Recorder:
         return self._replay.resolve(handle.value)
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """Raises `CompileError` with suggestions for unknown or ambiguous names."""
+        """The block called `name`. Raises `CompileError` with suggestions for unknown or ambiguous names."""
         properties: dict[str, Attribute] = {"label": StringAttr(name)}
         if func_name is not None:
             properties["func"] = StringAttr(func_name)

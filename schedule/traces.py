@@ -48,7 +48,7 @@ def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
 
 
 def trace_without_decisions(trace: sched.FuncOp) -> str:
-    """So that its sampling steps draw again."""
+    """The text of a trace whose sampling steps draw again."""
     copy = trace.clone()
     for step in steps_of(copy):
         step.properties.pop("decision", None)

@@ -88,7 +88,7 @@ class BoostedTrees:
 
     @property
     def choice(self) -> int:
-        """Larger once trees are trained."""
+        """As in `CostModel`; larger once trees are trained."""
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
@@ -119,8 +119,8 @@ class BoostedTrees:
 
 
 def places(samples: Sequence[Sample]) -> list[float]:
-    """Rank within the program, from 0 for the fastest to 1; 0.5 for a single sample. Samples of a program have the same
-    default."""
+    """The rank of each sample within its program, from 0 for the fastest to 1; 0.5 for a single one. Samples of a
+    program have the same default."""
     by_program: dict[tuple[float, ...], list[int]] = {}
     for at, sample in enumerate(samples):
         by_program.setdefault(sample.default, []).append(at)
@@ -133,7 +133,7 @@ def places(samples: Sequence[Sample]) -> list[float]:
 
 
 def samples_from_text(text: str) -> list[Sample]:
-    """Empty for a model of other features. Raises `CompileError` for anything else."""
+    """Parse a saved model; empty if its features differ. Raises `CompileError` for anything else."""
     if len(text) > _TEXT_OF_ALL:
         raise CompileError(f"a cost model has {len(text):,} characters")
     try:
@@ -157,13 +157,13 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def cost_model() -> CostModel:
-    """The analytical model if LightGBM is not installed."""
+    """Boosted trees, or the analytical model if LightGBM is not installed."""
     return BoostedTrees() if _library() is not None else AnalyticalModel()
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values share the mean of
-    their ranks."""
+    """Spearman's rank correlation: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values
+    share the mean of their ranks."""
     first, second = _ranks(predicted), _ranks(measured)
     mean = (len(first) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))

@@ -190,7 +190,7 @@ class Database:
         return next(self._select(query, values), None)
 
     def number(self, record: Record) -> int:
-        """Increases in insertion order; 0 if the record is absent."""
+        """The number of a record, which increases in insertion order; 0 if it is absent."""
         with self._errors():
             row = self._connection.execute("SELECT id FROM records WHERE uid = ?", (record.uid,)).fetchone()
         return 0 if row is None else row[0]
@@ -199,7 +199,6 @@ class Database:
         return next(self._workloads("SELECT * FROM workloads WHERE key = ?", (key,)), None)
 
     def workloads(self) -> list[Workload]:
-        """Sorted by name."""
         return list(self._workloads("SELECT * FROM workloads ORDER BY name, key", ()))
 
     def _workloads(self, query: str, values: Sequence[Any]) -> Iterator[Workload]:
@@ -211,7 +210,7 @@ class Database:
                     continue  # damaged
 
     def records(self, workload: str | None = None) -> Iterator[Record]:
-        """All, or those of a workload, in insertion order."""
+        """All records, or those of a workload, in insertion order."""
         if workload is None:
             return self._select(f"{_RECORDS} ORDER BY r.id", ())
         return self._select(f"{_RECORDS} WHERE r.workload = ? ORDER BY r.id", (workload,))
@@ -250,7 +249,7 @@ class Database:
             return execute("SELECT trials FROM windows WHERE key = ?", (key,)).fetchone()[0]
 
     def save_model(self, target: str, machine: str, text: str) -> None:
-        """Trained on the records so far."""
+        """Store a model that was trained on the records so far."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             values = "?, ?, IFNULL((SELECT MAX(id) FROM records), 0), ?"
@@ -303,7 +302,7 @@ class Database:
             return self._add(entries()), reasons
 
     def merge(self, other: Database) -> int:
-        """Returns the number of new records."""
+        """Add the contents of another database; returns the number of new records."""
         with self._errors(), self._changes():
             return self._add([*other.workloads()]) + self._add(other.records())
 

@@ -94,7 +94,7 @@ class TrialEvaluator:
         self.best: Record = self.default
 
     def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
-        """Candidates that are not in the database; runners then measure them."""
+        """Build candidates that are not in the database; runners then measure them."""
         trials: list[Trial] = []
         for candidate in candidates:
             record = self._known(candidate)

@@ -53,7 +53,7 @@ def worker_facts() -> WorkerFacts:
 
 
 def sharing(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Concurrent with other shared calls on this machine."""
+    """Call a function concurrently with other shared calls on this machine."""
     with machine_lease(exclusive=False):
         return Reply(worker_facts(), function(*arguments))
 
@@ -70,7 +70,7 @@ class Connection(Protocol):
     name: str
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """How the future is cancelled or fails depends on the engine."""
+        """Run a call. How the future is cancelled or fails depends on the engine."""
         ...
 
     def generation(self) -> int:
@@ -118,7 +118,7 @@ class Fleet(Executor):
         return self._connection.num_workers()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Runs when there is a worker."""
+        """Run a call when there is a worker."""
         call = _Call(partial(fn, **kwargs) if kwargs else fn, args, Future())
         with self._lock:
             self._calls.add(call)
@@ -324,7 +324,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
 
 
 def check_runner(runner: Executor, kind: str) -> str:
-    """Raises `CompileError` if it is not the `kind` that programs are built for."""
+    """The kind of machine of runners. Raises `CompileError` if programs are built for another one."""
     facts = runner.first_worker() if isinstance(runner, Fleet) else runner.submit(worker_facts).result()
     if facts.machine not in (kind, machine_kind()):
         raise CompileError(

@@ -125,7 +125,7 @@ def counts_of(module: ModuleOp, target: Target) -> Counts:
 
 
 def features_of(module: ModuleOp, target: Target) -> tuple[float, ...]:
-    """Logarithms, in the order of `NAMES`. Raises as `counts_of` does."""
+    """The logarithms of the counts, in the order of `NAMES`. Raises as `counts_of` does."""
     return _logarithms(counts_of(module, target))
 
 

@@ -84,7 +84,7 @@ class Record:
 
     @cached_property
     def uid(self) -> bytes:
-        """16 bytes."""
+        """Identifies the record, in 16 bytes."""
         return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=16).digest()
 
 
@@ -97,7 +97,7 @@ def to_line(entry: Workload | Record) -> str:
 
 
 def from_line(line: str) -> Workload | Record:
-    """Raises `CompileError` if the line has no entry."""
+    """Parse a line of an exported file. Raises `CompileError` if it has no entry."""
     if len(line) > LONGEST_LINE:
         raise CompileError(f"a line has {len(line):,} characters")
     try:
@@ -127,7 +127,7 @@ def decisions_text(decisions: tuple[Decision | None, ...]) -> str:
 
 
 def tuples(value: Any) -> Any:
-    """Tuples in place of lists."""
+    """Convert lists of JSON to tuples."""
     return tuple(map(tuples, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
@@ -141,8 +141,8 @@ def versions() -> str:
 
 
 def machine_kind(target: str = "llvm") -> str:
-    """The processor, `x86_64 znver4`, or for kernels the device, `cuda NVIDIA H100, 132 units`. Times of machines of
-    one kind are comparable. Raises `DeviceError` if there is no device."""
+    """The kind of machine: the processor, `x86_64 znver4`, or for kernels the device, `cuda NVIDIA H100, 132 units`.
+    Times of machines of one kind are comparable. Raises `DeviceError` if there is no device."""
     machine = Target.parse(target)
     if not machine.has_kernels:
         return f"{host_triple().split('-', 1)[0]} {process_cpu()}"

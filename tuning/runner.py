@@ -70,7 +70,7 @@ class Measurement:
 
 
 def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Measurement:
-    """`drift` defaults to that of this process, measured again every ten seconds."""
+    """Measure a candidate. `drift` defaults to that of this process, measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
     found = _run(measure, candidate, scale, drift)
     for _ in range(_PAIRS):
@@ -93,7 +93,7 @@ def measure_default(measure: Measure, scale: Scale) -> Measurement:
 
 
 def measure_drift(measure: Measure, scale: Scale) -> float:
-    """1 within noise."""
+    """The slow-down of the incumbent since its time was recorded; 1 within noise."""
     ratio = _ratio(measure, scale)
     return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
 

@@ -132,7 +132,8 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 
 def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
-    """A signed integer; the least one for NaN and for numbers out of range. `is_below`: no number exceeds the range."""
+    """Convert a number to a signed integer; the least one for NaN and for numbers out of range. `is_below`: no number
+    exceeds the range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
     inside = x.compare("oge", least).choose(x, least)
     if not is_below:
@@ -172,8 +173,8 @@ def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
 
 
 def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
-    """Defined for all operands: division by 0 gives 0, and the smallest number over -1 wraps to itself. `divisor` is
-    its value, if known."""
+    """An integer division that is defined for all operands: division by 0 gives 0, and the smallest number over -1
+    wraps to itself. `divisor` is its value, if known."""
     if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
         return lhs.shifted_right_signed(power.bit_length() - 1)
     writer = lhs.writer
@@ -294,7 +295,7 @@ def maximum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
 
 
 def minimum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
-    """The operand order is right for two zeros, because the constant is +0."""
+    """The minimum of x and +0: the operand order is right for two zeros."""
     return (zero < x).choose(zero, x)
 
 

@@ -54,7 +54,7 @@ class OpRewriter:
         properties: Mapping[str, Attribute] = _NOTHING,
         attributes: Mapping[str, Attribute] = _NOTHING,
     ) -> SSAValue:
-        """An op with one result; types are not verified."""
+        """Insert an op with one result; types are not verified."""
         return self.insert(
             kind.create(
                 operands=operands, result_types=[result], properties=dict(properties), attributes=dict(attributes)
@@ -65,12 +65,12 @@ class OpRewriter:
         return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def constant_lanes(self, type_: Attribute, numbers: Sequence[int]) -> SSAValue:
-        """Integers, or floats with integral values; a single number fills all lanes."""
+        """A constant vector of integers, or of floats with integral values; a single number fills all lanes."""
         value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), list(numbers))
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
     def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        """Integers or vectors of them, without flags."""
+        """Combine two integers, or vectors of them, without flags."""
         return self.insert(arith_op(kind, left, right))
 
     def shuffle(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
@@ -122,7 +122,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def lanes_of(type_: Attribute) -> int:
-    """0 for a scalar."""
+    """The number of lanes; 0 for a scalar."""
     return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 

@@ -30,8 +30,6 @@ def why_not_key(key: str) -> str | None:
 
 @dataclass(frozen=True)
 class AnnotatePlan(Plan):
-    """`value` None removes the annotation."""
-
     target: BlockOp | ForOp | FuncOp
     key: str
     value: Attribute | None

@@ -75,7 +75,7 @@ def new_alloc(
 
 
 def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space: Attribute) -> SSAValue:
-    """Returns the new value."""
+    """Change the extents or the memory space of a temporary; returns its new value."""
     new = new_alloc(memref_type(old.memref).element_type, extents, space, old.memref.name_hint, old)
     new.properties = {**old.properties, **new.properties}
     new.attributes.update(old.attributes)
@@ -150,7 +150,7 @@ def planned_copy(
 
 
 def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation] = ()) -> None:
-    """Insert after the definitions of the copied buffer and of its extents."""
+    """Insert a temporary after the definitions of the copied buffer and of its extents."""
     owner = buffer.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     if entry is None:
@@ -168,7 +168,7 @@ def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
 
 
 def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
-    """Constants and known values; the buffer itself represents unknown extents."""
+    """The shape of a buffer: constants and known values; the buffer itself represents unknown extents."""
     return tuple(Index.of(buffer if known is None else known) for known in _known_extents(buffer))
 
 
@@ -179,7 +179,7 @@ SCOPE_HELP = (
 
 
 def why_not_scope(scope: str) -> Violation | None:
-    """A memory scope is a known memory level with optional tags after a dot."""
+    """Explain why a text is not a memory scope: a known memory level with optional tags after a dot."""
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
@@ -194,8 +194,8 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A copy in before (`reading`) and back after (`writing`) the blocks to redirect, of a box (None for the whole
-    buffer), under guards."""
+    """The plan of a copy in before (`reading`) and back after (`writing`) the blocks to redirect, of a box (None for
+    the whole buffer), under guards."""
 
     block: BlockOp
     buffer: SSAValue
@@ -316,7 +316,7 @@ class Caching(Primitive):
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
-    """Shared guards that are invariant in the blocks' loops inside `common`."""
+    """Guards that all blocks share and that are invariant in their loops inside `common`."""
     inside = _variables_between(common, blocks)
     first, *others = [guards_of(block) for block in blocks]
     return tuple(

@@ -92,8 +92,8 @@ class IterGuard:
 
 @dataclass(frozen=True)
 class MovePlan(Plan):
-    """`before` is the op in the loop to insert before; `kept` guards are added to those that keep iterators in their
-    domain."""
+    """The plan of a move: `before` is the op in the loop to insert before; `kept` guards are added to those that keep
+    iterators in their domain."""
 
     block: BlockOp
     loop: ForOp
@@ -359,8 +359,8 @@ class BlockMotion(MovingPrimitive):
         *,
         behind: bool,
     ) -> MovePlan:
-        """`index` selects a position in the loop's body after, or before, all `others`. `requirements` are those of an
-        invalid index and of dominance."""
+        """Compute the plan. `index` selects a position in the loop's body after, or before, all `others`.
+        `requirements` are those of an invalid index and of dominance."""
         wanted, visible = requirements
         block, body = self.block, self.loop.body.block
         used = values_of_block(block)

@@ -38,8 +38,6 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class DecomposeReductionPlan(Plan):
-    """`loops` are those that the init needs copies of."""
-
     block: BlockOp
     init: InitOp
     loop: ForOp

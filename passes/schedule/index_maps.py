@@ -163,7 +163,7 @@ def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions
 
 
 def value_of(function: Callable[..., object], rank: int) -> AffineMap | int | float:
-    """A constant, or an index."""
+    """The result of a function of `rank` indices: a constant, or an index."""
     result = _call(function, rank)
     if isinstance(result, int | float):
         return result
@@ -198,7 +198,7 @@ def _results(result: object) -> list[AffineExpr]:
 
 
 def parse_function(text: str | ast.Lambda) -> AffineMap:
-    """Raises `CompileError` unless the text is like `"lambda n, c: (n, c // 4, c % 4)"`."""
+    """Parse an index map such as `"lambda n, c: (n, c // 4, c % 4)"`. Raises `CompileError` for anything else."""
     node: ast.expr | ast.Lambda
     if isinstance(text, str):
         try:
@@ -243,7 +243,7 @@ def _traced(node: ast.expr, names: dict[str, Traced]) -> Traced:
 
 
 def function_text(map_: AffineMap) -> str:
-    """`parse_function` accepts it."""
+    """The text of a map, as `parse_function` accepts it."""
     names = [f"d{at}" for at in range(map_.num_dims)]
     results = [_text(expr, 0) for expr in map_.results]
     body = results[0] if len(results) == 1 else f"({', '.join(results)})"
@@ -312,7 +312,7 @@ def missed_place(layout: LayoutMap, missed: Sequence[int], detail: str, legal: s
 
 
 def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
-    """`what` precedes the values of the iterators."""
+    """The `Points` for the instances of a block; `what` precedes the values of the iterators."""
     names = iterator_names(block)
     whole = f"the iterators are {', '.join(names) or 'none'}"
     return Points(
@@ -323,7 +323,7 @@ def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
 def required_layout(
     primitive: Primitive, requirements: tuple[int, int], map_: AffineMap, extents: Sequence[Index], points: Points
 ) -> LayoutMap:
-    """Refuse unless an index map is valid and injective on a box (the two requirements)."""
+    """The layout of an index map on a box. Refuses unless it is valid there and injective (the two requirements)."""
     boxed, apart = requirements
     why = why_not_function(map_, len(extents))
     primitive.require(boxed, why, legal=points.whole)

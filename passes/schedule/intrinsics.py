@@ -26,7 +26,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 @dataclass(frozen=True)
 class TensorIntrinsic:
-    """Functions with the same parameters, buffers of static shape."""
+    """An intrinsic: description and implementation are functions with the same parameters, buffers of static shape."""
 
     name: str
     description: FuncOp
@@ -44,7 +44,7 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
-    """Raises `CompileError` if the name is taken, unless `override`."""
+    """Register an intrinsic. Raises `CompileError` if the name is taken, unless `override`."""
     if (intrinsic.name in _INTRINSICS or intrinsic.name in _own_intrinsics()) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
     _INTRINSICS[intrinsic.name] = intrinsic

@@ -25,8 +25,6 @@ from weft.support.names import free_name
 
 @dataclass(frozen=True)
 class LoopPartitionPlan(Plan):
-    """`lengths` are numbers of iterations."""
-
     loop: ForOp
     lengths: tuple[int, ...]
 

@@ -60,7 +60,7 @@ def new_block(
     like: Operation,
     annotations: Mapping[str, Attribute] | None = None,
 ) -> BlockOp:
-    """An empty body, with the source location of `like`; `hints` name iterators."""
+    """A block with an empty body, and the source location of `like`; `hints` name iterators."""
     body = Block(arg_types=[IndexType()] * len(kinds))
     for variable, hint in zip(body.args, hints, strict=True):
         variable.name_hint = hint

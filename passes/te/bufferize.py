@@ -34,7 +34,7 @@ from weft.support.names import free_name
 
 @lru_cache(maxsize=4096)
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The shape, and signless elements; drops the encoding."""
+    """The buffer type of a tensor: its shape, and signless elements; drops the encoding."""
     if not isinstance(tensor, TensorType):
         raise InternalError(f"expected a tensor, got {tensor}")
     return MemRefType(value_type(tensor.element_type), tensor.get_shape())
@@ -103,7 +103,7 @@ class Bufferization:
         return next(found, None)
 
     def constant(self, elements: DenseIntOrFPElementsAttr[Any], tensor: SSAValue, at: Operation) -> None:
-        """Make a global of the module; equal constants of the function share it."""
+        """Make elements a global of the module; equal constants of the function share it."""
         module, type_ = self.function.parent_op(), buffer_type(tensor.type)
         if not isinstance(module, ModuleOp):
             raise InternalError(f"@{self.function.sym_name.data} has constants, and is not in a module")

@@ -21,7 +21,7 @@ MakeConstant = Callable[[float | int, Attribute], SSAValue]
 
 
 def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
-    """Constants, or for `custom` a copy of its identity region."""
+    """The initial values of a reduction: constants, or for `custom` a copy of its identity region."""
     if reduce.kind is Combiner.CUSTOM:
         return copy_yielded(reduce.combiner_regions[1].block, [], append)
     types = [result.type for result in reduce.results]
@@ -64,7 +64,7 @@ def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue],
 
 
 def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) -> list[SSAValue]:
-    """Returns the operands of the terminator of `block`."""
+    """Copy the ops of `block`; returns the operands of its terminator."""
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     terminator = block.last_op
     for op in block.ops:

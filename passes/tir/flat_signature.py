@@ -63,7 +63,7 @@ class Quantity(NamedTuple):
 
 
 def quantity_of(value: SSAValue) -> Quantity | None:
-    """Read by `memref.dim` or `low.stride`."""
+    """The extent or stride of a parameter that `memref.dim` or `low.stride` reads."""
     op = value.owner
     if isinstance(op, StrideOp) and isinstance(op.buffer, BlockArgument):
         dimension = op.dimension.value.data
@@ -124,7 +124,7 @@ class FlatSignature:
         return signature
 
     def shape_of(self, buffer: BlockArgument) -> list[KnownExtent]:
-        """Numbers, and symbols by the names that callers see."""
+        """The extents of a parameter: numbers, and symbols by the names that callers see."""
         return [
             symbol(self.of_quantity[Quantity(buffer.index, at)]) if extent == DYNAMIC_INDEX else extent
             for at, extent in enumerate(buffer_type(buffer).get_shape())

@@ -187,7 +187,7 @@ class _Binder:
             loop.attributes[VIRTUAL_THREADS] = UnitAttr()
 
     def give_lanes(self, extents: dict[str, int | SSAValue]) -> None:
-        """Threads of a warp, if a block works on tiles."""
+        """Make threadIdx.x the threads of a warp if a block works on tiles."""
         blocks = [op for op in self.root.walk() if isinstance(op, BlockOp) and works_on_tiles(op)]
         if blocks:
             require_lanes(blocks, self.loops[LANES], extents.get(LANES))
@@ -202,7 +202,7 @@ class _Binder:
             raise CompileError.at(op, f"{what} is outside of blocks, in a kernel")
 
     def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
-        """Number of threads or thread blocks. Raises CompileError."""
+        """The number of threads or thread blocks on an axis. Raises CompileError."""
         if axis in THREAD_AXES:
             for loop in loops:
                 if not isinstance(loop.extent, int):
@@ -247,7 +247,7 @@ class _Binder:
             raise ScheduleError("bind", 0, "the target runs so many threads", violation, self.loops[axis][0], axis)
 
     def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
-        """Loops over the axes before the root; returns their induction variables and the innermost body."""
+        """Insert loops over the axes before the root; returns their induction variables and the innermost body."""
         nest: dict[str, ForOp] = {}
         place = InsertPoint.before(self.root)
         for axis in AXES:

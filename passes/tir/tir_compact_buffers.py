@@ -75,7 +75,7 @@ def _hoist(alloc: memref.AllocOp) -> None:
 
 
 def compact(alloc: memref.AllocOp) -> None:
-    """Shrink to the region that loads, stores and pointers touch. With other uses it stays unchanged."""
+    """Shrink a temporary to the region that loads, stores and pointers touch. With other uses it stays unchanged."""
     uses: list[_Use] = []
     for use in alloc.memref.uses:
         op = use.operation

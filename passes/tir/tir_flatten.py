@@ -166,7 +166,7 @@ def _check(function: FuncOp) -> None:
 
 @lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
-    """One-dimensional, with the same number of elements; dynamic if an extent is, or if callers pass views."""
+    """The one-dimensional type with the same number of elements; dynamic if an extent is, or if callers pass views."""
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)

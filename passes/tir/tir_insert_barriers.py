@@ -90,7 +90,7 @@ class _Inserter:
     threads: tuple[ForOp, ...]
 
     def check_writes(self, body: Block) -> None:
-        """Two threads may write one element with the same op only by atomic operations."""
+        """Refuse if two threads write one element with the same op, except by atomic operations."""
         for op in body.walk():
             for access in self.found.get(op, ()):
                 if (
@@ -117,7 +117,7 @@ class _Inserter:
         return total
 
     def part(self, op: Operation, divergent: Operation | None) -> _Summary:
-        """Returns the accesses of the op."""
+        """Insert barriers in one op; returns its accesses."""
         if isinstance(op, ForOp):
             return self._loop(op, divergent)
         if isinstance(op, scf.IfOp):

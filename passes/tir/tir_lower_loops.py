@@ -58,7 +58,7 @@ class LowerLoopsPass(FunctionPass):
 
 
 def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
-    """Indices are already those of `emitter`."""
+    """Lower a loop whose indices are already those of `emitter`."""
     kind = loop.kind.data
     extent = loop.extent
     if extent == 1:
@@ -126,7 +126,7 @@ class IndexEmitter:
         return self.constants[value]
 
     def value(self, index: Index) -> SSAValue:
-        """Defined wherever all atoms of the index are."""
+        """The value of an index, defined wherever all of its atoms are."""
         if index not in self.values:
             self.values[index] = self._sum(index)
         return self.values[index]

@@ -103,7 +103,7 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    """The loop contains no other vectorized loop."""
+    """Vectorize a loop that contains no other vectorized loop."""
     _leave_out_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):

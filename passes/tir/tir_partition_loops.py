@@ -309,7 +309,7 @@ class _Partitioner:
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
-        """None if no split helps. At an end, only conditions that fail are considered."""
+        """Plan where to split a loop; None if no split helps. At an end, only conditions that fail are considered."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -771,7 +771,8 @@ _MUCH: Final = 4
 
 @dataclass
 class ConditionEdge:
-    """A comparison is `value` for all iterations of a loop from `bound` on (`is_low`), or for all below it."""
+    """The edge of a comparison: it is `value` for all iterations of a loop from `bound` on (`is_low`), or for all below
+    it."""
 
     bound: Index
     is_low: bool

@@ -32,10 +32,10 @@ Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
 class FunctionPass(ModulePass, ABC):
-    """Rewrites the functions of a module one by one."""
+    """A pass that rewrites the functions of a module one by one."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
-        """All, by default."""
+        """The functions to rewrite: all, by default."""
         return (op for op in module.ops if isinstance(op, FuncOp))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -134,7 +134,7 @@ def allocate_before(
     alignment: Attribute | None = None,
     sizes: Sequence[SSAValue] = (),
 ) -> Allocation:
-    """`sizes` are the dynamic extents."""
+    """Allocate a buffer before `anchor`; `sizes` are the dynamic extents."""
     properties = {} if alignment is None else {"alignment": alignment}
     alloc = kind.build(operands=[list(sizes), []], result_types=[type_], properties=properties)
     alloc.memref.name_hint = hint

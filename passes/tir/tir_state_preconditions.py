@@ -91,7 +91,7 @@ def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
     def visit(name: str) -> None:
-        """Recursive calls propagate no assumptions."""
+        """Visit callees first; recursive calls propagate no assumptions."""
         done[name] = False
         for call in calls[name]:
             callee = call.callee.string_value()

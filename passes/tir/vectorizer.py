@@ -68,7 +68,7 @@ class LaneAnalysis:
 
 
 def analyse(loop: ForOp) -> LaneAnalysis:
-    """`loop` has a static extent."""
+    """Analyse a loop of static extent."""
     lanes = LaneAnalysis(loop, {loop.induction_variable})
     _scan(loop.body.block, lanes)
     return lanes
@@ -120,7 +120,7 @@ def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
 
 
 def is_traced(op: Operation) -> bool:
-    """`Index.of` looks through `op`, so that the index shows the values that its result depends on."""
+    """Whether `Index.of` looks through `op`, so that the index shows the values that its result depends on."""
     if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
         return False
     return Index.of(op.results[0]).single_value is not op.results[0]
@@ -194,7 +194,7 @@ def _width_of(lanes: SSAValue) -> int:
 
 
 def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
-    """A single element is broadcast."""
+    """A vector of constants; a single element is broadcast."""
     # from_list is typed for either kind of element, not for both.
     data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
     if isinstance(type_.element_type, IndexType):
@@ -467,7 +467,7 @@ class Vectorizer:
             self.emit(vector.MaskedStoreOp(op.memref, [base], self.mask, lanes))
 
     def prefetch(self, op: PrefetchOp) -> None:
-        """Consecutive elements with one op; others are not prefetched."""
+        """Prefetch consecutive elements with one op; others are not prefetched."""
         place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             self.emit(op)
@@ -540,7 +540,7 @@ class Vectorizer:
         return Region(new)
 
     def visit_branch(self, block: Block) -> Sequence[SSAValue]:
-        """Returns the yielded values."""
+        """Emit a branch; returns its yielded values."""
         *ops, end = detached_ops(block)
         for op in ops:
             self.visit(op)
@@ -570,7 +570,7 @@ class Vectorizer:
             self.vectors[result] = self.select(condition, yes, no)
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
-        """A constant if both are and some lane remains."""
+        """The conjunction of a mask and a condition; a constant if both are and some lane remains."""
         left, right = self.known_masks.get(outer), self.known_masks.get(condition)
         if left is not None and right is not None:
             lanes = tuple(one and other for one, other in zip(left, right, strict=True))

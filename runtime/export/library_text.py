@@ -41,7 +41,7 @@ _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
 
 @dataclass(frozen=True)
 class LibraryText:
-    """`requires`: CPU features that the code was compiled for, if known."""
+    """The signatures of a library. `requires`: CPU features that the code was compiled for, if known."""
 
     target: Target
     requires: tuple[str, ...]
@@ -74,7 +74,7 @@ def library_text(signatures: Iterable[Signature], target: Target) -> str:
 
 
 def read_library_text(text: str) -> LibraryText:
-    """Raises `CompileError` for the text of another version, and for any other text."""
+    """Parse the text of a library. Raises `CompileError` for the text of another version, and for any other text."""
     try:
         known = json.loads(text)
         if known["weft"] != _VERSION:
@@ -111,8 +111,8 @@ def sealed(library: bytes) -> bytes:
 
 
 def checked_text(library: bytes) -> str:
-    """Raises `CompileError` if the file is not a shared library, is truncated, was not exported by weft, or was changed
-    since."""
+    """The text in a library. Raises `CompileError` if the file is not a shared library, is truncated, was not exported
+    by weft, or was changed since."""
     if not library.startswith(_FORMATS):
         raise CompileError("not a shared library")
     is_elf = library.startswith(_ELF)

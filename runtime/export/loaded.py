@@ -81,7 +81,7 @@ def _mapped(data: bytes, name: str) -> ctypes.CDLL:
 
 
 class LoadedLibrary(Library):
-    """`get_source("h")` is the header."""
+    """An exported library; `get_source("h")` is its header."""
 
     def __init__(self, code: ctypes.CDLL, text: LibraryText, name: str) -> None:
         parallel, calls_registered = address_of(code, SET_THREADS) is not None, connect(code)

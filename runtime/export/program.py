@@ -77,7 +77,7 @@ _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
 
 def kind_of(path: Path, kind: str | None) -> str:
-    """`kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
+    """The kind of an export: `kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
     if kind is not None:
         if kind not in KINDS:
             raise CompileError(f"unknown kind of export '{kind}'{did_you_mean(kind, KINDS)}")
@@ -113,7 +113,7 @@ class Program:
         stopwatch: Stopwatch | None = None,
         weights: str | Path | None = None,
     ) -> Path:
-        """See `Library.export`. `stopwatch` records the time of each stage."""
+        """Write the program, see `Library.export`. `stopwatch` records the time of each stage."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
@@ -352,7 +352,7 @@ class _ProgramTarget(MachineTarget):
     """Of parallel loops; the number of cores here unless given."""
 
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
-        """Raises `CompileError` unless the module is at low level."""
+        """The program of a module. Raises `CompileError` unless it is at low level."""
         check_low_level(module)
         check_has_functions(module, self.name)
         machine = self.machine()

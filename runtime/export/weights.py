@@ -43,7 +43,8 @@ _MARK_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class ExportedConstants:
-    """Declared by LLVM IR as `weft_const_<n>`, by these names. `in_file`: elements are in a file of weights."""
+    """Constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: elements are in a file of
+    weights."""
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
@@ -84,7 +85,7 @@ class ExportedConstants:
         return bytes(content)
 
     def write(self, path: Path) -> None:
-        """Raises `CompileError` if the system refuses."""
+        """Write the file of weights. Raises `CompileError` if the system refuses."""
         head = _MAGIC + struct.pack("<QQ", self._bytes, self._checksum)
         parts: list[bytes | memoryview] = [head.ljust(BUFFER_ALIGNMENT, b"\0")]
         for array in self.arrays.values():

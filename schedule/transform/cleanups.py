@@ -54,7 +54,7 @@ def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
 
 @handles("apply_patterns")
 def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
-    """weft's lowering applies these patterns in any case."""
+    """Accept clean-up patterns that weft's lowering applies in any case."""
     for pattern in op.regions[0].block.ops:
         if op_name(pattern) not in _PATTERNS:
             raise CompileError.at(pattern, f"{op_name(pattern)} is not supported")
@@ -62,7 +62,7 @@ def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
 
 @handles(*_KEEPING)
 def keep(interpreter: Interpreter, op: Operation) -> None:
-    """weft's lowering does these clean-ups in any case."""
+    """Accept clean-ups that weft's lowering does in any case."""
 
 
 @handles(*_RETURNING)

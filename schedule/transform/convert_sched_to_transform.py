@@ -98,7 +98,7 @@ def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[s
 
 
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
-    """Raises `CompileError` for steps without a form."""
+    """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
     original = operations_in(payload.schedule.original)
     others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
     for step in steps:

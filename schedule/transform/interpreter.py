@@ -51,7 +51,7 @@ Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Assoc
 
 
 class Silenceable(CompileError):
-    """Scripts may suppress it. The effects of the operation are undone."""
+    """A failure that scripts may suppress. The effects of the operation are undone."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Interpreter:
     def run_block(
         self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
     ) -> list[Sequence[Associated]]:
-        """Returns the yielded values. Silenceable failures end the sequence, or are suppressed."""
+        """Run a sequence; returns its yielded values. Silenceable failures end it, or are suppressed."""
         for argument, given in zip(block.args, arguments, strict=True):
             self._invalid.pop(argument, None)
             self._values[argument] = given
@@ -154,7 +154,7 @@ class Interpreter:
             self._values[result] = list(associated)
 
     def associated(self, value: SSAValue, user: Operation) -> Sequence[Associated]:
-        """Raises `CompileError` for a consumed handle."""
+        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` for a consumed handle."""
         if value in self._invalid:
             by = self._invalid[value]
             note = (
@@ -257,7 +257,7 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
 
 
 def mode_of(op: Operation) -> int:
-    """xDSL's classes represent the mode as a word."""
+    """The failure propagation mode, which xDSL's classes represent as a word."""
     attribute = op.properties.get("failure_propagation_mode")
     if isinstance(attribute, FailurePropagationModeAttr):
         return MODES.index(attribute.data.value)

@@ -86,7 +86,7 @@ def _is_partial(loop: ForOp) -> bool:
 
 @handles("loop.pipeline")
 def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """No change: code generators overlap iterations, unless the processor does."""
+    """Keep the loop: code generators overlap iterations, unless the processor does."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if _serial(target) is None:
@@ -98,7 +98,7 @@ def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.outline")
 def outline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """No call of a function: both handles are those of the loop."""
+    """Keep the loop instead of a call of a function: both handles are those of the loop."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, LoopOp):
@@ -170,7 +170,7 @@ def _precedes(first: ForOp, second: ForOp) -> bool:
 
 @handles("loop.forall_to_for", "loop.forall_to_parallel")
 def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """The single loops stay parallel."""
+    """Split a forall into single loops, which stay parallel."""
     name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
     targets = interpreter.ops(op)
     interpreter.consume(op)

@@ -234,13 +234,13 @@ class Payload:
         return found
 
     def add_origin(self, origin: Origin) -> Origin:
-        """A step made the op; it gets a new number."""
+        """Add an op that a step made, with a new number."""
         number = max(self.origins, default=-1) + 1
         found = self.origins[number] = replace(origin, number=number)
         return found
 
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
-        """Scripts find ops by attributes."""
+        """Add an attribute to an op, by which scripts find it."""
         op.attributes[name] = UnitAttr() if value is None else value
         if isinstance(op, FunctionOp):
             place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
@@ -287,7 +287,7 @@ class Payload:
         return self._module
 
     def loop(self, handle: LoopHandle) -> ForOp:
-        """Raises `CompileError` if a step erased the loop."""
+        """The loop of a handle. Raises `CompileError` if a step erased it."""
         return cast("ForOp", self.schedule.get(handle))
 
     def block(self, op: StructuredOp | InitialOp) -> BlockOp:

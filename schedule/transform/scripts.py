@@ -70,7 +70,6 @@ class ScriptProgram:
         self.trace: sched.FuncOp = simplify_trace(self._payload.schedule.trace, keep_sampling=True)
 
     def payload(self) -> ModuleOp:
-        """The block loops to schedule."""
         module = copy_of(self._payload.schedule.original)
         forget_origins(module)
         return module
@@ -87,8 +86,6 @@ class ScriptProgram:
 
 @dataclass(frozen=True)
 class ScriptPass(ModulePass):
-    """A pass that runs the scripts of a module."""
-
     fast_math = (FastMathFlag.REASSOC,)
 
     entry_point: str = ENTRY_POINT

@@ -33,7 +33,7 @@ _LANES: Final = 64
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A fill that starts a reduction becomes a block with loops."""
+    """A payload op as a block with loops, also a fill that starts a reduction."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -55,7 +55,7 @@ def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKin
 
 
 def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
-    """Created if the dimension has one iteration and no loop."""
+    """The loop over a dimension, created if that has one iteration and no loop."""
     loop = target.loops[dimension]
     if loop is None:
         schedule = interpreter.payload.schedule
@@ -65,7 +65,7 @@ def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> L
 
 
 def extent_of(interpreter: Interpreter, loop: LoopHandle) -> int | None:
-    """None if it is only known at run time."""
+    """The extent of a loop; None if it is only known at run time."""
     extent = interpreter.payload.loop(loop).extent
     return extent if isinstance(extent, int) else None
 
@@ -167,7 +167,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
 def fuse_producers(
     interpreter: Interpreter, op: Operation, producers: Sequence[PayloadOp], containing: LoopOp
 ) -> list[Associated]:
-    """Consumers among the producers move first."""
+    """Move producers into a loop, the consumers among them first."""
     pending, fused = list(producers), list[Associated]()
     while pending:
         failures: list[Silenceable] = []
@@ -309,7 +309,8 @@ def generalize(interpreter: Interpreter, op: Operation) -> list[list[Associated]
 
 @handles("structured.decompose")
 def decompose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Two-dimensional convolutions with a window of one element and an output of one row along one dimension."""
+    """Decompose two-dimensional convolutions with a window of one element and an output of one row along one
+    dimension."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, StructuredOp):
@@ -439,7 +440,7 @@ def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[l
 
 @handles("structured.tile_reduction_using_for")
 def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results for each position in a tile of the reduction, which another op combines."""
+    """Compute partial results for each position in a tile of the reduction, which another op combines."""
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -460,7 +461,7 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
 
 @handles("structured.tile_reduction_using_forall")
 def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results of concurrent parts of the reduction, which another op combines."""
+    """Compute partial results of concurrent parts of the reduction, which another op combines."""
     counts = interpreter.sizes(op, "num_threads", ())
     if has_flag(op, "tile_sizes"):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
@@ -484,7 +485,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
 
 @handles("structured.split_reduction")
 def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results for each part of the reduction, which another op combines."""
+    """Compute partial results for each part of the reduction, which another op combines."""
     factor, place = integer_of(op, "split_factor", 0), integer_of(op, "insert_split_dimension", 0)
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -538,7 +539,7 @@ def _as_many(op: Operation, found: Sequence[Sequence[PayloadOp]]) -> Sequence[Se
 def vectorize_op(
     interpreter: Interpreter, op: Operation, target: PayloadOp, sizes: Sequence[Size] = ()
 ) -> StructuredOp:
-    """The innermost parallel dimension becomes lanes."""
+    """Turn the innermost parallel dimension into lanes."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     structured = as_structured(interpreter, op, target)
     kinds = kinds_of(interpreter, structured)

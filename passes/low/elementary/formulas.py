@@ -640,7 +640,7 @@ def pow_in_double(x: Lanes, y: Lanes) -> Lanes:
 
 
 def multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """Rounds to 16 bits like the exact a * b + c."""
+    """A number that rounds to 16 bits like the exact a * b + c."""
     product = a * b
     total = product + c
     shadow = total - product

@@ -48,7 +48,7 @@ def asinh(x: Lanes) -> Lanes:
 
 
 def acosh(x: Lanes) -> Lanes:
-    """NaN below 1, where the sum with the root may round to -1."""
+    """acosh is NaN below 1, where the sum with the root may round to -1."""
     above = x - 1.0
     return (above < 0.0).choose(math.nan, log1p(above + _root(above * (above + 2.0))))
 

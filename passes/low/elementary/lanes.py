@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """IEEE 754."""
+    """A floating-point format (IEEE 754)."""
 
     float_type: AnyFloat
     integer_type: IntegerType
@@ -253,7 +253,7 @@ class Lanes:
     __rmul__ = __mul__
 
     def rounded_product(self, other: Lanes | float) -> Lanes:
-        """Not fused with a sum. At most one product of a sum may be fused."""
+        """The product, not fused with a sum. At most one product of a sum may be fused."""
         return self.writer.floats(arith.MulfOp, self.value, self._other(other), marks=_ROUNDED)
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
@@ -283,7 +283,7 @@ class Lanes:
         return Bits(writer, writer.op(kind, (self.value,), writer.integer_type))
 
     def compare(self, predicate: str, other: Lanes | float) -> Mask:
-        """Predicates of `arith.cmpf`."""
+        """The lanes that satisfy a predicate of `arith.cmpf`."""
         writer = self.writer
         kind = low_lanes.CmpfOp if writer.is_vector else arith.CmpfOp
         properties = {"predicate": _PREDICATES[predicate], "fastmath": _NO_FLAGS}
@@ -296,12 +296,12 @@ class Lanes:
         return self.compare("ogt", other)
 
     def at_least(self, least: float) -> Lanes:
-        """NaN stays. One instruction on x86."""
+        """The greater of each lane and `least`; NaN stays. One instruction on x86."""
         lower = self.writer.number(least)
         return (lower > self).choose(lower, self)
 
     def at_most(self, greatest: float) -> Lanes:
-        """NaN stays. One instruction on x86."""
+        """The smaller of each lane and `greatest`; NaN stays. One instruction on x86."""
         upper = self.writer.number(greatest)
         return (upper < self).choose(upper, self)
 
@@ -360,7 +360,7 @@ class Bits:
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
     def compare(self, predicate: str, other: Bits | int) -> Mask:
-        """Predicates of `arith.cmpi`."""
+        """The lanes that satisfy a predicate of `arith.cmpi`."""
         writer = self.writer
         kind = low_lanes.CmpiOp if writer.is_vector else arith.CmpiOp
         right = other if isinstance(other, Bits) else writer.integer(other)
