@@ -2,9 +2,9 @@ r"""The compile cache: files with compiled kernels and models.
 
 A file `<key>.kernel` or `<key>.model` contains:
 
-    weft cache 3 <SHA-256 of all that follows>\n {"key": "...", "fields": {"declarations": "func.func private
-    @kernel_...", ...}, "sizes": [4096, ...]}\n blobs of these sizes, each preceded by zeros up to a multiple of 64
-    bytes: code, texts (deflated), constants
+    weft cache 3 <SHA-256 of all that follows>\n
+    {"key": "...", "fields": {"declarations": "func.func private @kernel_...", ...}, "sizes": [4096, ...]}\n
+    blobs of these sizes, each preceded by zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is
 never out of date. When the folder exceeds its limit, entries are evicted, least recently used first. A damaged file, or

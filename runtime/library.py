@@ -439,9 +439,9 @@ class Library:
 
             lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
             lib.export("libmm.so")  a shared library, which `weft.load` loads back    kind "shared"
-            lib.export("libmm.a")   a static library                                  kind "archive" lib.export("mm.h")
-            the C header (`docs/c-abi.md` has the rules)      kind "header" lib.export("mm.ll"), lib.export("mm.s")
-            kinds "ll", "asm"
+            lib.export("libmm.a")   a static library                                  kind "archive"
+            lib.export("mm.h")      the C header (`docs/c-abi.md` has the rules)      kind "header"
+            lib.export("mm.ll"), lib.export("mm.s")                                   kinds "ll", "asm"
 
             lib.export("libmodel.so", weights="model.weights")  # large constants in a separate file
 
