@@ -222,7 +222,6 @@ def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) 
 
 
 def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool:
-    """Whether `value` can be computed from `known`, constants and values defined outside of the block."""
     if value in known or not block.is_ancestor(value.owner):
         return True
     op = value.owner

@@ -291,7 +291,6 @@ class Bounds:
         return found if all(0 < len(alternatives) <= _MOST_ALTERNATIVES for alternatives in found) else None
 
     def _alternatives(self, part: isl.BasicSet, keep: Sequence[SSAValue]) -> tuple[KnownExtent, ...]:
-        """The constraints of a conjunction, as extents that are non-negative at its points."""
         found: list[KnownExtent] = []
         for constraint in part.get_constraints():
             extent = self.names.of_index(index_of_aff(constraint.get_aff(), keep))
@@ -390,7 +389,6 @@ class Bounds:
 
 
 def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] = ()) -> Question:
-    """The instances of an access at which no index of `positives` is negative."""
     question = Question(own=(), opaque=opaque)
     question.add("", access)
     for index in positives:
@@ -401,7 +399,6 @@ def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] =
 
 
 def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
-    """The bindings of block iterators in products, quotients and choices of indices."""
     found: dict[SSAValue, Index] = {}
     for value in (v for index in (*access.expressions, *indices) for v in index.values()):
         if meaning_of(value) is not None:
@@ -413,7 +410,6 @@ def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
 
 
 def _is_decided_by_data(access: Access, beyond: Index) -> bool:
-    """Whether subscripts, guards or loop extents depend on loaded values, results of calls, or non-index scalars."""
     values = [value for index in (*access.expressions, beyond) for value in index.values()]
     values += [parent.cond for parent in ancestors(access.op) if isinstance(parent, scf.IfOp)]
     for value in sources_in(values):

@@ -109,7 +109,6 @@ def missed_instance(
 
 
 def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -> isl.Set:
-    """The subset of `points` that is reached up to the values of the `free` dimensions."""
     import islpy as isl
 
     def restricted() -> isl.Set:
@@ -277,7 +276,6 @@ def _reached(domain: Domain) -> Question:
 
 
 def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) -> Question:
-    """The iterator points of a domain, for symbols at which no index in `assumed` is negative."""
     question = Question(own=())
     for at, extent in enumerate(domain.extents):
         question.bound_place("", at, extent)
@@ -350,7 +348,6 @@ def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
 
 
 def _same_instance(first: Domain, second: Domain, shared: Sequence[ForOp], same: Iterable[int]) -> Question:
-    """`instance_of_both`, with equal iterators only at positions `same`."""
     own = {loop.induction_variable for loop in (*first.loops, *second.loops)}
     question = Question((loop.induction_variable for loop in shared), own=own)
     question.add("first", first)
@@ -438,7 +435,6 @@ def _extents(buffer: SSAValue) -> list[Index]:
 
 
 def _of_anything(read: Access, free: Collection[int], settled: Collection[SSAValue]) -> Access:
-    """`read` without unknown conditions, and with index 0 along the `free` dimensions."""
     if read.indices is None:
         return read
     conditions = read.conditions

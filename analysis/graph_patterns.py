@@ -305,7 +305,6 @@ class Chain(Pattern):
                 yield from self._assigned(self.parts, leaves, start)
 
     def _may_match(self, value: SSAValue, depth: int) -> bool:
-        """A quick test: most candidates fail it, before they are expanded."""
         names: set[str] = set()
         within = _PRODUCTS if self.is_product else _SUMS
         level = [value]

@@ -331,7 +331,6 @@ class LayoutMap:
         return pieces[0] if len(pieces) == 1 else None
 
     def _pieces(self, points: isl.Set, in_spans: bool = True) -> tuple[Piece, ...]:
-        """The conditions of each part, beyond those of its spans or of the new box."""
         box = self._new_box()
         parts = within_budget(lambda: points.compute_divs().coalesce()).get_basic_sets()
         if len(parts) > MAX_PIECES:

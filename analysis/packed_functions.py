@@ -126,7 +126,6 @@ def _is_multiple(value: SSAValue, tile: int) -> bool:
 
 
 def _shift(op: ApplyOp, value: SSAValue) -> float:
-    """The constant that an op adds to an index; NaN for other ops."""
     difference = Index.of(op.result) - Index.of(value)
     return difference.constant if difference.is_constant else float("nan")
 

@@ -218,7 +218,6 @@ class _Start:
         return question
 
     def _is_run(self, point: Point) -> bool:
-        """Whether the guards of an instance hold in some iteration of the loops."""
         if not all(is_symbol(value) or is_iterator(value) for value in self._outer):
             return False
         if not self.block.guards:

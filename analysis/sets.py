@@ -509,7 +509,6 @@ class System:
         return dimension_limits(points, 0)
 
     def _obviously_empty(self) -> bool:
-        """Whether interval arithmetic proves emptiness, without isl."""
         if any(low is not None and high is not None and low > high for low, high in self.bounds.values()):
             return True
         for row in self.zeros:

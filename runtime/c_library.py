@@ -139,7 +139,6 @@ def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
 
 @cache
 def _openmp(compiler: str) -> tuple[str, ...]:
-    """`-fopenmp` if the compiler and its library support it."""
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder, "probe.c")
         path.write_text("#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n", encoding="utf-8")

@@ -247,7 +247,6 @@ def native_call_ir() -> str:
 
 @cache
 def _entry_address() -> int:
-    """The address of the compiled routine; 0 if this interpreter is not supported."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return 0
     # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of the 0.19 us of a call.

@@ -161,7 +161,6 @@ def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryv
 
 
 def _find_line(data: memoryview) -> int:
-    """The length of the first line, including its end; that of the data without one."""
     step = 1 << 16
     for start in range(0, len(data), step):
         found = bytes(data[start : start + step]).find(b"\n")

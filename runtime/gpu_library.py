@@ -306,7 +306,6 @@ def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, 
 
 
 def _alignment(kernel: FuncOp) -> dict[int, int]:
-    """Position of an argument with tiles accessed by `wmma` -> alignment in bytes."""
     found: dict[int, int] = {}
     for op in kernel.walk():
         pointer = op.source if isinstance(op, WmmaLoadOp) else op.target if isinstance(op, WmmaStoreOp) else None

@@ -257,7 +257,6 @@ class _Profiled:
 
 
 def _logging_function(number: int, name: str, types: str) -> str:
-    """Calls a kernel with these parameter types and logs the call under its number."""
     parameters = [f"{type_.strip()} %p{at}" for at, type_ in enumerate(types.split(",") if types.strip() else ())]
     arguments = ", ".join(parameters)
     return f"""

@@ -248,7 +248,6 @@ class Library:
         sources: Mapping[str, str | Callable[[], str]],
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        """Initialise the fields of all kinds of libraries."""
         self.target = target
         self.timing = stopwatch or Stopwatch()
         self._sources = Sources(sources)

@@ -59,8 +59,6 @@ def step_method(method: Callable[..., R]) -> Callable[..., R]:
 
 @dataclass(frozen=True)
 class _Named:
-    """Prints as in the trace."""
-
     value: SSAValue
 
     def __repr__(self) -> str:

@@ -156,7 +156,6 @@ class Assessment:
 
 
 def _shape(buffer: SSAValue) -> tuple[int, ...]:
-    """The extents of a buffer; symbolic ones are `_UNKNOWN`."""
     type_ = buffer.type
     shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
     return tuple(_UNKNOWN if extent < 0 else extent for extent in shape)

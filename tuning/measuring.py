@@ -195,7 +195,6 @@ def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
 
 
 def _preemptions() -> int:
-    """Preemptions of threads of this process; 0 if they are not counted."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -242,7 +241,6 @@ class _Reference:
 
 
 def _aligned(values: list[Any]) -> list[Any]:
-    """Copies at cache lines, with large pages for large arrays, as in models."""
     return [aligned(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
@@ -262,7 +260,6 @@ def _kept(reference: Built, arguments: ArgumentSpec) -> _Reference:
 
 
 def _difference(signature: Signature, values: list[Any], expected: list[Any], reduction_length: int) -> str:
-    """The first array that differs from the expected one, as text; empty if none does."""
     for spec, value, wanted in zip(signature.args, values, expected, strict=True):
         if not isinstance(spec, ArraySpec) or not spec.writes:
             continue

@@ -192,6 +192,5 @@ class EvolutionarySearch:
         return self._space.run(self._random, seen=self._seen)
 
     def _parent(self) -> Candidate:
-        """One of the fastest, the better of two random ones."""
         most = min(len(self._ranked), _ELITE)
         return self._ranked[min(self._random.randrange(most), self._random.randrange(most))][2]

@@ -403,7 +403,6 @@ def _add_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _multiply_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Both halves of a product computed with twice the bits."""
     type_ = op.results[0].type
     writer = context.writer(op, type_)
     bits = writer.shape.integer_bits

@@ -123,7 +123,6 @@ class Bind(Primitive):
         return grown, extent
 
     def _require_atomic_updates(self, kernel: ForOp) -> None:
-        """Each reduction across thread blocks in the nest must have an atomic operation."""
         for block in [op for op in kernel.walk() if isinstance(op, BlockOp)]:
             combined = combining_loop(block, self.loop, self.thread_axis)
             refused = None if combined is None else why_not_atomic(block, combined, kernel)

@@ -181,7 +181,6 @@ class BlockizePlan(Plan):
     def _inner_block(
         self, label: str, wanted: Sequence[int], renamed: Mapping[SSAValue, Index]
     ) -> tuple[BlockOp, list[SSAValue | None]]:
-        """A block over the inner parts of the `wanted` iterators, and the part in it of each old iterator, if any."""
         divisions = [(at, self.divisions[at]) for at in wanted]
         parts = {at: (d.extent, d.inner.substitute(renamed)) for at, d in divisions if d.inner is not None}
         inner = self._block_of(label, "i", parts)
@@ -501,7 +500,6 @@ def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
 def _over_iterators(
     left: Index, right: Index, block: BlockOp, bindings: Sequence[Index], outside: set[SSAValue]
 ) -> tuple[Index, Index] | None:
-    """Express a guard over an iterator, such that the rest depends on no loop outside."""
     for variable, index in zip(block.iter_vars, bindings, strict=True):
         for sign in (1, -1):
             rest = right - left + index * sign

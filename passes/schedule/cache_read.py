@@ -307,7 +307,6 @@ class CacheInplace(ReadCopy):
         return CachePlan(block, buffer, self.scope, (block,), place, reading=True, writing=True, box=box)
 
     def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
-        """Whether the copies provably cover a parameter, over all instances of the enclosing block."""
         try:
             with planned_copy(buffer, (self.block,), scope, box) as copied:
                 return not left_out(copied)

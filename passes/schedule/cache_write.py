@@ -86,8 +86,6 @@ class Writing(Caching):
 
     @or_undecided
     def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
-        """Explain why the copy might contain an element that the block has not written in the same iteration or
-        instance."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
         with planned_copy(buffer, (self.block,), common, box) as copied:

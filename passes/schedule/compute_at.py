@@ -297,7 +297,6 @@ class BlockMotion(MovingPrimitive):
         return (*kept, *bounds)
 
     def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
-        """Whether it is proved that only instances that ran before the move run afterwards."""
         if instance_left_out(self.block) is None:
             return True
         with self._domain_afterwards(domains, kept) as (after, _):

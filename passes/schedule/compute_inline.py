@@ -183,7 +183,6 @@ class ComputeInline(Primitive):
         return ComputeInlinePlan(block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[Operation], buffer: SSAValue) -> None:
-        """Refuse if an operation between producer and reader overwrites an input of the producer."""
         block, scope = self.block, scope_of(self.block)
         for reader in readers:
             passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
@@ -432,7 +431,6 @@ class ReverseComputeInline(MovingPrimitive):
 
 
 def _guarded_extents(block: BlockOp) -> list[int | SSAValue]:
-    """Extents clamped to the constant upper bounds in guards."""
     extents = list(block.extents)
     for left, right in guards_of(block):
         for at, binding in enumerate(bindings_of(block)):

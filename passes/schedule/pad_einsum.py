@@ -437,7 +437,6 @@ class PadEinsum(MovingPrimitive):
         return grown
 
     def _require_copies_of_loops(self, chain: Sequence[ForOp], root: Operation) -> None:
-        """Operands of the copied loops must be defined before the nest."""
         own = {loop.induction_variable for loop in chain}
         used = [loop.extent for loop in chain if not isinstance(loop.extent, int)]
         used += [value for index in bindings_of(self.block) for value in index.values() if value not in own]
@@ -470,7 +469,6 @@ class PadEinsum(MovingPrimitive):
         ]
 
     def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue]) -> list[PaddedCopy]:
-        """One padded copy for each way of indexing an operand."""
         block = self.block
         found: dict[tuple[SSAValue, tuple[BufferAxis, ...]], list[memref.LoadOp]] = {}
         for op in block.walk():

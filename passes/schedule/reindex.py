@@ -186,8 +186,6 @@ class Reindexing(MovingPrimitive):
     def _layout(
         self, index_map: AffineMap, iterators: Sequence[int]
     ) -> tuple[tuple[Index, ...], tuple[int | SSAValue, ...]]:
-        """Indices and extents of the copy, by a map of all iterators. Iterators outside of `iterators` have no
-        effect."""
         block = self.block
         points = points_of_iterators(block, "instance ", "would both use")
         extents = [Index.of(e) if at in iterators else Index({}, 1) for at, e in enumerate(block.extents)]

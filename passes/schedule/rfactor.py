@@ -406,7 +406,6 @@ class Rfactor(MovingPrimitive):
         return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *captured_values(block)])
 
     def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:
-        """The extent of the new dimension must be defined in the block that defines the accumulator."""
         extent = self.loop.extent
         if isinstance(extent, int):
             return

@@ -299,7 +299,6 @@ class SampleComputeLocation(Sampler):
         return loops_around(consumers[0]) if consumers else []
 
     def _candidates(self) -> list[int]:
-        """Locations to check; the present one is legal."""
         consumers = consumers_of(self.block)
         loops = [
             at

@@ -113,7 +113,6 @@ def _attributes(buffer: SSAValue) -> Mapping[str, Attribute]:
 
 
 def _remaining(op: AccessPtrOp) -> list[int]:
-    """The box that a pointer to a whole parameter gives access to."""
     if any(Index.of(index) != Index({}) for index in op.indices):
         return [1] * len(op.indices)
     return list(memref_type(op.buffer).get_shape())

@@ -87,7 +87,6 @@ class FunctionCopy:
         raise InternalError(f"a plan holds a {type(part).__name__}")
 
     def _foreign(self, part: object, place: Operation | Block) -> object:
-        """A part of a plan without a copy must be outside of the function."""
         parent = place if isinstance(place, Operation) else place.parent_op()
         if parent is not None and self.original.is_ancestor(parent):
             raise InternalError("a plan names a part of the function that is not in the copy")

@@ -118,7 +118,6 @@ def _check(function: FuncOp) -> None:
 
 
 def _hoist_dims(function: FuncOp) -> None:
-    """Extents queried within an element are the same for all elements."""
     entry = function.body.block
     for dim in [op for op in function.body.walk() if isinstance(op, TensorDimOp)]:
         if not isinstance(dim.index.owner, ConstantOp):

@@ -91,8 +91,6 @@ class _Split:
         self._indices = self._used_indices()
 
     def _enclosing(self) -> list[tuple[Operation, Block]]:
-        """The ops around the reduction, from the computation inwards, each with its block that contains the
-        reduction."""
         path: list[tuple[Operation, Block]] = []
         op: Operation = self._reduce
         while op is not self._compute:
@@ -155,7 +153,6 @@ class _Split:
                 )
 
     def _fill(self, block: Block, mapped: dict[SSAValue, SSAValue]) -> None:
-        """Ops needed from branches move into the body, under their conditions."""
         first_branch = next((i for i, (op, _) in enumerate(self._path) if isinstance(op, IfOp)), len(self._path))
         for _, region in self._path[:first_branch]:
             self._copy_needed(region, block, mapped)

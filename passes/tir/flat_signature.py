@@ -178,7 +178,6 @@ class FlatSignature:
 
 
 def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
-    """Index parameters that calls read from arrays -> the parameter and the element."""
     found: dict[int, tuple[int, int]] = {}
     for position, entry in enumerate(argument_attributes(function)):
         place = entry.data.get(ELEMENT)

@@ -184,7 +184,6 @@ def _distinct(indices: Iterable[Index]) -> list[Index]:
 
 
 def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> ForOp:
-    """A detached copy in which the `known` comparisons hold."""
     mapping: dict[SSAValue, SSAValue] = {}
     copy = copy_of(loop, mapping)
     for comparison in known:
@@ -236,7 +235,6 @@ def _speculate(loop: ForOp, extents: Extents) -> None:
 
 
 def _is_reached(last: Index) -> bool:
-    """Whether the distance 0 is at most `last` in all iterations of the enclosing loops."""
     for value in list(last.values()):
         loop = loop_with_variable(value)
         if loop is not None and last.coefficient(value) < 0:

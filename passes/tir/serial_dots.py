@@ -26,8 +26,6 @@ _WIDENED: Final = {arith.ExtSIOp: Signedness.SIGNED, arith.ExtUIOp: Signedness.U
 
 @dataclass(frozen=True)
 class _Factor:
-    """An element of a buffer, widened to 32 bits."""
-
     buffer: SSAValue
     place: Index
     reading: IntegerType
@@ -125,7 +123,6 @@ def _terms(value: SSAValue, loop: ForOp) -> Iterator[SSAValue]:
 
 
 def _product(value: SSAValue, loop: ForOp) -> _Product | None:
-    """The shared factor first."""
     if not isinstance(value.owner, arith.MuliOp):
         return None
     one, other = (_factor(operand, loop) for operand in value.owner.operands)

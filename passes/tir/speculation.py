@@ -127,7 +127,6 @@ def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Ex
 
 
 def _follows(index: Index, known: Sequence[Index]) -> bool:
-    """Whether an index is non-negative, by ranges or because one of the `known` indices is."""
     index = index.simplified(range_of)
     low, _ = index.range(range_of)
     if low is not None and low >= 0:

@@ -49,7 +49,6 @@ class AsyncCopiesPass(KernelPass):
 
 
 def _is_committed(op: Operation) -> bool:
-    """Whether the next commit, barrier or wait after `op` is a commit."""
     inner: Operation | None = op
     while inner is not None and not isinstance(inner, FuncOp):
         following = inner.next_op

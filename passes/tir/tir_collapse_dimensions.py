@@ -71,7 +71,6 @@ class CollapseDimensionsPass(ModulePass):
 
 
 def _is_candidate(function: FuncOp) -> bool:
-    """Whether a private function has a buffer with adjacent dimensions, the inner one symbolic, or a transposition."""
     if function.sym_visibility is None or function.sym_visibility.data != "private":
         return False
     types = [type_ for type_ in function.function_type.inputs if isinstance(type_, MemRefType)]

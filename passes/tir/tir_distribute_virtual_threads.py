@@ -114,7 +114,6 @@ def _parts(
 
 
 def _repeatable_ops(loop: ForOp) -> set[Operation]:
-    """Pure ops whose operands can be recomputed, and which load no memory that the loop writes."""
     written = with_overlapping(buffers_written(loop))
     found: set[Operation] = set()
     for op in loop.body.walk():

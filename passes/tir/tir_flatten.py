@@ -452,7 +452,6 @@ class _Flattener:
             self.strides[new] = self.strides[op.source]
 
     def _flatten_reshape(self, op: memref.ReinterpretCastOp) -> None:
-        """A dense buffer, from its first element on, in other dimensions."""
         starts_inside = op.offsets or any(op.static_offsets.get_values())
         if starts_inside or op.source in self.strides or self.aligned.get(op.source):
             raise CompileError.at(op, f"{op.name} is of a dense buffer, from its first element on")
@@ -612,7 +611,6 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
 
 
 def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:
-    """Whether a relation holds, if the names in `not_negative` are non-negative."""
     if relation == "==":
         return difference == 0
     return is_never_negative(difference * -1, not_negative)

@@ -101,7 +101,6 @@ class _Search:
         return [call for function in self._functions for call in self._calls_in(function)]
 
     def _calls_in(self, function: FuncOp) -> list[_ConstantCall]:
-        """Each after those that compute its operands."""
         known: set[SSAValue] = set()
         found: list[_ConstantCall] = []
         for op in operations_in(function):

@@ -145,7 +145,6 @@ class _Hoist:
 
 
 def _require_iterations(loop: ForOp) -> None:
-    """Guard a loop by the condition that it has iterations, unless that is known."""
     extent = Index.of(loop.extent)
     low, _ = extent.range(range_of)
     if low is not None and low >= 1:

@@ -178,7 +178,6 @@ def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> 
 
 
 def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
-    """Raises `CompileError` unless the block exists and has the same number of iterators."""
     other = next((other for other in blocks if other.label == name), None)
     if other is None or len(other.iter_vars) != len(block.iter_vars):
         why = "there is no such block"
@@ -189,7 +188,6 @@ def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
 
 
 def _distances(indices: Sequence[SSAValue], shifted: dict[SSAValue, Index]) -> list[int] | None:
-    """The distance per dimension between the elements with and without shifted iterators; None if it varies."""
     found: list[int] = []
     for value in indices:
         index = Index.of(value)

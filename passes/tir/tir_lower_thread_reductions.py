@@ -250,7 +250,6 @@ class _Lowering:
     def _load_from(
         self, scratch: list[SSAValue], along: Index, otherwise: Sequence[SSAValue], condition: SSAValue
     ) -> list[SSAValue]:
-        """Values in shared memory if `condition` holds, else those of this thread."""
         place, found = self._place(along), list[SSAValue]()
         for buffer, value in zip(scratch, otherwise, strict=True):
             load = memref.LoadOp.get(buffer, place)
@@ -260,7 +259,6 @@ class _Lowering:
         return found
 
     def _store(self, values: Sequence[SSAValue]) -> None:
-        """Run the block in the first thread (or all), with the combined values in place of the terms."""
         block = self.block
         for term, value in zip(self.terms, values, strict=True):
             term.res.replace_all_uses_with(value)

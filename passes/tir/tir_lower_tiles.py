@@ -117,7 +117,6 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 
 
 def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
-    """A new buffer for the part of the fragments that one thread holds, with an additional dimension."""
     alloc, type_ = buffer.owner, buffer_type(buffer)
     shape, tile = type_.get_shape(), fragment.tile
     if not isinstance(alloc, memref.AllocOp) or DYNAMIC_INDEX in shape or len(shape) < 2:

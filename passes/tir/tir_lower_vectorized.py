@@ -197,7 +197,6 @@ def _leave_out_idle_lanes(loop: ForOp) -> None:
 
 
 def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:
-    """Leading lanes for which a condition can hold, from comparisons of the lane with constants."""
     active = count
     for _, constraint in comparisons(condition, ranges):
         factor = constraint.index.coefficient(loop.induction_variable)

@@ -130,7 +130,6 @@ class _Outliner:
         return kernel
 
     def _promise(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
-        """Temporaries of the host overlap no other buffer."""
         promises = function_of(self.root).attributes.get(PROMISES)
         if promises is not None:
             kernel.attributes[PROMISES] = promises

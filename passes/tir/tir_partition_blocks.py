@@ -118,7 +118,6 @@ def _weakest(indices: Iterable[Index]) -> list[Index]:
 
 
 def _compare(index: Index, anchor: Operation) -> SSAValue:
-    """`index >= 0`, as `block < bound` if only one block index occurs."""
     blocks = [atom for atom in index.terms if isinstance(atom, SSAValue) and _is_block(atom)]
     if len(blocks) == 1 and (factor := -index.coefficient(blocks[0])) > 0:
         rest = index + Index({blocks[0]: factor})

@@ -192,7 +192,6 @@ class _Partitioner:
         self._look_again()
 
     def _look_again(self) -> None:
-        """Invalidate cached facts after loops have changed."""
         self.ranges = remembered_ranges()
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
 
@@ -349,7 +348,6 @@ class _Partitioner:
         return bounds if bounds.proved else None
 
     def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """Whether a comparison only determines the number of iterations of a loop over rows in `loop`."""
         found = row_loop_of(loop, comparison, self.ranges)
         if found is None or not found[1].value or _is_square(found[0]):
             return False
@@ -388,7 +386,6 @@ class _Partitioner:
         return True
 
     def _worth_copying(self, loop: ForOp, edge: ConditionEdge) -> bool:
-        """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
         if 2 * _size(loop) > self.budget or _has_no_iterations(loop, edge, self.ranges):
             return False
         if not all(map(_is_computed_outside, edge.bound.values())):
@@ -405,7 +402,6 @@ def _has_versions(op: Operation, loop: ForOp) -> bool:
 
 
 def _is_computed_outside(value: SSAValue) -> bool:
-    """Whether a value is invariant in all loops of the function, even if it is computed in one."""
     op = value.owner
     if is_fixed(value):
         return True
@@ -799,7 +795,6 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
 
 
 def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> ConditionEdge | None:
-    """The edge of a comparison that is invariant in each iteration of `loop`."""
     edge = edge_of(loop, constraint, ranges)
     other = None if edge is None or edge.exact else edge_of(loop, constraint, ranges, value=False)
     return edge if edge is not None and (edge.exact or (other is not None and other.bound == edge.bound)) else None

@@ -131,7 +131,6 @@ def _plan(loop: ForOp) -> _Pipeline:
 
 
 def _require_own_order(plan: _Pipeline) -> None:
-    """Refuse if fetches read buffers that the loop writes, or uses write fetched buffers."""
     for part in plan.use:
         if (opaque := opaque_op(part)) is not None:
             raise _no_pipeline(plan.loop, f"it {opaque_text(opaque)}")
@@ -224,7 +223,6 @@ def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
 
 
 def _collect_stages(plan: _Pipeline) -> None:
-    """Assign ops inserted since, for accesses, to the parts."""
     ops = [op for op in plan.loop.body.block.ops if not isinstance(op, BarrierOp)]
     end = ops.index(plan.fetch[-1]) + 1
     plan.fetch, plan.use = ops[:end], ops[end:]
@@ -255,8 +253,6 @@ def _fetch_before(
 
 
 def _fetches_neighbours(loop: ForOp) -> bool:
-    """Whether lanes of a vectorized loop store to, and load from, consecutive elements in the last dimension, without
-    conditions."""
     lane = loop.induction_variable
     for op in loop.body.walk():
         if isinstance(op, scf.IfOp):

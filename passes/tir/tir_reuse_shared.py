@@ -109,7 +109,6 @@ def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]
 
 
 def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
-    """Groups of overlapping ranges. A buffer that shares no memory is in no group."""
     groups: list[list[_SharedRange]] = []
     for place in sorted(places, key=lambda p: (p.start, p.end)):
         if groups and place.start < max(p.end for p in groups[-1]):
@@ -174,8 +173,6 @@ def _surely_passes(op: Operation) -> bool:
 
 
 def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool:
-    """Whether threads that use a buffer in `op` pass a barrier in it after their last use (`after`), or before their
-    first."""
     return bool(op.regions) and all(
         _waits_beside(block, buffer, after=after)
         for block in blocks_of(op)

@@ -185,7 +185,6 @@ def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
 
 
 def _copy(value: SSAValue, block: Block, new: dict[SSAValue, SSAValue]) -> None:
-    """Recompute a constant that is not a buffer at the end of `block`."""
     op = value.owner
     if value in new or not isinstance(op, Operation):
         return

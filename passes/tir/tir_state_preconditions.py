@@ -209,7 +209,6 @@ class _Preconditions:
         )
 
     def _sides(self, fact: _Fact, values: Mapping[str, SSAValue], anchor: Operation) -> list[Index]:
-        """Both sides of a fact, over the values of names; operands are computed before `anchor`."""
         extents = ExtentValues(anchor, self.function)
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value, hint = values[name], values[name].name_hint
@@ -328,7 +327,6 @@ def _is_node(location: LocationAttr) -> bool:
 
 
 def _quantity(value: SSAValue) -> Quantity | None:
-    """The extent (in a constant dimension) or stride of a parameter."""
     if isinstance(value.owner, memref.DimOp) and constant_integer(value.owner.index) is None:
         return None
     return quantity_of(value)
@@ -357,7 +355,6 @@ def _constants(condition: Condition) -> int:
 
 
 def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
-    """The positive terms, and the negative ones without their sign."""
     if isinstance(extent, int):
         return max(extent, 0), max(-extent, 0)
     positive: KnownExtent = 0

@@ -270,7 +270,6 @@ def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> boo
 
 
 def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> bool:
-    """Whether a loop only stores loaded or invariant values, and reads no stored buffer."""
     stored = {store.memref for store in stores}
     return (
         0 < len(stores) == len(stored)

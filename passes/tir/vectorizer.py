@@ -675,7 +675,6 @@ class Vectorizer:
         return self.distances[index]
 
     def _distances(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """`offsets` of an index with the induction variable in a quotient or remainder."""
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
         first, offsets = self._at_lane(index, 0), [0] * self.count

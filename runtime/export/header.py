@@ -118,7 +118,6 @@ def _declaration(signature: Signature) -> str:
 
 
 def _check(signature: Signature, requirements: Sequence[CallPrecondition], called: Mapping[str, str]) -> str:
-    """Checks the requirements on integer arguments and symbols, in order."""
     integers = [arg.name for arg in signature.args if isinstance(arg, ScalarSpec) and arg.element.kind == "int"]
     order = [*integers, *signature.symbols]
     names = {name: called[name] for name in order}

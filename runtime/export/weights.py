@@ -114,7 +114,6 @@ class ExportedConstants:
 
     @property
     def _sizes(self) -> list[int]:
-        """Padded bytes of each constant, in a file and in memory."""
         return [array.nbytes + -array.nbytes % BUFFER_ALIGNMENT for array in self.arrays.values()]
 
     @property

@@ -236,7 +236,6 @@ class _Script:
                 self._add("loop.unroll", [made], 0, factor=IntegerAttr(loop.extent, i64))
 
     def _joins(self, block: BlockOp, group: Sequence[ForOp], loop: ForOp) -> bool:
-        """Whether a parallel loop belongs to one `scf.forall` with those around it."""
         if loop.kind.data is not LoopKind.PARALLEL or next(iter(group[-1].body.block.ops)) is not loop:
             return False
         dimensions = [self._step(block, one)[0] for one in group]

@@ -103,7 +103,6 @@ def _integers(values: Sequence[int]) -> list[Associated]:
 
 
 def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> list[tuple[int, bool]]:
-    """The extent of each dimension, with MLIR's value for dynamic ones, and whether it is reduced."""
     if isinstance(target, InitialOp):
         shaped = [] if target.origin is None else [*target.origin.result_types, *target.origin.operand_types]
         return [(extent, False) for extent in next(t for t in shaped if isinstance(t, ShapedType)).get_shape()]

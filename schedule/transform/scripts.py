@@ -75,8 +75,6 @@ class ScriptProgram:
         return module
 
     def __call__(self, schedule: Schedule) -> None:
-        """Run the script on a schedule of the payload or of one of its functions. Raises `ScheduleError` for a
-        silenceable failure."""
         try:
             Interpreter(self._payload.of_schedule(schedule), self._module, draws=True).run(ENTRY_POINT)
         except Silenceable as error:

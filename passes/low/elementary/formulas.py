@@ -574,7 +574,6 @@ def erf(x: Lanes) -> Lanes:
 
 
 def _erfc(t: Lanes, coefficients: tuple[float, ...]) -> Lanes:
-    """exp(-t^2) p(u) with u = (t - 2) / (t + 2)."""
     u = (t - 2.0) / (t + 2.0)
     return exp_of_moderate(-(t * t)) * u.polynomial(coefficients)
 
