@@ -77,6 +77,7 @@ class ApplyAnnotationsPass(TirPass):
     name = "tir-apply-annotations"
 
     on_device: bool = False
+    """Whether the loops become kernels of a GPU."""
 
     def rewrite(self, function: FuncOp) -> None:
         parallel, lanes = _taken(function, MAX_PARALLEL), _taken(function, MAX_VECTORIZE)

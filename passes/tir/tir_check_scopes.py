@@ -33,6 +33,7 @@ class CheckScopesPass(ModulePass):
     name = "tir-check-scopes"
 
     target: str
+    """The registered kind of target whose scopes are checked."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = registered_kind(self.target.partition(" ")[0])

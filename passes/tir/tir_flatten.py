@@ -115,6 +115,7 @@ class FlattenPass(ModulePass):
     name = "tir-flatten"
 
     keep: tuple[str, ...] = ()
+    """Memory spaces whose temporaries become `memref.alloca` in that space."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = list(tir_functions(op))

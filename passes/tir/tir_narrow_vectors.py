@@ -50,6 +50,7 @@ class NarrowVectorsPass(TirPass):
     name = "tir-narrow-vectors"
 
     vector_bytes: int = 64
+    """Bytes of a vector of the machine."""
 
     def rewrite(self, function: FuncOp) -> None:
         ranges = remembered_ranges()
