@@ -202,7 +202,6 @@ def _integers(values: Sequence[int]) -> list[Associated]:
 
 
 def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> list[tuple[int, bool]]:
-    """The extent of each dimension, and whether it is reduced; a dynamic extent has MLIR's value of them."""
     if isinstance(target, InitialOp):
         shaped = [] if target.origin is None else [*target.origin.result_types, *target.origin.operand_types]
         return [(extent, False) for extent in next(t for t in shaped if isinstance(t, ShapedType)).get_shape()]
@@ -229,7 +228,6 @@ def _chosen(
 
 
 def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
-    """The numbers of inputs and of outputs of a structured op, as the program was given."""
     target = _structured(interpreter, op)
     sizes = target.attributes.get("operandSegmentSizes")
     if not isinstance(sizes, DenseArrayBase):
@@ -239,7 +237,6 @@ def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
 
 
 def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
-    """The op that combines the stored element with its former value, and its other operand; None if there is none."""
     combiner = store.value.owner
     if not isinstance(combiner, Operation) or len(combiner.operands) != 2:
         return None
@@ -250,7 +247,6 @@ def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
 
 
 def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> bool:
-    """Whether a store adds the product of two loaded elements, for ops of the given names and conversions between."""
     found = _combined(store)
     if found is None or op_name(found[0]) != reduction:
         return False
@@ -264,7 +260,6 @@ def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> 
 
 
 def _without_casts(value: SSAValue) -> Operation | Block:
-    """The owner of a value from which ops of one operand compute `value`."""
     owner = value.owner
     while isinstance(owner, Operation) and len(owner.operands) == 1 and not isinstance(owner, memref.LoadOp):
         owner = owner.operands[0].owner
