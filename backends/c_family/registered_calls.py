@@ -43,7 +43,7 @@ int32_t weft_set_function(const char *name, weft_function function, void *contex
 const char *weft_failure(void);
 #endif
 """
-"""The declarations, in C99 and, within `extern "C"`, in C++."""
+"""In C99 and, within `extern "C"`, in C++."""
 
 _SET_FUNCTION: Final = """\
 #if defined(__GNUC__)
@@ -119,7 +119,7 @@ static void weft_call_registered(const char *name, const weft_array *arrays, int
 }"""
 
 HELPERS: Final = {"weft_set_function": _SET_FUNCTION, "weft_failure": _FAILURE, CALL_REGISTERED: _CALL}
-"""Helper function -> its text. All are part of a program that calls registered functions."""
+"""All are part of a program that calls registered functions."""
 
 
 def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None:

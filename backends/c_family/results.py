@@ -28,7 +28,7 @@ typedef void *(*weft_allocator)(void *context, void *old, int64_t bytes);
 void weft_set_allocator(weft_allocator function, void *context);
 #endif
 """
-"""The declarations, in C99 and, within `extern "C"`, in C++."""
+"""In C99 and, within `extern "C"`, in C++."""
 
 _SET: Final = """\
 #if defined(__GNUC__)
@@ -61,7 +61,7 @@ static void weft_return_result(void *descriptor, const void *data, size_t bytes)
 }"""
 
 HELPERS: Final = {SET_ALLOCATOR: _SET, RETURN_RESULT: _RETURN}
-"""Helper function -> its text. All are part of a program with data-dependent results."""
+"""All are part of a program with data-dependent results."""
 
 
 def emit_return_result(emitter: FunctionEmitter, op: ReturnResultOp) -> None:
