@@ -8,10 +8,9 @@ sched.func @schedule {
   sched.reorder %j0, %k, %j1
 }
 ```
-Handles are SSA values. A step that replaces a loop by others *consumes* its handle: the verifier rejects later uses.
-All steps share one form: operands, then properties in braces, then result types.
+Handles are SSA values. A step that replaces a loop *consumes* its handle: the verifier rejects later uses.
 
-Each step is declared here once (`sched_parameters.Step`), except `get_block`, which has a separate syntax and op.
+Each step is declared once (`sched_parameters.Step`), except `get_block`, which has its own syntax.
 """
 
 from __future__ import annotations
@@ -223,7 +222,7 @@ SAMPLING_STEPS: Final = _by_name(
         example="%l = sched.sample_compute_location %b {decision = 1} : loop\nsched.compute_at %b, %l",
     ),
 )
-"""Steps that sample integers or a loop; the sample is recorded as their `decision`."""
+"""Steps that sample integers or a loop, recorded as `decision`."""
 
 PRIMITIVE_STEPS: Final = _by_name(
     Step(
@@ -628,20 +627,19 @@ STEPS: dict[str, type[StepOp]] = {
         for step in steps.values()
     },
 }
-"""The op of each step."""
 
 _OPERATIONS: list[type[Operation]] = record_places([FuncOp, *STEPS.values()])
 SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])
 
 
 def add_primitive_step(step: Step) -> None:
-    """Add the step of a primitive that another package declares."""
+    """Of a primitive that another package declares."""
     PRIMITIVE_STEPS[step.name] = DECLARATIONS[step.name] = step
     STEPS[step.name] = define(step)
     _OPERATIONS.extend(record_places([STEPS[step.name]]))
 
 
 def remove_primitive_step(name: str) -> None:
-    """Remove a step that `add_primitive_step` added."""
+    """Added by `add_primitive_step`."""
     del PRIMITIVE_STEPS[name], DECLARATIONS[name]
     _OPERATIONS.remove(STEPS.pop(name))

@@ -1,4 +1,4 @@
-"""`memref`: custom syntax of ops that xDSL parses in the generic form only, and `memref.prefetch`."""
+"""`memref`: custom syntax, and `memref.prefetch`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ATOMIC_KINDS: Final = (
     *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxs", "maxu", "minimumf", "minnumf", "mins", "minu"),
     *("mulf", "muli", "ori", "xori"),
 )
-"""Names of `arith.AtomicRMWKind`, ordered by value (MLIR 22)."""
+"""Of `arith.AtomicRMWKind`, ordered by value (MLIR 22)."""
 
 
 def _parse_global(parser: Parser) -> Operation:

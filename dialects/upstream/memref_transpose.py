@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_custom_directive
 class PlainMap(CustomDirective):
-    """A map without the name of its attribute: `(i, j) -> (j, i)`."""
+    """Without the name of its attribute: `(i, j) -> (j, i)`."""
 
     map: AttributeVariable
 
@@ -55,7 +55,7 @@ class TransposeOp(IRDLOperation):
 
     @property
     def order(self) -> list[int]:
-        """The dimension of the source for each dimension of the result."""
+        """Source dimensions of the result's."""
         return [expr.position for expr in self.permutation.data.results if isinstance(expr, AffineDimExpr)]
 
     def verify_(self) -> None:

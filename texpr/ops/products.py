@@ -58,7 +58,7 @@ def matmul(
 
 
 def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, dtype: str, name: str) -> Tensor:
-    """`matmul` for the operator `what`, of tensors that may have different dtypes."""
+    """`matmul` of possibly different dtypes."""
     for tensor in (a, b):
         if tensor.ndim == 0:
             raise error(f"{what} takes vectors and matrices, {tensor.name} has rank 0")
@@ -83,7 +83,7 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
 
 def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
-    """Raises CompileError if the reduction axes of a product have different extents."""
+    """Raises CompileError for different reduction extents."""
     if not agree(a.shape[axis_a], b.shape[axis_b]):
         raise error(
             f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
@@ -92,7 +92,7 @@ def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> N
 
 
 def _element(tensor: Tensor, batch: tuple[Extent, ...], outer: tuple[Expr, ...], inner: tuple[Expr, ...]) -> Expr:
-    """The element of a matrix of a broadcast batch."""
+    """Of a matrix of a broadcast batch."""
     extents = tensor.shape[len(tensor.shape) - len(inner) :]
     if len(tensor.shape) == len(inner):
         return tensor(*inner)
@@ -287,7 +287,7 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
 
 
 def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
-    """The letters of each operand and of the result."""
+    """Of each operand and the result."""
     if not isinstance(subscripts, str) or subscripts.count("->") != 1:
         raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
     left, output = subscripts.replace(" ", "").split("->")
@@ -300,7 +300,7 @@ def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
 
 
 def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict[str, Extent]:
-    """The extent of each letter, in the order of first use."""
+    """By letter, in the order of first use."""
     extents: dict[str, Extent] = {}
     for letters, tensor in zip(inputs, operands, strict=True):
         if len(letters) != tensor.ndim:

@@ -1,7 +1,6 @@
 """Special functions, functions of the bits of numbers, and divisors of integers.
 
-They are computed in float64 for all dtypes, so that results in float32 are within one unit in the last place of the
-exact result, unless documented otherwise.
+They are computed in float64, so that float32 results are within one unit in the last place unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "si
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Evaluate a polynomial by Horner's scheme, coefficient of the highest power first."""
+    """By Horner's scheme, highest power first."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
         total = total * x + coefficient
@@ -48,7 +47,7 @@ _ERFC: Final = (
 
 
 def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
-    """erfc(size) exp(size * size - square) of a non-negative number."""
+    """erfc(size) exp(size * size - square), size non-negative."""
     t = 2.0 / (2.0 + size)
     argument = 4.0 * t - 2.0
     following, last = constant(0.0, "float64"), constant(0.0, "float64")
@@ -60,7 +59,7 @@ def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
 def _erfc(x: Expr) -> Expr:
     size = math.abs(x)
     tail = _tail_of_erfc(size, size * size)
-    # The difference does not cancel near 0, and the exponential is 0 beyond 28.
+    # The difference does not cancel near 0; the exponential is 0 beyond 28.
     found = math.select(size < 0.5, 1.0 - math.erf(size), math.select(size > 28.0, 0.0, tail))
     return math.select(math.isnan(x), x, math.select(x < 0.0, 2.0 - found, found))
 
@@ -71,7 +70,7 @@ def _erfcx(x: Expr) -> Expr:
 
 
 def _erf_inv(y: Expr) -> Expr:
-    """A rational approximation with error 1e-3, then two steps of Newton's method."""
+    """A rational approximation (error 1e-3), then two steps of Newton's method."""
     size = math.abs(y)
     square = y * y
     numerator = polynomial(square, (-0.140543331, 0.914624893, -1.645349621, 0.886226899))
@@ -134,7 +133,7 @@ _EXP_2: Final = exp(-2)
 
 
 def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
-    """The operator that computes `scalar` of each float element, in float64."""
+    """`scalar` of each float, in float64."""
 
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")

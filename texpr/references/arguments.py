@@ -1,4 +1,4 @@
-"""Arguments of references: one value per axis, dtypes of arrays."""
+"""Arguments of references."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def axes_of(axis: object) -> Any:
 
 
 def array_dtype(dtype: str) -> str:
-    """The dtype of arrays that represent numbers of `dtype`."""
+    """That represents numbers of `dtype`."""
     return "float32" if dtype == "bfloat16" else dtype
 
 
 def accumulator(dtype: str | None, *arrays: Array) -> list[Array]:
-    """Arrays converted to the dtype of sums, if one is given."""
+    """Converted to the dtype of sums, if given."""
     return [array.astype(dtype) for array in arrays] if dtype not in (None, "bfloat16") else list(arrays)
