@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
 MAX_STACK_BYTES: Final = 256 << 10
-"""Of the local buffers of a function; stacks of threads often have 8 MiB, but some only 512 KiB."""
+"""Limit of the local buffers of a function; stacks of threads often have 8 MiB, but some only 512 KiB."""
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
@@ -89,7 +89,7 @@ def used_globals(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def described(function: FuncOp) -> str:
-    """For a comment: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
+    """The signature of a function for a comment: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
     name = function.sym_name.data
     if PARAMS not in function.attributes:
         return f"@{in_comment(name)}()"
@@ -202,7 +202,7 @@ def reduction_op(op: Operation) -> type[Operation]:
 
 
 def predicate(op: Operation) -> str:
-    """By its name in `arith`."""
+    """The relation of a comparison, by its name in `arith`."""
     number = op.properties["predicate"]
     if not isinstance(number, IntegerAttr):
         raise InternalError(f"{op.name} has the predicate {number}")

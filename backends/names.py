@@ -114,14 +114,14 @@ def string_literal(text: str) -> str:
 
 
 def quoted(symbol: str) -> str:
-    """In LLVM IR, after `@`."""
+    """`symbol` in LLVM IR, after `@`."""
     if _PLAIN.fullmatch(symbol):
         return symbol
     return '"' + "".join(c if (c.isalnum() and c.isascii()) or c in "_.$- " else _escaped(c) for c in symbol) + '"'
 
 
 def identifier(hint: str, reserved: Iterable[str] = ()) -> str:
-    """Not in `reserved`, and without prefixes that the languages or weft reserve."""
+    """`hint` as an identifier that is not in `reserved`, and without prefixes that the languages or weft reserve."""
     name = _ODD.sub("_", hint)
     if (
         not name.strip("_")
@@ -136,7 +136,8 @@ def identifier(hint: str, reserved: Iterable[str] = ()) -> str:
 
 
 LONGEST_VARIABLE: Final = 200
-"""Of a variable without its number: LLVM truncates names after 1,024 characters, which would make them equal."""
+"""Maximum length of a variable without its number: LLVM truncates names after 1,024 characters, which would make them
+equal."""
 
 
 class Scopes:

@@ -41,7 +41,7 @@ def is_exposed(buffer: SSAValue) -> bool:
 
 
 def _is_of_any_memory(buffer: SSAValue) -> bool:
-    """Neither a parameter, an allocation nor a global."""
+    """Whether a buffer is neither a parameter, an allocation nor a global."""
     if type(buffer) is BlockArgument:
         owner = buffer.block.parent_op()
         return owner is not None and type(owner) is not FuncOp
@@ -86,7 +86,7 @@ def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
 
 
 def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:
-    """Shift attributes for arguments added at the start (`before`) and the end (`behind`)."""
+    """Shift attributes for arguments added at the start and the end."""
     if isinstance(function.arg_attrs, ArrayAttr):
         none = DictionaryAttr({})
         function.arg_attrs = ArrayAttr([none] * before + [*function.arg_attrs] + [none] * behind)
@@ -108,7 +108,7 @@ def overlap_advice(buffer: SSAValue) -> str:
 
 
 def buffer_name(buffer: SSAValue) -> str:
-    """For messages."""
+    """The name of a buffer for messages."""
     if buffer.name_hint:
         return buffer.name_hint
     return f"argument {buffer.index}" if isinstance(buffer, BlockArgument) else "a buffer"

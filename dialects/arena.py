@@ -24,7 +24,7 @@ ARENA_BYTES: Final = "tir.arena_bytes"
 
 
 def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
-    """For the maximum of `sizes`."""
+    """The attribute for the maximum of `sizes`."""
     if len(sizes) == 1 and isinstance(sizes[0], int):
         return IntegerAttr(sizes[0], i64)
     texts = [show_extent(size) for size in sizes]
@@ -51,7 +51,7 @@ def _sizes(size: Attribute) -> list[str]:
 
 
 def _operands_of_max(text: str) -> list[str]:
-    """Of possibly nested `max(x, y, ...)`; other text is one operand."""
+    """The operands of possibly nested `max(x, y, ...)`; other text is one operand."""
     depth, start, found = 0, len("max("), list[str]()
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

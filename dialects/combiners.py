@@ -18,12 +18,10 @@ from weft.dialects.element_types import greatest, least
 
 @dataclass(frozen=True)
 class Combination:
-    """Of an op that combines two values."""
-
     kind: Kind
-    """Of `vector.reduction`."""
+    """The kind of `vector.reduction`."""
     neutral: Callable[[Attribute], float | int]
-    """For a type."""
+    """The neutral element for a type."""
     is_idempotent: bool = False
     """Combining a value with itself gives that value."""
 
@@ -49,7 +47,7 @@ COMBINATIONS: Final[Mapping[type[Operation], Combination]] = {
     arith.OrIOp: Combination(Kind.OR, _always(0), is_idempotent=True),
     arith.XOrIOp: Combination(Kind.XOR, _always(0)),
 }
-"""Of floats up to rounding, which reordering requires."""
+"""Combinations of floats are exact up to rounding, which reordering a sum requires."""
 
 UPSTREAM_KINDS: Final[Mapping[str, type[Operation]]] = {
     re.sub("([su])i$", r"\1", op_class.name.removeprefix("arith.")): op_class for op_class in COMBINATIONS

@@ -35,8 +35,8 @@ from weft.dialects.upstream.views import CASTS, VIEWS
 from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
-"""Of a declared function: it computes its result from its arguments, and accesses only memory of pointers among them
-(`low.access_ptr`)."""
+"""Unit attribute of a declared function: it computes its result from its arguments, and accesses only memory of
+pointers among them (`low.access_ptr`)."""
 INTRINSIC = "low.intrinsic"
 """The intrinsic from which such a function was lowered."""
 
@@ -59,7 +59,7 @@ class _NamedResource(Resource):
 
 
 THREADS: Final = _NamedResource("threads")
-"""Of effects on other threads of a kernel, such as a barrier's."""
+"""Resource of effects on other threads of a kernel, such as a barrier's."""
 STATEMENTS: Final = _NamedResource("statements")
 """Preserves ops without results that state a fact or give a hint."""
 
@@ -95,7 +95,7 @@ class PointerEffects(MemoryEffect):
 
 @dataclass(frozen=True)
 class Effects:
-    """Of one op, without its regions."""
+    """The effects of one op, without its regions."""
 
     reads: tuple[SSAValue, ...] = ()
     """Operands that it reads."""
@@ -123,9 +123,9 @@ _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys((affine.LoadOp, affine.VectorLoadOp), frozenset((READ,))),
     **dict.fromkeys((affine.StoreOp, affine.VectorStoreOp), frozenset((WRITE,))),
 }
-"""On the buffers among the operands."""
+"""Effects of upstream ops without traits on the buffers among the operands."""
 _stated: dict[str, Kinds] = {}
-"""Of other dialects, by op name."""
+"""The stated effects of other dialects, by op name."""
 
 
 def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
@@ -138,12 +138,12 @@ def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
 
 
 def op_name(op: Operation) -> str:
-    """Also of unregistered ops."""
+    """The name of an op, including unregistered ops."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def effects_of(op: Operation) -> Effects:
-    """Without the ops in its regions."""
+    """The effects of `op`, without the ops in its regions."""
     if _silent(type(op)):
         return NO_EFFECTS
     if type(op) is func.CallOp:
@@ -191,7 +191,7 @@ def _buffers(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _on_operands(op: Operation, kinds: Kinds) -> Effects:
-    """On buffers among the operands, or on any memory without one."""
+    """Effects of the given kinds on buffers among the operands, or on any memory without one."""
     if not kinds:
         return NO_EFFECTS
     buffers = _buffers(op)
@@ -351,7 +351,7 @@ def opaque_op(root: Operation | Block) -> Operation | None:
 
 
 def opaque_text(op: Operation) -> str:
-    """For a message: `calls @f, which may have effects (no low.pure)`."""
+    """The part of a message about an opaque op: `calls @f, which may have effects (no low.pure)`."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         function = callee_of(op)
@@ -400,7 +400,7 @@ def is_same_elements(buffer: SSAValue) -> bool:
 
 
 def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
-    """Transitively."""
+    """The views of a buffer, transitively."""
     names = [buffer]
     if _is_global(buffer) and (of_global := _names_of_global(buffer.op))[0] is buffer:
         names = of_global

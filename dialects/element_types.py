@@ -121,7 +121,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def value_type(type_: Attribute) -> Attribute:
-    """Of elements, tensors or memrefs: integers are signless, storage types bytes."""
+    """The type of elements, tensors or memrefs: integers are signless, storage types bytes."""
     element = element_of(type_)
     if is_stored(element):
         return _with_element(type_, IntegerType(8))
@@ -129,7 +129,7 @@ def value_type(type_: Attribute) -> Attribute:
 
 
 def value_elements(elements: DenseIntOrFPElementsAttr[Any]) -> DenseIntOrFPElementsAttr[Any]:
-    """As values."""
+    """Dense elements as values."""
     type_ = cast("TensorType[Any]", value_type(elements.type))
     return elements if type_ == elements.type else DenseIntOrFPElementsAttr(type_, elements.data)
 
@@ -143,24 +143,24 @@ def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | N
 def joined_attributes(
     first: ArrayAttr[DictionaryAttr] | None, second: ArrayAttr[DictionaryAttr] | None
 ) -> ArrayAttr[DictionaryAttr] | None:
-    """Of parameters or results."""
     if first is None or second is None:
         return first or second
     return ArrayAttr([DictionaryAttr(a.data | b.data) for a, b in zip(first, second, strict=True)])
 
 
 def parameter_types(function: FuncOp) -> Sequence[Attribute]:
-    """As callers see them. Raises `CompileError` for a wrong stated element type."""
+    """The types of the parameters of a function as callers see them. Raises `CompileError` for a wrong stated element
+    type."""
     return _as_stated(function, function.function_type.inputs.data, function.arg_attrs)
 
 
 def result_types(function: FuncOp) -> Sequence[Attribute]:
-    """As callers see them, see `parameter_types`."""
+    """The types of the results of a function as callers see them, see `parameter_types`."""
     return _as_stated(function, function.function_type.outputs.data, function.res_attrs)
 
 
 def forget_elements(function: FuncOp) -> None:
-    """Of parameters."""
+    """Remove the stated element types of parameters."""
     if function.arg_attrs is not None:
         left = [DictionaryAttr({n: a for n, a in entry.data.items() if n != ELEMENT}) for entry in function.arg_attrs]
         function.arg_attrs = ArrayAttr(left) if any(entry.data for entry in left) else None
@@ -192,7 +192,7 @@ def _with_element(type_: Attribute, element: Attribute) -> Attribute:
 
 
 def bytes_of(element: Attribute) -> int:
-    """In memory."""
+    """Bytes of one element in memory."""
     if isinstance(element, IndexType):
         return 8
     if isinstance(element, BFloat16Type):
@@ -201,7 +201,7 @@ def bytes_of(element: Attribute) -> int:
 
 
 def buffer_bytes(type_: Attribute) -> int:
-    """Of a buffer of static shape; else 0."""
+    """Bytes of a buffer of static shape; else 0."""
     return math.prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 

@@ -17,7 +17,7 @@ that module under that name."""
 
 
 def function_around(place: Operation, name: str) -> FuncOp | None:
-    """In the innermost module around `place`; None without such a function or module."""
+    """The function called `name` in the innermost module around `place`; None without such a function or module."""
     module: Operation | None = place
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()

@@ -271,7 +271,7 @@ def callee_of(call: CallTirOp) -> FuncOp:
 
 
 def function_of(op: Operation, name: str) -> FuncOp:
-    """In the module around `op`. Raises `VerifyException` if there is none."""
+    """The function of the module around `op` that is called `name`. Raises `VerifyException` when there is none."""
     found = function_around(op, name)
     if found is None or "function_type" not in found.properties:
         raise VerifyException(f"{op.name}: there is no function @{name} with a type in this module")
@@ -715,4 +715,4 @@ STRUCTURE = (
     MakeTupleOp,
     TupleGetOp,
 )
-"""Without operators, which `weft.texpr.graph_operators` adds."""
+"""The structural ops of a graph; `weft.texpr.graph_operators` adds the operators and defines the dialect."""

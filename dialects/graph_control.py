@@ -44,7 +44,7 @@ from weft.dialects.printing import write
 
 CONDITION = TensorType(i1, [])
 STEP = TensorType(i64, [])
-"""Of the step number, the first argument of a loop's body."""
+"""The type of the step number, the first argument of a loop's body."""
 
 
 def result_types(op: Operation, callee: FuncOp, given: Sequence[Attribute]) -> list[Tensor]:
@@ -225,7 +225,7 @@ class LoopOp(IRDLOperation):
         return rows
 
     def taken_types(self) -> list[Attribute]:
-        """Of the function. Raises `VerifyException` for a wrong number of rows."""
+        """The argument types of the function. Raises `VerifyException` for a wrong number of rows."""
         carried, captured = ([value.type for value in values] for values in (self.carried, self.captured))
         return [STEP, *carried, *self.row_types(), *captured]
 

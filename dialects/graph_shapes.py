@@ -37,7 +37,7 @@ Choice: TypeAlias = Literal["min", "max"]
 
 @dataclass(frozen=True)
 class ExtentOperation:
-    """That does not simplify; a factor of monomials, like a name."""
+    """A floor quotient, remainder, minimum or maximum that does not simplify; a factor of monomials, like a name."""
 
     kind: Division | Choice
     left: KnownExtent
@@ -306,7 +306,7 @@ def element_symbol(parameter: str, element: int) -> Expression:
 
 
 MOST_ELEMENTS: Final = 64
-"""Of a parameter whose elements extents may name."""
+"""The maximum number of elements of a parameter whose elements extents may name."""
 
 
 def is_element(type_: Attribute, element: int) -> bool:
@@ -411,7 +411,7 @@ class Solution:
     """The name that an extent `factor * name + rest` determines, given the names in `rest`."""
 
     position: int
-    """In the sequence."""
+    """The position of the extent in the sequence."""
     name: str
     factor: int
     rest: KnownExtent
@@ -441,7 +441,7 @@ def solutions(extents: Sequence[Extent]) -> list[Solution]:
 
 
 def lone_name(extent: Extent) -> str | None:
-    """Of an extent that is a single name."""
+    """The name of an extent that is a single name."""
     match extent:
         case Expression(terms=(((str(name),), 1),)):
             return name
@@ -458,7 +458,7 @@ def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
 
 
 def substitute(extent: _E, values: Mapping[str, KnownExtent]) -> _E:
-    """Simultaneously."""
+    """The extent with some names replaced simultaneously."""
     if not isinstance(extent, Expression):
         return extent
     total: KnownExtent = 0
@@ -479,7 +479,7 @@ def show_extent(extent: Extent) -> str:
 
 
 def sum_text(extent: KnownExtent) -> str:
-    """In the syntax of call preconditions: `(n + 1) // 2`."""
+    """An extent in the syntax of call preconditions: `(n + 1) // 2`."""
     return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")
 
 
@@ -509,7 +509,7 @@ class DimsAttr(Data[Shape]):
 
 
 def extent_attribute(value: object) -> Attribute | None:
-    """Of a symbolic extent in a property; None for other values."""
+    """The attribute of a symbolic extent in a property; None for other values."""
     return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
@@ -523,7 +523,7 @@ def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Att
 
 
 def extents_in(attribute: Attribute) -> Sequence[Extent]:
-    """Of `DimsAttr`, also in arrays."""
+    """The extents of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return attribute.data
     if isinstance(attribute, ArrayAttr):
@@ -605,7 +605,7 @@ def _parse_primary(parser: AttrParser) -> Extent:
 
 
 def shape_of(type_: TensorType[Attribute]) -> Shape:
-    """Of a tensor type.
+    """The extents of a tensor type.
 
     Raises `ShapeError` if the encoding does not name one extent for each `?`.
     """
@@ -624,12 +624,12 @@ def shape_of(type_: TensorType[Attribute]) -> Shape:
 
 
 def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[Attribute]:
-    """With an encoding if an extent is symbolic."""
+    """The tensor type of a shape, with an encoding if an extent is symbolic."""
     dynamic = tuple(extent for extent in shape if not isinstance(extent, int))
     encoding = DimsAttr(dynamic) if any(e is not None for e in dynamic) else NoneAttr()
     return TensorType(element_type, [e if isinstance(e, int) else DYNAMIC_INDEX for e in shape], encoding)
 
 
 def refines(shape: Sequence[Extent], general: Sequence[Extent]) -> bool:
-    """At least as precise: equal wherever `general` is known."""
+    """Whether `shape` is at least as precise: equal wherever `general` is known."""
     return len(shape) == len(general) and all(g is None or s == g for s, g in zip(shape, general, strict=True))

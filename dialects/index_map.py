@@ -76,7 +76,7 @@ def parse_second_map(
 
 
 def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
-    """In the syntax of `parse_index_map`."""
+    """Print `exprs` over `operands` in square brackets, in the syntax of `parse_index_map`."""
     printer.print_string("[")
     printer.print_list(exprs, lambda expr: _print_expr(printer, expr, operands, _SUM))
     printer.print_string("]")
@@ -110,7 +110,7 @@ def parse_annotations_and_body(
 
 
 def print_annotations_and_body(printer: Printer, annotations: Mapping[str, Attribute], body: Region) -> None:
-    """In the syntax of `parse_annotations_and_body`."""
+    """Print the end of an op with a body, in the syntax of `parse_annotations_and_body`."""
     printer.print_op_attributes(annotations, print_keyword=True)
     printer.print_string(" ")
     printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
@@ -128,7 +128,7 @@ def mixed_extents(static: Sequence[int], dynamic: Iterable[SSAValue]) -> tuple[i
 
 
 def negated(expr: AffineExpr) -> AffineExpr | None:
-    """To be subtracted instead of adding `expr`, if that reads better, else None."""
+    """The expression to be subtracted instead of adding `expr`, if that reads better, else None."""
     if isinstance(expr, AffineConstantExpr) and expr.value < 0:
         return AffineConstantExpr(-expr.value)
     if (

@@ -25,7 +25,7 @@ from weft.support.input_axes import Axis, show_axes
 Range: TypeAlias = tuple[int, int]
 """Least and greatest value."""
 _RENAMED: Final = "."
-"""Of symbols of the program that are renamed to stated names."""
+"""Prefix of symbols of the program that are renamed to stated names."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Specialization:
     values: Mapping[str, KnownExtent] = field(default_factory=dict[str, KnownExtent])
     """Symbol -> the extent that replaces it."""
     bounds: Mapping[Expression, Range] = field(default_factory=dict[Expression, Range])
-    """In terms of the new symbols."""
+    """Ranges of extents, in terms of the new symbols."""
 
     @property
     def preconditions(self) -> list[str]:
@@ -84,7 +84,7 @@ def unify(
 
 @dataclass
 class _Unifier:
-    """Of equations between extents of a program and stated ones."""
+    """Solver of equations between extents of a program and stated ones."""
 
     what: str
     values: dict[str, KnownExtent] = field(default_factory=dict[str, KnownExtent])
@@ -123,7 +123,7 @@ class _Unifier:
         return found
 
     def _resolved(self, extent: KnownExtent) -> KnownExtent:
-        """In terms of symbols without a value."""
+        """The extent in terms of symbols without a value."""
         for _ in range(len(self.values) + 1):
             known = {name: self.values[name] for name in names_in(extent) if name in self.values}
             if not known:
@@ -165,7 +165,7 @@ class _Unifier:
             raise CompileError(f"{self.what}: {place} is {_show(left)} in the program, got {_show(right)}")
 
     def solved(self, symbols: Mapping[str, str]) -> Specialization:
-        """For `symbols` of the program -> their names here, and all ranges."""
+        """The values of `symbols` of the program, which maps them to their names here, and all ranges."""
         for extent, wanted, place in self.deferred:
             self._decide(extent, wanted, place)
         bounds: dict[Expression, tuple[Range, str]] = {}

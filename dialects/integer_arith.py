@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 
 def constant_number(value: SSAValue) -> int | float | None:
-    """Of a scalar `arith.constant`, else None."""
+    """The number of a scalar `arith.constant`, else None."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
         return op.value.value.data
@@ -24,13 +24,13 @@ def constant_number(value: SSAValue) -> int | float | None:
 
 
 def constant_integer(value: SSAValue) -> int | None:
-    """Of an `arith.constant`, else None."""
+    """The integer of an `arith.constant`, else None."""
     number = constant_number(value)
     return number if isinstance(number, int) else None
 
 
 def known_number(value: SSAValue) -> float | None:
-    """Of a constant, a splat vector, or a cast of a constant between index and `i64`, else None."""
+    """The number of a constant, a splat vector, or a cast of a constant between index and `i64`, else None."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return known_number(owner.source)
@@ -45,7 +45,7 @@ def known_number(value: SSAValue) -> float | None:
 
 
 def known_iterations(loop: scf.ForOp) -> int | None:
-    """For constant bounds and a constant positive step, else None."""
+    """The number of iterations of a loop with constant bounds and a constant positive step; None for others."""
     lower, upper, step = map(constant_integer, (loop.lb, loop.ub, loop.step))
     if lower is None or upper is None or step is None or step < 1:
         return None
@@ -126,4 +126,4 @@ SIGNED_PREDICATES: Final[Mapping[int, Callable[[float, float], bool]]] = {
     4: operator.gt,
     5: operator.ge,
 }
-"""Of `arith.cmpi`."""
+"""The predicates of `arith.cmpi` except the unsigned ones."""

@@ -108,7 +108,7 @@ INTERVALS_OF_ARITH: Final[Mapping[type[Operation], Callable[[Interval, Interval]
     arith.CeilDivSIOp: ceil_quotient_of_intervals,
     arith.RemSIOp: remainder_of_intervals,
 }
-"""Of results that do not wrap around."""
+"""The range of results that do not wrap around."""
 
 
 def interval_of(expr: AffineExpr, range_of_dim: Callable[[int], Interval]) -> Interval:

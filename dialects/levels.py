@@ -147,7 +147,7 @@ def registered_elsewhere(level: str) -> Collection[str]:
 
 
 def registered_meaning(op_name: str) -> Meaning | None:
-    """Of a registered op, else None."""
+    """The semantics of a registered op, else None."""
     return _registered[op_name][1] if op_name in _registered else None
 
 

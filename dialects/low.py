@@ -199,7 +199,7 @@ def verify_signature(function: FuncOp) -> None:
 
 
 def _static_elements(type_: Attribute) -> int | None:
-    """Of a dense buffer, if static and not 0."""
+    """The number of elements of a dense buffer if it is static and not 0."""
     if not isinstance(type_, MemRefType) or strides_of(type_) is not None or dynamic_extents(type_):
         return None
     return prod(type_.get_shape()) or None
@@ -319,7 +319,7 @@ class ParallelForOp(IRDLOperation):
 
     @staticmethod
     def around(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:
-        """With a fresh loop variable."""
+        """A parallel loop around `operations`, with a fresh loop variable."""
         body = Block(arg_types=[IndexType()])
         body.args[0].name_hint = name_hint
         body.add_ops(operations)

@@ -30,7 +30,7 @@ from weft.dialects.effects import READ, WRITE, StatesFact, effects_of
 
 
 class AccessMode(StrEnum):
-    """Of a buffer parameter."""
+    """How a function accesses a buffer parameter."""
 
     READ = auto()
     WRITE = auto()
@@ -51,7 +51,7 @@ class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
 
 
 class _AccessEffects(MemoryEffect):
-    """Of the function that receives the pointer."""
+    """The effects of the function that receives the pointer."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -165,7 +165,7 @@ class StrideOp(IRDLOperation):
 
 
 MOST_PREFETCHED: Final = 1 << 16
-"""Of a prefetch: each cache line takes an instruction."""
+"""The maximum number of elements of one prefetch: each cache line takes an instruction."""
 
 
 @irdl_op_definition
@@ -202,7 +202,7 @@ class PrefetchOp(IRDLOperation):
 
     @property
     def index(self) -> SSAValue:
-        """Of a flat buffer."""
+        """The index of the element in a flat buffer."""
         return self.indices[0]
 
     def verify_(self) -> None:
@@ -214,7 +214,7 @@ class PrefetchOp(IRDLOperation):
 
 
 def access_by(op: Operation, buffer: SSAValue) -> AccessMode | None:
-    """Of a buffer operand; None without an access."""
+    """How `op` itself accesses a buffer operand, None if it accesses no elements."""
     effects = effects_of(op)
     reads, writes = buffer in effects.reads, buffer in effects.writes
     if reads and writes:

@@ -81,11 +81,11 @@ from weft.dialects.tir_kinds import IN_STEP
 from weft.dialects.traversal import ancestors
 
 KERNEL = "low.kernel"
-"""Of a kernel: a `KernelAttr`."""
+"""Function attribute of a kernel: a `KernelAttr`."""
 ARG_ACCESS = "low.arg_access"
-"""Of a kernel: an `AccessAttr` for each argument (scalars are `read`)."""
+"""Function attribute of a kernel: an `AccessAttr` for each argument (scalars are `read`)."""
 SHARED = StringAttr("shared")
-"""Of buffers that the threads of a block share."""
+"""Memory space of buffers that the threads of a block share."""
 THREAD_AXES = tuple(f"threadIdx.{dimension}" for dimension in "xyz")
 BLOCK_AXES = tuple(f"blockIdx.{dimension}" for dimension in "xyz")
 
@@ -152,7 +152,7 @@ def kernel_of(function: FuncOp) -> KernelAttr | None:
 
 
 def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
-    """Of a kernel's arguments; `readwrite` without the attribute."""
+    """How a kernel accesses each of its arguments; `readwrite` if it has no attribute."""
     noted = function.attributes.get(ARG_ACCESS)
     if not isinstance(noted, ArrayAttr):
         return (AccessMode.READWRITE,) * len(function.function_type.inputs)
@@ -160,7 +160,7 @@ def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
 
 
 class InKernel(OpTrait):
-    """Has a meaning in kernels only."""
+    """Trait of ops that have a meaning in kernels only, such as thread ids, barriers and shuffles."""
 
     def verify(self, op: Operation) -> None:
         function = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp)), None)
@@ -311,15 +311,15 @@ class AtomicKind(StrEnum):
 
     ADD = "add"
     MIN = "min"
-    """Of signed integers, or of floats as `arith.minimumf`."""
+    """The minimum; of signed integers, or of floats as `arith.minimumf`."""
     MAX = "max"
-    """Of signed integers, or of floats as `arith.maximumf`."""
+    """The maximum; of signed integers, or of floats as `arith.maximumf`."""
     AND = "and"
     OR = "or"
 
 
 ATOMIC_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
-"""By the op that combines two values."""
+"""Op that combines two values -> the kind of the atomic operation that combines with it."""
 
 
 @irdl_attr_definition
@@ -559,8 +559,8 @@ class AsyncWaitOp(IRDLOperation):
 
 
 def is_host_condition(op: Operation) -> bool:
-    """Only loads the first truth value of a buffer, which then decides which code runs. Host code may: it copies one
-    byte from the device."""
+    """Whether an op only loads the first truth value of a buffer, which then decides which code runs. Host code may: it
+    copies one byte from the device."""
     return (
         isinstance(op, memref.LoadOp)
         and op.res.type == i1

@@ -56,7 +56,7 @@ def mask_type(lanes: Attribute) -> VectorType[Attribute]:
 
 SAME: Final = TypeByRule("LANES", vector_type, vector_type)
 LANES: Final = VarConstraint("LANES", SAME)
-"""In the text of an op."""
+"""The vector type in the text of an op."""
 MASK: Final = TypeByRule("LANES", mask_type, vector_type)
 
 
@@ -185,7 +185,7 @@ class LaneCastOp(IRDLOperation):
 def _on_lanes(
     scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool], example: str
 ) -> type[LaneCastOp]:
-    """Of `arith`; `example` is the pair of types in the docstring."""
+    """The lane-wise form of a conversion of `arith`; `example` is the pair of types in its docstring."""
     name = scalar.name.replace("arith.", "low.")
     doc = f"`{scalar.name}` on every lane.\n\n```mlir\n%r = {name} %v : {example}\n```\n"
     fields = {"name": name, "__doc__": doc, "__module__": __name__}

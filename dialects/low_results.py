@@ -18,7 +18,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.strides import dynamic_extents
 
 RESULT: Final = "tir.result"
-"""Of a descriptor: the tensor type of the result."""
+"""Attribute of a descriptor: the tensor type of the result."""
 
 
 def descriptor_type(rank: int) -> MemRefType[Attribute]:
@@ -27,7 +27,7 @@ def descriptor_type(rank: int) -> MemRefType[Attribute]:
 
 
 def allocated_results(function: FuncOp) -> dict[int, TensorType[Attribute]]:
-    """By positions of descriptors."""
+    """The types of the results that a function allocates, by positions of descriptors."""
     entries = enumerate(argument_attributes(function) if function.arg_attrs is not None else [])
     return {at: cast("TensorType[Attribute]", e.data[RESULT]) for at, e in entries if RESULT in e.data}
 

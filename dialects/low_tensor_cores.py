@@ -159,13 +159,13 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def tile(self) -> tuple[int, int]:
-        """As the program indexes it."""
+        """Rows and columns of the tile, as the program indexes it."""
         rows, columns = self.matrix
         return (rows, columns) if self.order is Order.ROW else (columns, rows)
 
     @property
     def scope(self) -> str:
-        """Of buffers of such fragments."""
+        """The memory scope of buffers of such fragments."""
         return next(scope for scope, known in _SCOPES.items() if known == (self.family, self.role))
 
     @property
@@ -238,7 +238,7 @@ class TileOp(IRDLOperation):
         raise NotImplementedError
 
     def memory(self) -> SSAValue | None:
-        """To the operand that is a tile in memory."""
+        """The pointer to the operand that is a tile in memory."""
         return None
 
     def verify_(self) -> None:
@@ -412,7 +412,7 @@ TILE_OPS: Final[tuple[type[TileOp], ...]] = (TileLoadOp, TileStoreOp, TileFillOp
 
 
 WMMA_ALIGNMENT: Final = 32
-"""In bytes, of rows of `wmma` tiles (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
+"""Alignment in bytes, of rows of `wmma` tiles (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
 
 
 def _verify_registers(op: Operation, pointer: SSAValue, element: Attribute) -> None:
@@ -428,7 +428,7 @@ def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None
 
 
 class WarpOp(IRDLOperation):
-    """Executed by all threads of a warp or none."""
+    """An op that either all threads of a warp execute or none."""
 
     traits = traits_def(PointerEffects(), Synchronizes(), InKernel())
 
@@ -505,7 +505,7 @@ class _WarpMmaOp(WarpOp):
     assembly_format = "$a `by` $b `onto` $c attr-dict"
 
     def verify_matrices(self, element: Attribute) -> None:
-        """Of the factors' type `element`."""
+        """Check that the factors hold values of type `element`."""
         for pointer in (self.a, self.b):
             _verify_registers(self, pointer, element)
         _verify_registers(self, self.c, Float32Type())

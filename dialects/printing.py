@@ -16,7 +16,7 @@ def grouped(types: Sequence[Attribute]) -> Piece:
 
 
 def float_text(number: float) -> str:
-    """With a decimal point, for MLIR's parser."""
+    """A number as MLIR's parser reads it, with a decimal point."""
     digits, has_exponent, exponent = repr(number).partition("e")
     return f"{digits if '.' in digits else f'{digits}.0'}{has_exponent}{exponent}"
 

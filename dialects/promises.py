@@ -23,7 +23,7 @@ PROMISES: Final = "tir.promises"
 
 class Promise(StrEnum):
     NOALIAS = "noalias"
-    """Of different parameters."""
+    """Buffers of different parameters do not overlap."""
     CONTRACT = "contract"
     """Products and sums may be contracted to fused multiply-adds."""
     REASSOC = "reassoc"
@@ -74,5 +74,5 @@ def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
 
 
 def promises_attribute(promises: Iterable[Promise]) -> ArrayAttr[StringAttr]:
-    """For exactly `promises`."""
+    """The attribute of a function that makes exactly `promises`."""
     return ArrayAttr([StringAttr(name) for name in sorted(promise.value for promise in promises)])

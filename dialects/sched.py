@@ -633,13 +633,13 @@ SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])
 
 
 def add_primitive_step(step: Step) -> None:
-    """Of a primitive that another package declares."""
+    """Add the step of a primitive that another package declares."""
     PRIMITIVE_STEPS[step.name] = DECLARATIONS[step.name] = step
     STEPS[step.name] = define(step)
     _OPERATIONS.extend(record_places([STEPS[step.name]]))
 
 
 def remove_primitive_step(name: str) -> None:
-    """Added by `add_primitive_step`."""
+    """Remove a step that `add_primitive_step` added."""
     del PRIMITIVE_STEPS[name], DECLARATIONS[name]
     _OPERATIONS.remove(STEPS.pop(name))

@@ -209,7 +209,7 @@ def _print_step(step: StepOp, printer: Printer) -> None:
 
 
 def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribute, ...]) -> SSAValue[Attribute]:
-    """Of several possible types, that of the definition."""
+    """The value of an operand; if several types are possible, that of its definition."""
     known = parser.ssa_values.get(operand.operand_name)
     found = next((v.type for v in known or () if v.type in expected), expected[0])
     return parser.resolve_operand(operand, found)
@@ -234,7 +234,7 @@ def _parse_result_types(parser: Parser) -> list[Attribute]:
 
 
 def _print_plain(printer: Printer, value: Attribute) -> None:
-    """Without default types; floats round-trip."""
+    """Print integers and floats of the default types without the type, and floats so that they round-trip."""
     if isinstance(value, IntegerAttr) and value.type == i64:
         printer.print_string(str(value.value.data))
     elif isinstance(value, ArrayAttr):
@@ -270,12 +270,12 @@ class Kind:
     """Handles, which are operands, or a value, which is a property."""
 
     argument: str
-    """Of the method's argument."""
+    """The annotation of the method's argument."""
     option: object = None
-    """Of the pass option with the parameter's name; None if other options identify the loop or block."""
+    """The type of the pass option with the parameter's name; None if other options identify the loop or block."""
     attribute: IRDLAttrConstraint = Attribute
     handles: tuple[Attribute, ...] = ()
-    """Possible types."""
+    """The possible types."""
     several: bool = False
     """It takes all remaining handles."""
     sampled: bool = False
@@ -283,9 +283,9 @@ class Kind:
     optional: bool = False
     """The property is absent for the method's default."""
     meaning: str = ""
-    """Of the pass option, without `stated_meaning`."""
+    """The description of the pass option, without `stated_meaning`."""
     example: str = ""
-    """Of the pass option."""
+    """A value of the pass option, for examples."""
 
 
 _INTEGERS: Final = ArrayAttr[IntegerAttr]
@@ -300,7 +300,7 @@ LOOP_ELSEWHERE: Final = Kind(
     meaning="The position of the loop among those around the block `at`, from 0, the outermost one.",
     example="0",
 )
-"""Of another block, which pass option `at` names."""
+"""A loop around another block, which pass option `at` names."""
 LOOP_HANDLES: Final = Kind(
     "LoopHandle",
     tuple[int, ...],
@@ -317,7 +317,7 @@ LOOPS_OF_BLOCKS: Final = Kind(
     meaning="For each of `blocks`, the position of the loop among those around it.",
     example="0,0",
 )
-"""Of different blocks, which pass option `blocks` names."""
+"""Loops of different blocks, which pass option `blocks` names."""
 LOOP_OR_BLOCK: Final = Kind("BlockHandle | LoopHandle | str", handles=(LOOP, BLOCK))
 LOOP_OR_BLOCKS: Final = Kind(
     "LoopHandle | BlockHandle | Sequence[BlockHandle | str]", handles=(LOOP, BLOCK), several=True
@@ -412,14 +412,14 @@ class Parameter:
     name: str
     kind: Kind
     argument_name: str = ""
-    """Of the method, if it differs."""
+    """The name of the method's argument, if it differs."""
     default: object = REQUIRED
-    """Of the method's argument."""
+    """The default of the method's argument."""
     keyword_only: bool = False
     stated_meaning: str = ""
-    """Of the pass option, if it differs from the kind's."""
+    """The description of the pass option, if it differs from the kind's."""
     stated_example: str = ""
-    """Of the pass option, if the kind's does not fit."""
+    """A value of the pass option, if the kind's does not fit."""
 
     @property
     def argument(self) -> str:
@@ -436,7 +436,7 @@ class Parameter:
 
     @property
     def example(self) -> str:
-        """Of the pass option; empty if any value of the type is valid."""
+        """A value of the pass option; empty if any value of the type is valid."""
         return self.stated_example or self.kind.example
 
 
@@ -457,7 +457,7 @@ class Step:
     ignores: tuple[str, ...] = ()
     """Keywords of TVM that the method ignores."""
     example: str = ""
-    """For its docstring."""
+    """The op in a schedule, for its docstring."""
 
     @property
     def class_name(self) -> str:

@@ -58,7 +58,7 @@ def dense_buffer(type_: Attribute) -> MemRefType[Attribute]:
 
 
 def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
-    """Without a layout if the strides are dense."""
+    """The type with these strides; without a layout if the strides are dense."""
     dense = tuple(dense_buffer(type_).get_strides() or ())
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
@@ -80,14 +80,14 @@ class Arithmetic(Generic[Number]):
         return reduce(lambda product, number: self.times(number, product), numbers, self.of(1))
 
     def row_major(self, shape: Sequence[Number]) -> tuple[Number, ...]:
-        """Of a dense buffer."""
+        """The strides of a dense buffer."""
         strides = [self.of(1)][: len(shape)]
         for extent in reversed(shape[1:]):
             strides.insert(0, self.times(extent, strides[0]))
         return tuple(strides)
 
     def place(self, indices: Iterable[Number], strides: Iterable[Number], start: Number) -> Number:
-        """Of an element, given that of the first."""
+        """The offset of an element, given that of the first."""
         for index, stride in zip(indices, strides, strict=True):
             start = self.plus(start, self.times(index, stride))
         return start

@@ -128,7 +128,7 @@ class Combiner(StrEnum):
     ARGMINU = auto()
     """`argmin` of unsigned integers. Identity: (the greatest one, the greatest signed integer)."""
     CUSTOM = auto()
-    """By the regions `combine` and `identity`, over any number of accumulators."""
+    """Defined by the regions `combine` and `identity`, over any number of accumulators."""
 
 
 @irdl_attr_definition
@@ -172,12 +172,12 @@ LOCATING: Final = {
 
 
 def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
-    """Of `arith`; not for pairs and `custom`."""
+    """The op of `arith` that combines two values of a type; not for pairs and `custom`."""
     return op_named(_OPS[combiner], type_)
 
 
 def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | int]:
-    """Not for `custom`."""
+    """The initial values of a reduction; not for `custom`."""
     match combiner:
         case Combiner.SUM | Combiner.ANY | Combiner.MAXU:
             return [0]
@@ -369,7 +369,7 @@ class ReduceOp(IRDLOperation):
 
     @property
     def combine(self) -> Region | None:
-        """Of `custom`: accumulators and the same number of new values."""
+        """The region in which `custom` combines the accumulators with the same number of new values."""
         return self.combiner_regions[0] if self.combiner_regions else None
 
     @property
@@ -410,7 +410,7 @@ class ReduceOp(IRDLOperation):
             _verify_region(f"{what}: identity", self.identity, (), "the results", types)
 
     def _verify_types(self, what: str, types: Sequence[Attribute]) -> None:
-        """Of a built-in combiner."""
+        """Check the types that a built-in combiner combines."""
         got = type_list(types)
         match self.kind:
             case Combiner.CUSTOM:

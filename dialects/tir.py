@@ -144,7 +144,7 @@ class ForOp(IRDLOperation):
 
     @staticmethod
     def empty(extent: int | SSAValue, name_hint: str | None = None, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
-        """With a fresh loop variable."""
+        """A loop with an empty body and a fresh loop variable."""
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = name_hint
         return ForOp(extent, Region(body), kind)
@@ -321,7 +321,7 @@ class _IntrinsicEffects(MemoryEffect):
 
 
 OPERAND = "_"
-"""Of operands in the text of a call."""
+"""The prefix of the names of operands in the text of a call."""
 
 
 @irdl_op_definition
@@ -370,7 +370,7 @@ _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub
 
 
 def range_of_index(value: SSAValue) -> Interval:
-    """Of a loop variable or block iterator of static extent, else unbounded."""
+    """The range of a loop variable or block iterator of static extent, else unbounded."""
     if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
@@ -560,7 +560,7 @@ class BlockOp(IRDLOperation):
                 )
 
     def _writes_parameters(self) -> bool:
-        """To a buffer that is not allocated in the function."""
+        """Whether the block stores to a buffer that is not allocated in the function."""
         stores = (op for op in self.walk() if isinstance(op, memref.StoreOp))
         return any(not isinstance(op.memref.owner, memref.AllocOp) for op in stores)
 

@@ -173,7 +173,7 @@ class AssumeSizesOp(IRDLOperation):
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """With a dynamic extent, or stride."""
+        """The dimensions whose extent, or stride, is dynamic in the type of the buffer."""
         return (dynamic_strides if self.is_of_strides else dynamic_extents)(self.buffer.type)
 
     def verify_(self) -> None:
@@ -231,7 +231,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) 
 
 
 def assumptions_of(function: FuncOp) -> list[AssumeOp]:
-    """In order. They precede the loops, so that the search is short."""
+    """The facts of a function, in order. They precede the loops, so that the search is short."""
     found: list[AssumeOp] = []
     op = function.body.block.first_op if function.body.blocks else None
     while op is not None and op.name not in ("tir.for", "tir.block"):

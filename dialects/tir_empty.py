@@ -98,5 +98,5 @@ def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
-    """From which `values` are computed."""
+    """The variables of `loops` that `values` are computed from."""
     return sources_in(values) & {loop.induction_variable for loop in loops}

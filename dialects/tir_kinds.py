@@ -25,7 +25,7 @@ class LoopKind(StrEnum):
 
 
 class IterKind(StrEnum):
-    """Of a block."""
+    """The kind of an iterator of a block."""
 
     SPATIAL = auto()
     """Instances with different values write different elements."""
@@ -75,8 +75,8 @@ PARAMETER_ACCESS = "tir.parameter_access"
 moves it to `low.params`."""
 
 ELEMENT = "tir.element_of"
-"""Of a trailing index parameter, `[parameter, element]`: calls pass that element of an integer array, read from host
-memory first."""
+"""Attribute of a trailing index parameter, `[parameter, element]`: calls pass that element of an integer array, read
+from host memory first."""
 CONSTANT = "tir.constant"
 """Unit attribute of a buffer parameter of static shape: every call passes a constant of the module, and the function
 does not write it."""
@@ -86,50 +86,51 @@ CONSTANTS_FROM_MEMORY = "tir.constants_from_memory"
 Tuning uses it for measurements."""
 
 PART_OF = "tir.part_of"
-"""Of a block: a name. Blocks of a scope with the same name have the same domain and partition its instances: each may
-skip those of the others."""
+"""Attribute of a block: a name. Blocks of a scope with the same name have the same domain and partition its instances:
+each may skip those of the others."""
 
 ORIGIN = "tir.origin"
-"""Of a structured upstream op, and its block: a number by which a caller of the conversion identifies the block."""
+"""Attribute of a structured upstream op, and its block: a number by which a caller of the conversion identifies the
+block."""
 INIT_ORIGIN = "tir.init_origin"
-"""Of a reduction: the `tir.origin` of the fill that became its init."""
+"""Attribute of a reduction: the `tir.origin` of the fill that became its init."""
 
 REASSOCIATE = "reassociate"
-"""Of a loop: iterations may be combined into one accumulator in any order, including sums and products of floats, so
-that it may be vectorized."""
+"""Annotation of a loop: iterations may be combined into one accumulator in any order, including sums and products of
+floats, so that it may be vectorized."""
 
 MAX_PARALLEL, MAX_VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
-"""Of a function (`tir-apply-annotations`): the maximum iterations of fused outer loops, and lanes."""
+"""Annotations of a function (`tir-apply-annotations`): the maximum iterations of fused outer loops, and lanes."""
 UNROLL_ANNOTATIONS = ("meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit")
-"""Of a function: `MAX_UNROLL_OF_LOOP` of each nest."""
+"""Annotations of a function: `MAX_UNROLL_OF_LOOP` of each nest."""
 MAX_UNROLL_OF_LOOP = "pragma_auto_unroll_max_step"
-"""Of a loop: the maximum copies of a body made by unrolling the loops inside."""
+"""Annotation of a loop: the maximum copies of a body made by unrolling the loops inside."""
 
 INTERIOR = "interior"
-"""Of a loop of symbolic extent: iterations in its interior, where all inner conditions hold, run without conditions,
-others with masks (`tir-partition-loops`)."""
+"""Annotation of a loop of symbolic extent: iterations in its interior, where all inner conditions hold, run without
+conditions, others with masks (`tir-partition-loops`)."""
 
 ACROSS_THREADS = "tir.across_threads"
-"""Of a reduction block in a kernel being lowered: the axis whose threads it combines."""
+"""String attribute of a reduction block in a kernel being lowered: the axis whose threads it combines."""
 
 ASYNC = "tir.async"
 """Unit attribute of an allocation in a kernel being lowered: copies into it may be asynchronous."""
 
 PIPELINE_STAGES = "pipeline_stages"
-"""Of a loop: the number of pipeline stages, the iterations in flight (at least 2), on targets whose kernels can
-prefetch; ignored on others."""
+"""Annotation of a loop: the number of pipeline stages, the iterations in flight (at least 2), on targets whose kernels
+can prefetch; ignored on others."""
 
 PREFETCH = "prefetch"
-"""Of a block: a list of `["read" or "write", buffer, [shift, ...]]`. An instance prefetches the element of that buffer
-(numbered as in schedule steps) that an instance with shifted iterators accesses. An optional fourth element names a
-block with the same number of iterators, whose access is prefetched instead."""
+"""Annotation of a block: a list of `["read" or "write", buffer, [shift, ...]]`. An instance prefetches the element of
+that buffer (numbered as in schedule steps) that an instance with shifted iterators accesses. An optional fourth element
+names a block with the same number of iterators, whose access is prefetched instead."""
 
 NONTEMPORAL = "nontemporal"
-"""Of a block: buffers that it writes (numbered as in schedule steps) with non-temporal stores, because they are not
-read again while they would stay in the caches."""
+"""Annotation of a block: buffers that it writes (numbered as in schedule steps) with non-temporal stores, because they
+are not read again while they would stay in the caches."""
 
 PREFETCHED = "tir.prefetched"
-"""Of a load or store: the distance in each dimension to the prefetched element."""
+"""Attribute of a load or store: the distance in each dimension to the prefetched element."""
 
 VIRTUAL_THREADS = "tir.virtual_threads"
 """Unit attribute of a loop in a kernel being lowered: it was bound to `vthread`."""
@@ -139,11 +140,11 @@ IN_STEP = "tir.threads_in_step"
 synchronise at barriers, present or still to be inserted; the order of these loops is irrelevant."""
 
 SOURCE = "tir.source"
-"""Of the outermost loop of a kernel being lowered: the names of its blocks."""
+"""String attribute of the outermost loop of a kernel being lowered: the names of its blocks."""
 
 STORAGE_ALIGN = "tir.storage_align"
-"""Of an allocation: a list of `[axis, factor, offset]`. The stride of each axis, in elements, is a multiple of factor
-plus offset."""
+"""Attribute of an allocation: a list of `[axis, factor, offset]`. The stride of each axis, in elements, is a multiple
+of factor plus offset."""
 
 VIRTUAL = "vthread"
 """The axis that may be bound more than once: each loop has separate virtual threads."""

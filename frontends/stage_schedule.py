@@ -232,7 +232,7 @@ class StageSchedule:
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
         self._given = list(self._stages.values())
         self._order = list(self._given)
-        """In topological order, including those of caches and factored reductions."""
+        """Stages in topological order, including those of caches and factored reductions."""
         self._makers: list[Request] = []
         """Requests that create stages."""
 

@@ -90,8 +90,8 @@ def flops_of(operation: Operation) -> int:
 
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
-"""For successive tries: odd extents that common factors do not divide, the smallest, and extents that some factors
-divide."""
+"""Extents for successive tries: odd extents that common factors do not divide, the smallest, and extents that some
+factors divide."""
 
 
 @dataclass
@@ -107,9 +107,9 @@ class ConcreteShapes:
     extents: Sequence[int]
     given: Mapping[str, Sequence[int] | int] | None = None
     shapes: list[list[int] | None] = field(default_factory=list[list[int] | None], init=False)
-    """Of the parameters that callers pass; None for scalars."""
+    """One for each parameter that callers pass; None for scalars."""
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
-    """Of index arguments and index arithmetic on them."""
+    """Values of index arguments and index arithmetic on them."""
     elements: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int], init=False)
     """Elements of integer parameters that are extents, by the positions of the parameter and the element."""
     _is_guessed: bool = field(default=False, init=False)
@@ -157,7 +157,7 @@ class ConcreteShapes:
             self.shapes.append(shape)
 
     def _choose_symbols(self, signature: Signature) -> None:
-        """Of low functions."""
+        """Choose the named extents of low functions."""
         names: Mapping[str, int] = {name: next(self._next) for name in signature.extent_symbols}
         facts = signature.facts
         free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
@@ -206,7 +206,7 @@ class ConcreteShapes:
                     shape[axis] = number
 
     def _choose_names(self) -> None:
-        """Of tensor types."""
+        """Choose the named extents of tensor types."""
         arguments = self.function.body.block.args
         types = [a.type for a in arguments if isinstance(a.type, TensorType)]
         names: dict[str, int] = {}
@@ -308,7 +308,7 @@ class ConcreteShapes:
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
-        """Known shapes of arguments, by parameter names of the callee."""
+        """The known shapes of arguments, by parameter names of the callee."""
         given: dict[str, Sequence[int]] = {}
         for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
             shape = self.known_shape(value)

@@ -99,7 +99,7 @@ class Skipped:
 
 
 InterpreterOf: TypeAlias = Callable[[str], Interpreter]
-"""By order of parallel iterations."""
+"""The interpreter of a module for an order of parallel iterations."""
 
 
 @dataclass(frozen=True)
@@ -504,7 +504,7 @@ def compare_modules(
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
-    """Neither declarations nor kernels, which are launched."""
+    """The functions that can be called: neither declarations nor kernels, which are launched."""
     functions = (op for op in module.body.block.ops if isinstance(op, FuncOp))
     return [f for f in functions if not f.is_declaration and KERNEL not in f.attributes]
 

@@ -37,7 +37,7 @@ SIGN_OF_ZERO: Final[FastMath] = NOT_EXACT | {FastMathFlag.NO_SIGNED_ZEROS}
 class EdgeKind:
     name: str
     values: Callable[[IntegerType | AnyFloat], Sequence[float]]
-    """For an element type; empty if it has none of this kind."""
+    """The values for an element type; empty if it has none of this kind."""
     share: float
     """The fraction of array elements with such values; 0 for a few, because they spread."""
     excluded_by: FastMath = frozenset()
@@ -118,9 +118,9 @@ TINY: Final = EdgeKind(
     NOT_EXACT | {FastMathFlag.APPROX_FUNC},
 )
 KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
-"""In the order of the runs, until the time is used up."""
+"""In the order of the runs, which end when the time is used up."""
 EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0), (67, 35, 130))
-"""For functions of symbolic sizes: all 1, alternately 0, and several tiles with remainders."""
+"""Extents for functions of symbolic sizes: all 1, alternately 0, and several tiles with remainders."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ _ORDERS = ("forward", "reversed", "shuffled", *INTERLEAVED)
 _MAX_INDENT = 90
 """CPython rejects more than 100 levels of indentation."""
 _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"})
-"""Used by emitted code."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class BufferSource:
     extents: tuple[int | str, ...]
     hint: str
     strides: tuple[int | str, ...] | None = None
-    """In elements; None for row-major order."""
+    """The strides of a view in elements; None for row-major order."""
     offset: int | str = 0
 
 

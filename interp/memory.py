@@ -107,7 +107,7 @@ def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
 
 
 def check_alive(emitter: Emitter, buffer: SSAValue, op: Operation) -> None:
-    """For accesses to several elements, which would not raise on an empty list."""
+    """A line for accesses to several elements, which would not raise on an empty list."""
     if any(isinstance(use.operation, memref.DeallocOp) for use in buffer.uses):
         emitter.line(f"if not {emitter.buffer(buffer).data}: {emitter.helper(deallocated)}()", op)
 
@@ -142,7 +142,7 @@ def store_element(emitter: Emitter, op: Operation, target: SSAValue, indices: Se
 
 @emits(memref.CopyOp)
 def emit_copy(emitter: Emitter, op: memref.CopyOp) -> None:
-    """At once, because views of one buffer may overlap."""
+    """Copy all elements at once, because views of one buffer may overlap."""
     source, target = emitter.buffer(op.source), emitter.buffer(op.destination)
     sizes = [f"({', '.join(map(str, buffer.extents))})" for buffer in (source, target)]
     if source.extents != target.extents:

@@ -75,7 +75,7 @@ def _name_hints(function: FuncOp) -> Sequence[str | None]:
 
 
 def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_exposed: bool) -> ArraySpec | ScalarSpec:
-    """Of a function that is not low; unknown extents have unique names."""
+    """A parameter of a function that is not low; unknown extents have unique names."""
     if not isinstance(type_, MemRefType | TensorType):
         return ScalarSpec(name, element_dtype(function, name, type_))
     element = type_.element_type

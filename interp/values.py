@@ -41,9 +41,9 @@ Scalar: TypeAlias = float | int | bool
 Array: TypeAlias = NDArray[Any]
 
 MAX_ELEMENTS = 1 << 26
-"""Of an allocated buffer: half a gigabyte."""
+"""The maximum number of elements of a buffer that the interpreter allocates: half a gigabyte."""
 MAX_RANK = 64
-"""Of NumPy."""
+"""The maximum rank of NumPy arrays."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class BufferStorage:
     shape: tuple[int, ...]
     name: str
     strides: tuple[int, ...] | None = None
-    """In elements; None for row-major order."""
+    """The strides of a view in elements; None for row-major order."""
     offset: int = 0
 
 

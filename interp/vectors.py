@@ -172,7 +172,7 @@ def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
 
 @emits(vector.ReductionOp)
 def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
-    """In order, starting with the accumulator if there is one; each step rounds."""
+    """Reduce the lanes in order, starting with the accumulator if there is one; each step rounds."""
     lane_count(op, op.vector.type)
     type_ = op.dest.type
     check_lane_type(op, type_)

@@ -86,7 +86,7 @@ class ElementEmitter:
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
         """`tensors` and `variables` may be extended later."""
         self.place: SourceLocation | None = None
-        """Of the expressions being emitted."""
+        """The source location of the expressions being emitted."""
         self._entry = entry
         self._tensors = tensors
         self._variables = variables
@@ -226,7 +226,7 @@ class ElementEmitter:
         return [self._affine(expr, operands) for expr in exprs], operands
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
-        """As an affine expression over `operands`, which grow."""
+        """`expr` as an affine expression over `operands`, which grow."""
         if isinstance(expr, Const):
             return AffineConstantExpr(int(expr.value))
         if isinstance(expr, IterVar):
@@ -296,7 +296,7 @@ class ElementEmitter:
         return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
-        """Of an expression other than an index. Iterative, because sums can be long."""
+        """The value of an expression other than an index. Iterative, because sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -486,7 +486,7 @@ def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue)
 def _binary(
     body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
-    """On values of one type: float, integer or index."""
+    """An operator on values of one type: float, integer or index."""
     if kind in DIVISIONS and isinstance(left.type, AnyFloat):
         return _float_division(body, kind, left, right)
     if kind is BinaryKind.FLOORMOD and signed:
@@ -500,7 +500,8 @@ def _binary(
 
 
 def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) -> SSAValue:
-    """By the power with half the exponent, because `math.ipowi` takes signed exponents."""
+    """A power of unsigned integers, from the power with half the exponent, because `math.ipowi` takes signed
+    exponents."""
     one = body.constant(1, base.type)
     root = _apply(body, math_ops.IPowIOp, base, _apply(body, arith.ShRUIOp, exponent, one))
     is_odd = body.append(arith.CmpiOp(_apply(body, arith.AndIOp, exponent, one), one, "eq"))
@@ -646,7 +647,7 @@ def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """As a byte of a storage type: floats via float32, integers by their low bits."""
+    """A value of `source` as a byte of a storage type: floats via float32, integers by their low bits."""
     if dtype not in SMALL_FLOATS:
         byte = _low_byte(body, operand, source) if is_float(source) else _cast(body, operand, source, "int8")
         return _lowest_bits(body, byte, dtype)

@@ -100,7 +100,7 @@ def is_integer(dtype: str) -> bool:
 
 
 def has_sign(dtype: str) -> bool:
-    """Neither unsigned nor bool."""
+    """Whether values of `dtype` are signed: neither unsigned nor bool."""
     return dtype != "bool" and not is_unsigned(TYPES[dtype])
 
 
@@ -227,7 +227,7 @@ class Predicate(StrEnum):
 
 
 LOGIC: Final = (BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR)
-"""On integers and bools."""
+"""Operators on integers and bools."""
 DIVISIONS: Final = (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD, BinaryKind.TRUNCDIV, BinaryKind.TRUNCMOD)
 _OTHER_NAMES: Final = {"roundeven": "round", "ctpop": "popcount", "ctlz": "clz", "cttz": "ctz"}
 _UNARY_MATH: Final = (math_ops.FloatingPointLikeUnaryMathOperation, math_ops.SignlessIntegerLikeUnaryMathOperation)
@@ -252,7 +252,7 @@ def as_number(value: object) -> Number | None:
 
 
 _TEXT_DEPTH = 5
-"""Of expressions in messages."""
+"""The depth to which messages print expressions."""
 
 
 _Method: TypeAlias = "Callable[[Expr, ExprLike], Expr]"
@@ -399,7 +399,7 @@ class Const(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Named(Expr):
-    """Shown by name in messages and programs."""
+    """A value that messages and printed programs show by its name."""
 
     name: str
 
@@ -410,7 +410,7 @@ class Named(Expr):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Named):
-    """Bound at calls: an extent or a parameter."""
+    """A scalar that is bound at calls: an extent or a parameter."""
 
     dtype: str
     is_index: bool = field(init=False)
@@ -579,7 +579,7 @@ def nested(depth: int, *exprs: Expr) -> str:
 
 
 def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Without repetition, each before its parts, in the order of the text."""
+    """Expressions and their parts without repetition, each before its parts, in the order of the text."""
     pending = list(roots)[::-1]
     seen: set[int] = set()
     while pending:
@@ -630,7 +630,7 @@ def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
 
 
 def default_number(value: Number) -> Const | Cast:
-    """By default bool, int64 or float32."""
+    """A number without another operand: bool, int64 or float32."""
     if isinstance(value, bool):
         return Const(value, "bool")
     return number_as(value, "int64" if isinstance(value, int) else "float32")

@@ -52,7 +52,7 @@ class ExternOp(ComputeOp):
 
     inputs: tuple[Tensor, ...]
     write: Callable[..., None]
-    """On `Statements`, the indices, and a `Written` for each result."""
+    """A function of `Statements`, the sequence of indices, and a `Written` for each result."""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:

@@ -91,7 +91,6 @@ class Operator(IRDLOperation):
     REFERENCE: ClassVar[Callable[..., Array | tuple[Array, ...]]]
     """`DEFINITION` on arrays, float32 for 16-bit floats."""
     SIGNATURE: ClassVar[inspect.Signature]
-    """Of `DEFINITION`."""
     ROLES: ClassVar[tuple[Role, ...]]
     """Tensor parameters of `DEFINITION`."""
 
@@ -354,7 +353,7 @@ class Application:
         return self.extents.unbound
 
     def function(self, name: str) -> FuncOp:
-        """From the inputs and the `passed` names to the results."""
+        """The te function from the inputs and the `passed` names to the results."""
         passed = [self.extents.variable(name) for name in self.passed]
         return te_function([*self.inputs, *passed, *self.results], name, ())
 
@@ -449,7 +448,7 @@ _TENSORS: Final = (
     *("Tensor", "Operand", "Tensor | float", "Tensor | int", "Sequence[Tensor]"),
     *("Tensor | None", "Tensor | float | None", "Tensor | int | None"),
 )
-"""Of parameters that are operands."""
+"""Annotations of parameters that are operands."""
 
 
 def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference: Callable[..., Any]) -> type[Operator]:

@@ -32,7 +32,7 @@ from weft.texpr.expr import (
 
 Extent: TypeAlias = "int | Expr"
 Stride: TypeAlias = "int | Var | None"
-"""In elements; None if calls determine it."""
+"""The stride of a dimension in elements; None if calls determine it."""
 
 
 def items(value: object) -> tuple[object, ...]:
@@ -49,7 +49,7 @@ def as_index(value: object, what: str) -> Expr:
 
 
 MOST_DIMENSIONS: Final = 64
-"""Of NumPy's arrays."""
+"""The maximum rank of NumPy's arrays."""
 MOST_ELEMENTS: Final = 1 << 59
 """The size in bytes fits in 64 bits for every element type."""
 
@@ -290,7 +290,7 @@ def assume_at_most(left: Extent, right: Extent) -> None:
 
 
 def at_most(left: Extent, right: Extent) -> bool:
-    """Known, or checked at calls."""
+    """Whether an extent is at most another, or may be and is checked at calls."""
     if is_same(left, right):
         return True
     names = ExtentVariables()

@@ -34,7 +34,7 @@ def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: s
 
 
 def onnx(*names: str, fixed: Mapping[str, object] | None = None, since: int = 1, **parameters: str) -> Spelling:
-    """Of the domain `ai.onnx`."""
+    """Operators of the domain `ai.onnx`."""
     return Spelling("onnx", names, parameters, fixed or {}, since)
 
 
@@ -44,7 +44,7 @@ def stablehlo(*names: str, fixed: Mapping[str, object] | None = None) -> Spellin
 
 
 def relax(name: str) -> Spelling:
-    """With the parameters of `te.ops`."""
+    """A function of `tvm.relax.op`, whose parameters are those of `te.ops`."""
     return Spelling("relax", [name])
 
 

@@ -33,7 +33,7 @@ Formula: TypeAlias = Callable[..., Value]
 
 
 class _Element(Tensor):
-    """As a tensor of rank 0."""
+    """An element as a tensor of rank 0."""
 
     __slots__ = ("element",)
 
@@ -202,7 +202,8 @@ def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
 
 
 def dot_subscripts(op: DotGeneralOp) -> str:
-    """As subscripts of `einsum`: batch dimensions, then other dimensions of the left, then of the right operand."""
+    """`dot_general` as subscripts of `einsum`: batch dimensions, then the other dimensions of the left operand that are
+    not contracted, then those of the right operand."""
     letters, names, output = iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"), [dict[int, str](), {}], ""
     for is_batch, keys in zip((True, False), DOT_KEYS, strict=True):
         for axes in zip(*map(op.dot_dimension_numbers.dims, keys), strict=True):
@@ -257,7 +258,7 @@ def _power(apply: Apply, x: Value, exponent: Value) -> Value:
 
 
 def _function(name: str, apply: Apply, x: Value) -> Value:
-    """Without an operator in `te.ops`."""
+    """A scalar function without an operator in `te.ops`."""
     return apply(name, x)
 
 
@@ -281,7 +282,7 @@ _FORMULAS: Final[Mapping[str, Formula]] = {
     "stablehlo.shift_right_logical": partial(_shift_right, "u"),
     "stablehlo.sign": _sign,
 }
-"""For ops that are not operators (`texpr/spellings.py`)."""
+"""Name of an op -> its formula. `texpr/spellings.py` has the ops that are operators."""
 ELEMENTWISE: Final = (*spellings("stablehlo"), *_FORMULAS)
 _OF_BOOLS: Final[Mapping[str, str]] = {
     **{f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")},

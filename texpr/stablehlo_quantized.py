@@ -87,7 +87,7 @@ def _ops() -> Mapping[str, type[Operation]]:
 
 @dataclass
 class _Expansion:
-    """In place."""
+    """The expansion of one function, in place."""
 
     types: dict[SSAValue, Attribute] = field(default_factory=dict[SSAValue, Attribute])
     """Integers -> their former quantised type."""

@@ -34,7 +34,7 @@ Formula: TypeAlias = Callable[..., Any]
 
 
 def _type(op: Operation, position: int = 0) -> str:
-    """Of the parts for complex numbers."""
+    """The element type of a result; for complex numbers, the type of their parts."""
     type_ = cast("TensorType[Attribute]", op.results[position].type)
     element = type_.element_type
     name = element_name(cast("Attribute", element.element_type) if isinstance(element, ComplexType) else element)

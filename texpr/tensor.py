@@ -63,7 +63,7 @@ class Operation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """Without repetition, in the order of first use."""
+        """The tensors that it reads, without repetition, in the order of first use."""
         return ()
 
     def output(self, position: int) -> Tensor:
@@ -88,11 +88,11 @@ class ComputeOp(Operation):
 
     axis: tuple[IterVar, ...]
     body: tuple[Expr, ...]
-    """For each result."""
+    """The element of each result."""
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """Without repetition, in the order of first use."""
+        """The axes of its reductions, without repetition, in the order of first use."""
         return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property
@@ -142,7 +142,7 @@ class Tensor:
         self.op = op
         self.value_index = value_index
         self.strides: tuple[Stride, ...] | None = None
-        """Of an input, in elements; None if dense."""
+        """The strides of an input, in elements; None if dense."""
 
     @property
     def ndim(self) -> int:

@@ -46,7 +46,7 @@ class Database:
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0
 
     def table(self) -> str:
-        """As TVM prints it."""
+        """The table of tasks, as TVM prints it."""
         rows, total = [_HEAD, "-" * len(_HEAD)], 0.0
         for number, task in enumerate(self.tuned.tasks):
             name, flops, latency = task.workload.name, task.workload.flops, self.best(task)[1] * 1e6

@@ -380,7 +380,7 @@ def _signed(emitter: FunctionEmitter, operand: CExpr, element: str) -> CExpr:
 
 
 def emit_from_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """To a wider integer or a float, by the signed or unsigned value."""
+    """Convert an integer to a wider integer or a float, by the signed or unsigned value."""
     operand, source, _ = _conversion(emitter, op)
     target = plain_element(emitter, op, op.results[0].type)
     if op.name.endswith(("extsi", "sitofp")):

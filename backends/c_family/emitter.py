@@ -75,7 +75,7 @@ class ModuleEmitter:
         self.shared_types: dict[str, None] = {}
         """Element types, in memory, of buffers that may overlap buffers of other types."""
         self.helpers: dict[str, None] = {}
-        """In the order of first use."""
+        """Helper functions that the text needs, in the order of first use."""
         for op in definitions:
             name = op.sym_name.data
             if isinstance(op, memref.GlobalOp) and is_external(op):
@@ -122,7 +122,6 @@ class FunctionEmitter:
         self.module = module
         self.language = module.language
         self.name = name
-        """In errors."""
         self.promises = ALL_PROMISES
         self.kernel_threads = kernel_threads
         """Threads of a block; 0 outside kernels."""
@@ -279,7 +278,7 @@ class FunctionEmitter:
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[None]:
-        """Between the lines `head`, unless empty, and `tail`."""
+        """A block between the lines `head`, unless empty, and `tail`."""
         if head:
             self.line(head)
         self.names.enter()
@@ -314,11 +313,11 @@ class FunctionEmitter:
 @dataclass(frozen=True)
 class KernelText:
     name: str
-    """In the module."""
+    """Its name in the module."""
     symbol: str
-    """In the text."""
+    """Its name in the text."""
     threads: tuple[int, int, int]
-    """Of a block along x, y and z."""
+    """Threads of a block along x, y and z."""
     parameters: tuple[str, ...]
     """`ptr` for a buffer, the element type (`f32`, `i64`) of a number; an index is `i64`."""
     shared_bytes: int = 0

@@ -44,7 +44,7 @@ class CExpr:
     calls: bool = False
     """Contains calls: to be evaluated only once."""
     lanes: int = 0
-    """Of a vector."""
+    """Lanes of a vector."""
     literal: bool = False
 
     @property

@@ -92,7 +92,7 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
 
 
 def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
-    """In kernels an int, whose range callers check."""
+    """Bind an index parameter; in kernels an int, whose range callers check."""
     fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
         return
@@ -134,7 +134,6 @@ def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> CExpr | None:
 
 
 def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
-    """Of an external function."""
     check_outside(function)
     results, name = list(function.function_type.outputs), function.sym_name.data
     types: list[str] = []

@@ -55,7 +55,7 @@ def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
-    """Of another lane of the warp."""
+    """The value of another lane of the warp."""
     element = emitter.wide_element(op.value.type, op)
     if element not in ("i32", "i64", "idx64", "f32", "f64"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")

@@ -142,7 +142,7 @@ _CALL: Final = re.compile(r"\b(weft_\w+)\(")
 
 
 def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
-    """In dependence order."""
+    """The texts of helper functions, in dependence order."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:

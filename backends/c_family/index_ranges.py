@@ -60,7 +60,7 @@ class IndexRange:
 
     @staticmethod
     def extent() -> IndexRange:
-        """Of an array, unknown."""
+        """An unknown extent of an array."""
         return IndexRange(0, _EXTENT)
 
     @staticmethod

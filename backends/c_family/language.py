@@ -36,7 +36,7 @@ def _no_head(name: str, threads: tuple[int, int, int], parameters: list[str]) ->
 @dataclass(frozen=True)
 class Language:
     name: str
-    """In errors."""
+    """The language's name in errors."""
     kind: str
     types: Mapping[str, str]
     """Element type -> type; an index is `idx32` or `idx64`."""
@@ -53,16 +53,16 @@ class Language:
     reserved_symbols: frozenset[str] = KEYWORDS
     """Invalid for functions of a module."""
     longest_symbol: int = 1 << 16
-    """Of a function's name: longer ones are cut and get a digest."""
+    """Maximum length of a function's name: longer ones are cut and get a digest."""
     inline: str = "static inline"
-    """Of helper functions."""
+    """Specifiers of helper functions."""
     restrict: str = "restrict"
     spaces: Mapping[str, str] = field(default_factory=dict[str, str])
     """Memory space ("global", "shared", "local") -> qualifier of declarations, with a blank."""
     pointer_spaces: Mapping[str, str] = field(default_factory=dict[str, str])
     """Memory space -> qualifier of pointees, with a blank."""
     constant: str = "static const"
-    """Of the module's constants."""
+    """Qualifiers of the module's constants."""
     aligned: str = ""
     """The specifier of alignment to `{0}` bytes, with a blank; "" if not needed."""
     unroll: Callable[[int], str] = lambda trips: "#pragma unroll"

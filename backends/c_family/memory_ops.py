@@ -160,7 +160,7 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def shared_alignment(buffer: SSAValue) -> int:
-    """In bytes; more if tiles are loaded from the buffer."""
+    """The alignment of a shared buffer in bytes; more if tiles are loaded from the buffer."""
     return WMMA_ALIGNMENT if any(isinstance(use.operation, AccessPtrOp) for use in buffer.uses) else WIDE_BYTES
 
 
@@ -180,7 +180,7 @@ def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: s
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """On the heap."""
+    """Heap allocation."""
     _check_heap(emitter, op)
     result = op.results[0]
     element, length = buffer_type(emitter, result.type, op)
@@ -253,7 +253,7 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
-    """In CUDA substituted into its users, with its type."""
+    """`low.access_ptr`; in CUDA substituted into its users, with its type."""
     base, index = base_and_index(op, 0)
     at = emitter.expr(index)
     pointer = CExpr(pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls)

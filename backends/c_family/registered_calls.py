@@ -43,7 +43,7 @@ int32_t weft_set_function(const char *name, weft_function function, void *contex
 const char *weft_failure(void);
 #endif
 """
-"""In C99 and, within `extern "C"`, in C++."""
+"""The declarations, in C99 and, within `extern "C"`, in C++."""
 
 _SET_FUNCTION: Final = """\
 #if defined(__GNUC__)

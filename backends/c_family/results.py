@@ -28,7 +28,7 @@ typedef void *(*weft_allocator)(void *context, void *old, int64_t bytes);
 void weft_set_allocator(weft_allocator function, void *context);
 #endif
 """
-"""In C99 and, within `extern "C"`, in C++."""
+"""The declarations, in C99 and, within `extern "C"`, in C++."""
 
 _SET: Final = """\
 #if defined(__GNUC__)

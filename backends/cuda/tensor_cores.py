@@ -49,7 +49,7 @@ def _function(comment: str, head: str, body: Sequence[str]) -> str:
 
 
 def _words(fragment: FragmentAttr) -> int:
-    """In 32-bit registers."""
+    """32-bit registers of a fragment."""
     return fragment.elements_per_thread if fragment.role is FragmentRole.C else fragment.elements_per_thread // 2
 
 

@@ -33,7 +33,7 @@ _WORDS: Final = """
     patch_control_point
 """
 _PLAIN: Final = ("fabs", "ceil", "copysign", "floor", "fma", "rint", "round", "trunc", "fmax", "fmin")
-"""Without separate fast and precise forms."""
+"""Functions without separate fast and precise forms."""
 
 
 def _function(op: str, name: str) -> tuple[str, str]:

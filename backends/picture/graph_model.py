@@ -40,13 +40,13 @@ LONGEST_LINE = 44
 
 
 class NodeKind(Enum):
-    """With fill and border colours."""
+    """The kind of a node, with fill and border colours."""
 
     PARAMETER = "#dcfce7", "#16a34a"
     CONSTANT = "#f3f4f6", "#9ca3af"
     OPERATION = "#dbeafe", "#3b82f6"
     CALL = "#ede9fe", "#8b5cf6"
-    """Of a function in this module, or one registered at run time."""
+    """A call of a function in this module, or one registered at run time."""
     OUTPUT = "#ffedd5", "#ea580c"
 
     def __init__(self, fill: str, border: str) -> None:
@@ -70,7 +70,7 @@ class PictureNode:
 
 @dataclass(frozen=True)
 class Edge:
-    """From result `result` of node `source` to operand `operand` of node `target`."""
+    """An edge from result `result` of node `source` to operand `operand` of node `target`."""
 
     source: int
     result: int
@@ -213,7 +213,7 @@ def _full_name(op: Operation) -> str:
 
 
 def _title(op: Operation) -> str:
-    """Without the dialect; with the callee."""
+    """The name of an operation without the dialect; with the callee."""
     name = _full_name(op).partition(".")[2] or _full_name(op)
     match op:
         case CallTirOp():

@@ -25,10 +25,10 @@ from typing import TypeAlias
 from weft.backends.picture.graph_model import Edge, GraphModel
 
 GAP = 22.0
-"""Between two items of a row, in pixels."""
+"""Minimum gap between two items of a row, in pixels."""
 _ROW_GAP = 34.0
 _BORDER_GAP = 6.0
-"""Between the items of a cluster and the ends of edges at its border, where all are vertical."""
+"""Gap between the items of a cluster and the ends of edges at its border, where all are vertical."""
 _STEEPNESS = 0.12
 """The distance of rows grows by this fraction of the widest horizontal offset of a link between them, which avoids flat
 links."""
@@ -58,7 +58,7 @@ _BEND = Item(2.0, 0.0)
 
 @dataclass(frozen=True)
 class Link:
-    """From the bottom of `source` to the top of `target`; offsets in pixels from the centres."""
+    """A link from the bottom of `source` to the top of `target`; offsets in pixels from the centres."""
 
     source: int
     target: int
@@ -176,7 +176,8 @@ class Layering:
             self.place[item] = place
 
     def _sort_by_barycentre(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """By the mean position of neighbours on one side; items without neighbours keep their relative position."""
+        """Sort a row by the mean position of neighbours on one side; items without neighbours keep their relative
+        position."""
         centre: dict[int, float] = {}
         for place, item in enumerate(row):
             places = [self.place[n.item] + n.offset / (self.items[n.item].width or 1.0) for n in neighbours[item]]
@@ -362,7 +363,7 @@ def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: S
 
 
 PADDING = 16.0
-"""Between the border of a cluster and its content, in pixels."""
+"""Padding between the border of a cluster and its content, in pixels."""
 TITLE_BAND = 14.0
 """Height of a cluster's title, in pixels."""
 

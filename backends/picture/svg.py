@@ -25,7 +25,7 @@ from weft.backends.picture.layout import Drawing, Point, Rectangle
 
 _MARGIN = 20.0
 _FUNCTION_TITLE = 30.0
-"""In pixels."""
+"""Height of the title of a function, in pixels."""
 _FUNCTION_GAP = 30.0
 _TITLE_SIZE = 13.0
 _LINE_SIZE = 11.0
@@ -115,7 +115,7 @@ def _title_height(node: PictureNode) -> float:
 
 
 def _width(text: str, size: float) -> float:
-    """In pixels; East Asian characters take two columns, combining ones none."""
+    """The width of a text in pixels; East Asian characters take two columns, combining ones none."""
     places = sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
     return places * size * _CHARACTER
 

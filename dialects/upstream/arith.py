@@ -61,7 +61,6 @@ class _OnTensors(IRDLOperation):
 
     @classmethod
     def build(cls, **parts: Any) -> Any:
-        """By `create`."""
         properties: dict[str, Any] = dict(parts["properties"])
         for name, given in cls.get_irdl_definition().properties.items():
             if given.default_value is not None:

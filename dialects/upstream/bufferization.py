@@ -19,7 +19,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 WRITABLE: Final = "bufferization.writable"
-"""Of a tensor argument: the function may write its buffer."""
+"""Attribute of a tensor argument: the function may write its buffer."""
 
 
 def is_writable(function: FuncOp, at: int) -> bool:

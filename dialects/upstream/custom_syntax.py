@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]) -> type[Operation]:
-    """By a declarative format, which may use `directives`."""
+    """A class that parses and prints `op` by a declarative format, which may use `directives`."""
 
     @cache
     def program() -> FormatProgram:
@@ -45,7 +45,7 @@ def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type
 
 
 def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -> type[Operation]:
-    """By a function, called after the op's name was parsed."""
+    """A class that parses `op` by a function, called after the op's name was parsed."""
 
     def parse_op(_: type[Operation], parser: Parser) -> Operation:
         return parse(parser)

@@ -43,7 +43,7 @@ from weft.dialects.upstream.custom_syntax import parse_indices, parse_optional_r
 from weft.dialects.upstream.gpu_mapping import MAPPINGS
 
 KERNEL: Final = "gpu.kernel"
-"""Of a `gpu.func`."""
+"""Unit attribute of a `gpu.func` that is a kernel."""
 BLOCK_SIZE: Final = "known_block_size"
 """Threads of a block on each axis, as `array<i32: 64, 1, 1>`."""
 

@@ -237,7 +237,7 @@ class _DimensionsOp(LinalgStructuredOperation):
     irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
     traits = traits_def(DestinationEffects())
     LISTED: ClassVar[str] = "dimensions"
-    """Of the dimensions."""
+    """The property with the dimensions."""
 
     def __init__(
         self, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue], listed: Attribute, body: Region | None = None

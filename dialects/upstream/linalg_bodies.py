@@ -86,7 +86,7 @@ class _Scalars:
         raise VerifyException(f"a value of type {of} has no conversion to {to}")
 
     def function(self, name: str, values: Sequence[SSAValue]) -> SSAValue:
-        """Of `ELEMENTWISE`, on values of one type."""
+        """A function of `ELEMENTWISE`, on values of one type."""
         if len(values) != ELEMENTWISE[name]:
             raise VerifyException(f"{name} takes {ELEMENTWISE[name]} operands, got {len(values)}")
         if name == "select":
@@ -141,7 +141,7 @@ def _quantized(scalars: _Scalars, inputs: Sequence[SSAValue], old: SSAValue) -> 
 
 
 def _window(function: str) -> _Body:
-    """Of a window with the extents of the second input."""
+    """Combine the elements of a window with the extents of the second input."""
     return lambda scalars, inputs, old: scalars.function(function, [old, scalars.cast(inputs[0], old.type)])
 
 

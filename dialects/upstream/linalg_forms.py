@@ -108,7 +108,7 @@ _PRODUCTS: Final = _of_loops(
 
 
 def _quantized(loops: str) -> str:
-    """With two scalar zero points."""
+    """The subscripts of a product with two scalar zero points."""
     left, right, out = loops.rsplit(",", 2)
     return f"{left},{right}, , ,{out}"
 
@@ -178,12 +178,12 @@ class FormOp(NamedOperation, ABC):
 
 @dataclass(frozen=True)
 class Structure:
-    """In the terms of `linalg.generic`."""
+    """A linalg op in the terms of `linalg.generic`."""
 
     inputs: tuple[SSAValue, ...]
     outputs: tuple[SSAValue, ...]
     maps: tuple[AffineMap, ...]
-    """By input and output, subscripts as functions of the loops; none for scalars."""
+    """For each input and output, the subscripts as functions of the loops; none for scalars."""
     loop_names: tuple[str, ...]
     body: Block
     """Elements of inputs and outputs -> new elements of the outputs."""
@@ -267,7 +267,7 @@ def maps_of(op: Operation) -> tuple[AffineMap, ...]:
 
 
 def default_maps(op: Operation) -> tuple[AffineMap, ...]:
-    """Without explicit maps."""
+    """Like `maps_of`, for an op without explicit maps."""
     name = op.name.removeprefix("linalg.")
     if name in ("transpose", "broadcast", "reduce"):
         return _maps_by_dimensions(op, name)

@@ -356,4 +356,4 @@ OPERATIONS: Final[tuple[type[Operation] | type[Attribute], ...]] = (
     *(SoftmaxOp, PackOp, UnpackOp),
     *(WinogradFilterOp, WinogradInputOp, WinogradOutputOp),
 )
-"""Of linalg."""
+"""All that weft's tools read of linalg."""

@@ -29,7 +29,7 @@ ATOMIC_KINDS: Final = (
     *("addf", "addi", "andi", "assign", "maximumf", "maxnumf", "maxs", "maxu", "minimumf", "minnumf", "mins", "minu"),
     *("mulf", "muli", "ori", "xori"),
 )
-"""Of `arith.AtomicRMWKind`, ordered by value (MLIR 22)."""
+"""Names of `arith.AtomicRMWKind`, ordered by value (MLIR 22)."""
 
 
 def _parse_global(parser: Parser) -> Operation:

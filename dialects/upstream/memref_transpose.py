@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_custom_directive
 class PlainMap(CustomDirective):
-    """Without the name of its attribute: `(i, j) -> (j, i)`."""
+    """A map without the name of its attribute: `(i, j) -> (j, i)`."""
 
     map: AttributeVariable
 

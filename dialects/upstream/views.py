@@ -36,7 +36,7 @@ Buffer = TypeVar("Buffer")
 
 
 def uncast(buffer: SSAValue) -> SSAValue:
-    """Without casts."""
+    """The operand of a chain of casts of buffers."""
     while isinstance(buffer.owner, memref.CastOp):
         buffer = buffer.owner.source
     return buffer
@@ -68,7 +68,7 @@ def reassociation_groups(op: Operation) -> tuple[tuple[int, ...], ...]:
 
 
 def dynamic_sizes(op: object) -> Sequence[SSAValue] | None:
-    """Of the resulting buffer, in order, if they are operands."""
+    """The dynamic extents of the resulting buffer, in order, if they are operands."""
     match op:
         case memref.AllocOp() | memref.AllocaOp():
             return op.dynamic_sizes
@@ -126,7 +126,7 @@ def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]
 
 @dataclass(frozen=True)
 class StridedView(Generic[Buffer, Number]):
-    """Of a flat buffer: offset of the first element, extents, and strides."""
+    """Elements of a flat buffer: offset of the first element, extents, and strides."""
 
     buffer: Buffer
     offset: Number
@@ -171,5 +171,5 @@ class StridedView(Generic[Buffer, Number]):
     def picked(
         self, dimensions: Sequence[int], shape: Sequence[Number], strides: Sequence[Number]
     ) -> StridedView[Buffer, Number]:
-        """In this order, from the same first element."""
+        """The dimensions of `shape` and `strides` in this order, from the same first element."""
         return replace(self, shape=tuple(shape[d] for d in dimensions), strides=tuple(strides[d] for d in dimensions))

@@ -15,13 +15,13 @@ from weft.frontends.script.values import walk
 from weft.texpr.expr import Expr
 
 MOST_BITS = 4096
-"""Of an integer."""
+"""Maximum size of an integer."""
 MOST_ITEMS = 1 << 16
-"""Of text, lists, tuples and dicts, including nested items."""
+"""Maximum size of text, lists, tuples and dicts, including nested items."""
 MOST_TERMS = 4096
-"""Of a named index expression, because each use expands it."""
+"""Maximum size of a named index expression, because each use expands it."""
 _MOST_OPERATIONS = 1024
-"""Of functions whose time or result grows faster than their arguments."""
+"""Maximum for functions whose time or result grows faster than their arguments."""
 
 _ITEMS = "items in text, a list, a tuple or a dict"
 _SEQUENCES = (str, bytes, list, tuple)

@@ -68,7 +68,7 @@ class Buffer:
     name: str
     extents: tuple[int | Expr | None, ...]
     strides: dict[int, Expr] = field(default_factory=dict[int, Expr], init=False)
-    """By dimension, only symbolic ones."""
+    """The symbolic strides, by dimension."""
     place: SourceLocation | None = field(default=None, init=False)
     stated_element: Attribute | None = field(default=None, init=False)
     """The element type if the type does not determine it."""

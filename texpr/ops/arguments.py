@@ -119,7 +119,7 @@ def check_nonempty(what: str, tensor: Tensor, axes: Sequence[int]) -> None:
 
 
 def sum_dtype(dtype: str) -> str:
-    """Of the accumulator: float32 for floats of at most 16 bits."""
+    """The accumulator dtype for sums of `dtype`: float32 for floats of at most 16 bits, else `dtype`."""
     return "float32" if dtype in ("float16", "bfloat16", *SMALL_FLOATS) else dtype
 
 

@@ -115,7 +115,7 @@ def borders(
 
 
 def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
-    """With odd padding at the end."""
+    """SAME padding, with odd padding at the end."""
     if window.stride == 1:
         total = simplified(as_expr(window.span) - 1)
     else:
@@ -169,13 +169,13 @@ __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
 __all__ += ["depthwise_conv2d"]
 
 _Places: TypeAlias = Mapping[str, Expr]
-"""By letter of a layout."""
+"""An index for each letter of a layout."""
 _Indices: TypeAlias = Mapping[str, Expr | int]
-"""For some letters."""
+"""Indices for some letters."""
 
 
 class _Operands:
-    """With letters for axes."""
+    """Data and kernels with letters for axes."""
 
     def __init__(
         self,

@@ -71,7 +71,7 @@ def _scan(
 def _in_order(
     kind: BinaryKind, source: Tensor, along: int, dtype: str, exclusive: bool, reverse: bool, name: str
 ) -> Tensor:
-    """By a sequential loop along the axis around the inner axes."""
+    """Each element combined with the previous result, in a sequential loop along the axis around the inner axes."""
     (neutral,) = identity_of(_COMBINERS[kind], [type_of(dtype)])
 
     def combine(before: Sequence[Expr], here: Sequence[Expr]) -> list[Expr]:

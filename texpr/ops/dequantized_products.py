@@ -61,7 +61,7 @@ class _Weights:
 
     @property
     def in_short_groups(self) -> _Weights:
-        """In groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
+        """The weights in groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
         sizes = [n for n in range(_WORD, _LONGEST_GROUP + 1, _WORD // self.bits) if self.group % n == 0]
         if self.group <= _LONGEST_GROUP or not sizes:
             return self
@@ -88,7 +88,7 @@ class _Weights:
         return self.weight(*self._place(column, row // (_WORD // self.bits)), row % 4)
 
     def integer(self, column: Expr, row: Expr) -> Expr:
-        """As int32."""
+        """A quantized weight, as int32."""
         element = self.element(column, row)
         at = row % self.per_element if self.weight.ndim < 4 else row // 4 % self.per_element
         shift = (at * self.bits).astype(element.dtype)
@@ -98,7 +98,7 @@ class _Weights:
         return self.scale(*self._place(column, group // self.sharing)).astype("float32")
 
     def zero_of(self, column: Expr, group: Expr) -> Expr:
-        """As float32."""
+        """The zero point of a group, as float32."""
         if self.zero_point is None:
             return const(float(1 << (self.bits - 1)), "float32")
         return self.zero_point(*self._place(column, group // self.sharing)).astype("float32")
@@ -297,7 +297,7 @@ def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
 
 
 def _filled(data: Tensor, depth: int, size: int, i: tuple[Expr, ...]) -> Expr:
-    """As float32, 0 beyond the depth in whole groups of `size`."""
+    """An element of the data as float32, 0 beyond the depth in whole groups of `size`."""
     value = data(*i).astype("float32")
     return value if size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
 

@@ -239,7 +239,7 @@ Operand: TypeAlias = Tensor | Number
 
 
 class BinaryOperator(Protocol):
-    """At least one operand is a tensor."""
+    """An operator on two operands, at least one of which is a tensor."""
 
     def __call__(self, lhs: Operand, rhs: Operand, *, name: str | None = None) -> Tensor: ...
 

@@ -34,7 +34,7 @@ _LANCZOS: Final = (
 
 
 def _log_gamma(x: Expr) -> Expr:
-    """Of a number of at least 0.5."""
+    """The logarithm of the gamma function of a number of at least 0.5."""
     shifted = x - 1.0
     total: Expr = constant(_LANCZOS[0], "float64")
     for place, coefficient in enumerate(_LANCZOS[1:], 1):
@@ -84,7 +84,7 @@ _CORRECTIONS: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, 
 
 
 def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
-    """For s above 1 and positive q, by the Euler-Maclaurin formula."""
+    """Hurwitz's zeta function for s above 1 and positive q, by the Euler-Maclaurin formula."""
     total: Expr = constant(0.0, "float64")
     for place in range(_SHIFT):
         total = total + math.pow(q + float(place), -s)

@@ -156,7 +156,7 @@ def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, st
 
 
 def _from_start(bound: Extent, extent: Extent) -> Extent:
-    """From the start; negative bounds count from the end."""
+    """A bound counted from the start; negative bounds count from the end."""
     if is_not_negative(bound):
         return bound
     if is_not_negative(simplified(-1 - as_expr(bound))):

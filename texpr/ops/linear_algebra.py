@@ -25,7 +25,7 @@ __all__ = ["cholesky", "eigh", "householder_factors", "householder_product", "lu
 __all__ += ["solve_triangular", "svd"]
 
 _SWEEPS: Final = 30
-"""Of Jacobi's method; fewer than 15 suffice in practice."""
+"""The number of sweeps of Jacobi's method; less than 15 suffice for matrices of practical size."""
 _LEAST: Final = 1e-300
 
 

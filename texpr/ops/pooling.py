@@ -121,7 +121,7 @@ def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[
 
 
 def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
-    """As a float."""
+    """The product of integers as a float."""
     result: Expr | None = None
     number = 1
     for count in counts:
@@ -168,7 +168,6 @@ def _pool_with_border(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """Without `count_include_pad`."""
     return _pool(of, data, kernel, strides, padding, dilation, ceil_mode, True, layout, name=name)
 
 

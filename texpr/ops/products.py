@@ -92,7 +92,7 @@ def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> N
 
 
 def _element(tensor: Tensor, batch: tuple[Extent, ...], outer: tuple[Expr, ...], inner: tuple[Expr, ...]) -> Expr:
-    """Of a matrix of a broadcast batch."""
+    """The element of a matrix of a broadcast batch."""
     extents = tensor.shape[len(tensor.shape) - len(inner) :]
     if len(tensor.shape) == len(inner):
         return tensor(*inner)
@@ -287,7 +287,7 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
 
 
 def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
-    """Of each operand and the result."""
+    """The letters of each operand and the result."""
     if not isinstance(subscripts, str) or subscripts.count("->") != 1:
         raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
     left, output = subscripts.replace(" ", "").split("->")
@@ -300,7 +300,7 @@ def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
 
 
 def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict[str, Extent]:
-    """By letter, in the order of first use."""
+    """The extent of each letter, in the order of first use."""
     extents: dict[str, Extent] = {}
     for letters, tensor in zip(inputs, operands, strict=True):
         if len(letters) != tensor.ndim:

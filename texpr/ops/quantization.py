@@ -263,7 +263,7 @@ def qlinear_matmul(
 
 
 def _of_batch(sums: Tensor, outer: tuple[Expr, ...], at: Expr) -> Expr:
-    """Of a row or column of a matrix of a broadcast batch."""
+    """The sum of a row or column of a matrix of a broadcast batch."""
     inner = outer[len(outer) + 1 - sums.ndim :]
     places = [0 if isinstance(n, int) and n == 1 else i for n, i in zip(sums.shape, inner, strict=False)]
     return sums(*places, at)

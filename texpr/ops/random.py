@@ -28,7 +28,7 @@ _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
-    """As int64. Raises CompileError for other values than integers and tensors of one integer."""
+    """The seed as int64. Raises CompileError for other values than integers and tensors of one integer."""
     if not isinstance(seed, Tensor):
         number = integer(seed, f"{what}: the seed")
         if not -(1 << 63) <= number < 1 << 63:
@@ -42,7 +42,7 @@ def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
 
 
 def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """As int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
+    """The words of an element, as int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
     state = position & _WORD, (position >> 32) & _WORD, constant(0, "int64"), constant(0, "int64")
     keys = seed & _WORD, (seed >> 32) & _WORD
     for _ in range(_ROUNDS):
@@ -58,7 +58,7 @@ def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _fraction(words: tuple[Expr, Expr], dtype: str, *, from_one: bool = False) -> Expr:
-    """In [0, 1) or (0, 1], in the dtype of sums: upper bits of a word, of two for float64."""
+    """A number in [0, 1) or (0, 1], in the dtype of sums: upper bits of a word, of two for float64."""
     if dtype == "float64":
         count = (words[0] >> 5) * (1 << 26) + (words[1] >> 6)
         number, bits = count, 53

@@ -38,9 +38,9 @@ __all__ = ["gru", "lstm", "rnn"]
 @dataclass(frozen=True)
 class _Activation:
     apply: Callable[[Expr, float, float], Expr]
-    """Of the data and two parameters."""
+    """Function of the data and two parameters."""
     defaults: tuple[float, ...] = ()
-    """Of the parameters that it reads."""
+    """Defaults of the parameters that it reads."""
 
 
 _ACTIVATIONS: Final[dict[str, _Activation]] = {
@@ -118,7 +118,7 @@ class _CellWeights:
 
 @dataclass(frozen=True)
 class _Options:
-    """Of all operators, and the lengths of sequences."""
+    """Attributes of all operators, and the lengths of sequences."""
 
     lengths: Tensor | None
     direction: str
@@ -146,7 +146,7 @@ class _Network:
     others: tuple[Tensor, ...]
     direction: str
     activations: tuple[Callable[[Expr, Expr], Expr], ...]
-    """Of the data and the direction."""
+    """Functions of the data and the direction."""
     clip: float
     dtype: str
     scales: Tensor | None
@@ -154,7 +154,7 @@ class _Network:
     zeros: Tensor | None
     """[direction, gate * hidden + element], of integers; None: 0."""
     offset: int
-    """Added to all integers of the recurrence."""
+    """The number that was added to all integers of the recurrence."""
     group: int
     """Integers of a group."""
     state_scale: float
@@ -222,7 +222,7 @@ class _Network:
 
             @contextmanager
             def sequences() -> Generator[Expr]:
-                """For each sequence of the block."""
+                """Statements for each sequence of the block."""
                 if is_single:
                     yield block
                     return
@@ -393,9 +393,9 @@ class _Network:
 
 
 _MOST: Final = 127.0
-"""As an 8-bit integer."""
+"""The maximum state as an 8-bit integer."""
 _INTEGERS: Final = ("int8", "uint8", "int16")
-"""Of data and weights."""
+"""Types of data and weights that are integers."""
 _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2}
 """Products that processors add to a sum at once, by type of the recurrence."""
 _TOGETHER: Final = 4
@@ -403,14 +403,14 @@ _TOGETHER: Final = 4
 _ROWS: Final = 8
 """Rows of floats added to a sum in memory together."""
 _COLUMNS: Final = 256
-"""Of a tile: L1 contains their sums and rows of a group."""
+"""Columns of a tile: L1 contains their sums and rows of a group."""
 _SEQUENCES: Final = 4
-"""Of a block: they read a tile of the recurrence in turn from L1."""
+"""Sequences of a block: they read a tile of the recurrence in turn from L1."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """Of a sequence."""
+    """One step of a sequence."""
 
     time: Expr
     direction: Expr
@@ -428,7 +428,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Of all sequences of a block."""
+    """A step of all sequences of a block."""
 
     each: Callable[[], AbstractContextManager[_Step]]
     """A context for each sequence."""
@@ -437,7 +437,7 @@ class _Steps:
 
 
 def _state(at: _Step, k: Expr) -> Expr:
-    """Of the multiplied state."""
+    """An element of the multiplied state."""
     return at.states[0].load(*at.outer, k)
 
 
@@ -551,7 +551,7 @@ def _network(
 def _inputs(
     name: str, x: Tensor, w: Tensor | None, scale: Tensor | None, gates: int, hidden: Extent, wide: str
 ) -> Tensor:
-    """Without the bias."""
+    """The products of the data with their weights, without the bias."""
     if w is None:
         return x
     times, batch, size = x.shape

@@ -50,13 +50,13 @@ Axes: TypeAlias = "int | Sequence[int] | None"
 
 
 def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
-    """Without reduced axes, or with extents of 1."""
+    """A shape without reduced axes, or with extents of 1."""
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
 
 
 def reduce_axes(shape: Sequence[Extent], axes: Sequence[int]) -> dict[int, IterVar]:
-    """In memory order."""
+    """A reduce axis for each of `axes` of a shape, in memory order."""
     names = ["k"] if len(axes) == 1 else [f"k{axis}" for axis in sorted(axes)]
     return {axis: te.reduce_axis((0, shape[axis]), name) for axis, name in zip(sorted(axes), names, strict=True)}
 
@@ -97,7 +97,7 @@ def float_of(extent: Extent, dtype: str) -> Expr:
 
 
 def mean_over(source: Tensor, axes: Sequence[int], name: str, *, keepdims: bool = False, dtype: str = "") -> Tensor:
-    """In the dtype of sums, or `dtype`."""
+    """The mean over axes, in the dtype of sums, or `dtype`."""
     wide = sum_dtype(source.dtype)
     count = float_of(product([source.shape[axis] for axis in axes]), wide)
 

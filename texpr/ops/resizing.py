@@ -87,11 +87,11 @@ class _Axis:
     extent: Extent
     size: Extent
     ratio: Fraction | None
-    """Between elements, by default `extent / size`."""
+    """The distance between elements, by default `extent / size`."""
     roi: tuple[Fraction, Fraction] | None
 
     def line(self, mode: str) -> _Line:
-        """By a coordinate transformation mode of ONNX."""
+        """The coordinates of the elements, by a coordinate transformation mode of ONNX."""
         n, size = self.extent, self.size
         top, bottom = (n, size) if self.ratio is None else (self.ratio.numerator, self.ratio.denominator)
         single = isinstance(size, int) and size == 1
@@ -136,7 +136,7 @@ class _Axis:
 
 
 def cubic_weight(distance: Expr, a: float) -> Expr:
-    """At a non-negative distance (Keys 1981)."""
+    """The weight of an element at a non-negative distance (Keys 1981)."""
     t = distance
     near = ((t * (a + 2.0)) - (a + 3.0)) * t * t + 1.0
     far = ((t * a - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
@@ -157,7 +157,7 @@ _WEIGHTS: Mapping[str, tuple[int, Callable[[Expr, float], Expr]]] = {
 
 @dataclass(frozen=True)
 class _Resizing:
-    """For each axis of `axes`."""
+    """The parameters of a resizing along each axis of `axes`."""
 
     what: str
     axes: Mapping[str, _Axis]

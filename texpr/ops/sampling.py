@@ -40,7 +40,7 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 class _Line:
-    """With float coordinates."""
+    """An axis of an image with float coordinates."""
 
     def __init__(self, extent: Extent, dtype: str, padding: str, align_corners: bool) -> None:
         self.extent = extent
@@ -51,7 +51,7 @@ class _Line:
         self._last = self._count - 1.0
 
     def place(self, coordinate: Expr) -> Expr:
-        """Of a coordinate from -1 to 1."""
+        """The position of a coordinate from -1 to 1."""
         if self._align_corners:
             return (coordinate + 1.0) * 0.5 * self._last
         return ((coordinate + 1.0) * self._count - 1.0) * 0.5

@@ -121,7 +121,7 @@ def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
 
 
 def order_of_rows(rows: Tensor, name: str) -> Tensor:
-    """In lexicographic order, as int64; equal rows keep their order."""
+    """The indices of the rows of a matrix in lexicographic order, as int64; equal rows keep their order."""
     return _order(rows, 0, False, rows.shape[0], name, rows.shape[1])
 
 

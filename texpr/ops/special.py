@@ -29,7 +29,7 @@ __all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "si
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """By Horner's scheme, highest power first."""
+    """Evaluate a polynomial by Horner's scheme, highest power first."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
         total = total * x + coefficient

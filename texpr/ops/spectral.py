@@ -47,8 +47,8 @@ def _length(value: object, what: str) -> Extent:
 
 
 def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str, name: str) -> Tensor:
-    """At [k, n, p, q], what part p of tap n adds to part q of frequency k: exp(-2 pi i k n / length), conjugated for
-    the inverse."""
+    """The contribution of part p of tap n to part q of frequency k, at [k, n, p, q]: exp(-2 pi i k n / length), or its
+    conjugate for the inverse."""
     period = float_of(length, dtype)
 
     def element(k: Expr, n: Expr, p: Expr, q: Expr) -> Expr:

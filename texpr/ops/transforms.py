@@ -236,7 +236,7 @@ def _position(indices: Sequence[Expr], shape: Sequence[Extent]) -> ExprLike:
 
 
 def _positions(position: ExprLike, shape: Sequence[Extent]) -> list[ExprLike]:
-    """Of the element at a row-major position."""
+    """The indices of the element at a row-major position."""
     found: list[ExprLike] = []
     first = next((d for d, extent in enumerate(shape) if not is_same(extent, 1)), None)
     for d, extent in enumerate(shape):
@@ -468,7 +468,7 @@ def _edge(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """At the first and the last element."""
+    """The index mirrored at the first and the last element."""
     if isinstance(extent, int) and border is not None and border >= extent:
         place = place % max(2 * extent - 2, 1)
     inside = greater(place, 0 - place)

@@ -146,7 +146,7 @@ def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
 
 
 def _polynomial(squares: Sequence[float]) -> list[float]:
-    """Of the polynomial with roots p and -p for each square: even powers, lowest first."""
+    """The coefficients of the even powers, lowest first, of the polynomial with roots p and -p for each square."""
     return [float(c) for c in polyfromroots(squares)]
 
 

@@ -22,7 +22,7 @@ _NUMPY_NAMES: Final = {
     "bitwise_not": "invert",
     "trunc_mod": "fmod",
 }
-"""With another name in NumPy."""
+"""Operators that have another name in NumPy."""
 
 
 def reference_of(name: str) -> Callable[..., Any]:

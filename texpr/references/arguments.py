@@ -25,10 +25,10 @@ def axes_of(axis: object) -> Any:
 
 
 def array_dtype(dtype: str) -> str:
-    """That represents numbers of `dtype`."""
+    """The dtype of arrays that represent numbers of `dtype`."""
     return "float32" if dtype == "bfloat16" else dtype
 
 
 def accumulator(dtype: str | None, *arrays: Array) -> list[Array]:
-    """Converted to the dtype of sums, if given."""
+    """Arrays converted to the dtype of sums, if given."""
     return [array.astype(dtype) for array in arrays] if dtype not in (None, "bfloat16") else list(arrays)

@@ -10,7 +10,7 @@ from weft.texpr.references.activations import sigmoid
 from weft.texpr.references.arguments import Array
 
 Activation = Callable[[Array, int], Array]
-"""Of data and direction."""
+"""Function of data and direction."""
 
 _FUNCTIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {
     "relu": (lambda x, a, b: np.maximum(x, 0), 0, 0),

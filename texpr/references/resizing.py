@@ -62,7 +62,7 @@ def cubic(distance: float, a: float) -> float:
 def _weights(
     places: Sequence[Fraction], extent: int, method: str, a: float, exclude: bool, shrunk: float, normalize: bool
 ) -> Array:
-    """Of each element in each result."""
+    """The weight of each element in each result."""
     matrix = np.zeros((len(places), extent))
     reach = (1 if method == "linear" else 2) / shrunk
     for row, place in enumerate(places):

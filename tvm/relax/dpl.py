@@ -31,7 +31,7 @@ class DFPattern:
         self.parts = tuple(parts)
 
     def all_parts(self) -> dict[str, DFPattern]:
-        """By the names of their captures."""
+        """The patterns in this one, by the names of their captures."""
         found: dict[str, DFPattern] = {self.key: self}
         for part in self.parts:
             found.update(part.all_parts())
@@ -47,7 +47,7 @@ class DFPattern:
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).shape == tuple(shape)), (self,))
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
-        """By weft's names of attributes."""
+        """The pattern, restricted to operators with these attributes, by weft's names."""
 
         def holds(ssa: Any) -> bool:
             known = graph_patterns.arguments_of(ssa.owner)

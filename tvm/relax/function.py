@@ -41,13 +41,13 @@ class BindingBlock:
 
 
 class DataflowBlock(BindingBlock):
-    """Without effects; some variables are outputs."""
+    """Bindings without effects; some variables are outputs."""
 
     def __init__(self, op: DataflowOp) -> None:
         super().__init__(list(op.body.block.ops))
         self.outputs = [expr_of(value) for value in op.output.values]
         self.results = list(op.results)
-        """Outside the block, in the order of `outputs`."""
+        """The values outside the block, in the order of `outputs`."""
 
     def __repr__(self) -> str:
         bindings = [f"    {binding!r}" for binding in self.bindings]

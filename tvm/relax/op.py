@@ -48,7 +48,7 @@ class _Group:
 
 
 class _OwnOperators:
-    """With weft's parameters: `R.weft.attention` has heads before the sequence."""
+    """Operators with weft's parameters: `R.weft.attention` has heads before the sequence."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return graph_composites.match_shape if name == "match_shape" else partial(apply, name)

@@ -16,7 +16,7 @@ class DeviceModule:
         self._library = library
 
     def get_source(self, fmt: str = "") -> str:
-        """In the target's language, or another form (`ptx`)."""
+        """The source of the kernels, or another form of them (`ptx`)."""
         return self._library.get_source("" if fmt in ("", "cu", "cl") else fmt)
 
 
@@ -42,13 +42,13 @@ class Module:
         return self[self.entry_name](*args)
 
     def get_source(self, fmt: str = "") -> str:
-        """ "ll" and "asm" are LLVM's; by default, the code of the host."""
+        """The program as text: "ll" and "asm" are LLVM's; by default, the code of the host."""
         return self.library.get_source("host" if self.imported_modules and not fmt else {"s": "asm"}.get(fmt, fmt))
 
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0
     ) -> TimeEvaluator:
-        """Measures; `.mean` of the result is in seconds. `dev` has no effect."""
+        """A function that measures; `.mean` of the result is in seconds. `dev` has no effect."""
         del dev
         return self.library.time_evaluator(func_name, number, repeat, min_repeat_ms)
 

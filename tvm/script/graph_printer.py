@@ -46,7 +46,7 @@ class GraphPrinter(_GraphPrinter):
         self._taken = {"R", "T", "I", "cls"}
         self._constants = 0
         self._target = ""
-        """Of the conditional whose branch is printed."""
+        """The variable of the conditional whose branch is printed."""
 
     def function(self, function: FuncOp) -> list[str]:
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
@@ -96,7 +96,7 @@ class GraphPrinter(_GraphPrinter):
                     self._line(f"{', '.join(map(self._name, op.results))} = {call}")
 
     def _conditional(self, op: IfOp) -> None:
-        """With the bodies of the called functions."""
+        """`if condition:`, with the bodies of the called functions."""
         outer = self._target
         target = self._name(op.results[0])
         for head, callee in ((f"if {self._name(op.condition)}:", op.then_callee), ("else:", op.else_callee)):

@@ -29,7 +29,7 @@ from weft.tvm.relax.expr import Call, Constant, GlobalVar, TensorStructInfo, Tup
 from weft.tvm.relax.function import Function
 
 _DEPTH = 64
-"""Of calls of nested functions, which are inlined."""
+"""Maximum nesting of calls of nested functions, which are inlined."""
 _EXTENT = r"""(\w+\.)?(int(32|64)\((is_size_var=\w+)?\)|Var\(['"]\w+['"], ['"]int(32|64)['"]\))"""
 
 
@@ -56,7 +56,7 @@ def read_graphs(
 
 
 def _callees_first(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """In topological order of calls, as far as it exists."""
+    """The functions in topological order of calls, as far as it exists."""
     by_name, found = {node.name: node for node in nodes}, dict[str, ast.FunctionDef]()
 
     def add(node: ast.FunctionDef, around: Sequence[str]) -> None:

@@ -62,7 +62,7 @@ class Module:
     """A model: `__init__` creates parameters and parts, `forward` computes."""
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """With the parts' parameters: `linear.weight`."""
+        """The parameters of the model and of its parts, with their names: `linear.weight`."""
         for name, part in vars(self).items():
             if isinstance(part, Parameter):
                 yield prefix + name, part
@@ -133,7 +133,7 @@ def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mappin
 
 
 def _rows(size: Any, dtype: str | None, *, weight: bool = True, bias: bool = True) -> dict[str, Parameter | None]:
-    """Of a normalization."""
+    """The weight and the bias of a normalization."""
     return {key: Parameter((size,), dtype) if on else None for key, on in (("weight", weight), ("bias", bias))}
 
 
