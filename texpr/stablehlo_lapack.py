@@ -1,8 +1,7 @@
 """Custom calls of LAPACK, as JAX makes them on CPUs, as formulas over operators of `te.ops`.
 
-A call has the batch axes first; matrices are in the order of tensors, whatever `operand_layouts` says. Sizes of results
-follow the operands if they are symbolic. Pivots count from 1. `info` is that of LAPACK for `potrf` and 0 for the
-others, since JAX reads only its sign, which is negative for calls with wrong arguments.
+Batch axes are first; matrices are in the order of tensors, whatever `operand_layouts` says. Pivots count from 1. `info`
+is LAPACK's for `potrf`, otherwise 0, since JAX reads only its sign, which is negative for wrong arguments.
 
 Source: the handlers of XLA, jaxlib's `lapack_kernels.h`, and `jax/_src/lax/linalg.py`.
 """
@@ -21,7 +20,7 @@ from weft.texpr.stablehlo_tensors import Formula, Value
 
 
 def _letter(op: CustomCallOp, key: str) -> str:
-    """A flag of LAPACK: `uplo` is "L" or "U"."""
+    """`uplo` is "L" or "U"."""
     config = op.attributes.get("mhlo.backend_config")
     value = config.data.get(key) if isinstance(config, DictionaryAttr) else None
     if not isinstance(value, IntegerAttr):
@@ -73,8 +72,8 @@ def _syevd(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
 
 
 def _gesdd(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
-    """The elements of the first result, the memory of the operand, are not specified, nor are the vectors in mode "N",
-    whose types are those of mode "A"."""
+    """The first result, the operand's memory, is unspecified, and so are the vectors in mode "N", with the types of
+    mode "A"."""
     left, values, right = apply("svd", matrix, full_matrices=_letter(op, "mode") != "S")
     return [matrix, values, left, right, _success(apply, matrix)]
 
@@ -100,7 +99,7 @@ LAPACK_CALLS: Final = {
 
 
 def lapack_results(apply: Apply, op: CustomCallOp, *operands: Value) -> Value:
-    """The results of a call in `LAPACK_CALLS`."""
+    """A call in `LAPACK_CALLS`."""
     formula, count = LAPACK_CALLS[op.call_target_name.data]
     if len(operands) < count:
         raise CompileError(f"@{op.call_target_name.data} needs more operands: {count}, got {len(operands)}")

@@ -58,7 +58,7 @@ class _Line:
         return ((coordinate + 1.0) * self._count - 1.0) * 0.5
 
     def padded(self, place: Expr) -> Expr:
-        """The position of the element that pads an out-of-range position."""
+        """The position that pads one out of range."""
         if self._padding == "reflection":
             place = self._reflected(place)
         if self._padding == "zeros":
@@ -66,10 +66,10 @@ class _Line:
         return select(place > 0.0, less(place, self._last), 0.0)
 
     def _reflected(self, place: Expr) -> Expr:
-        """The position reflected at the first and last elements, or half an element outside of these."""
+        """Reflected at the first and last elements, or half an element outside."""
         low = const(0.0 if self._align_corners else -0.5, self._dtype)
         span = self._last if self._align_corners else self._count
-        # An axis of one element has a span of 0 between its corners.
+        # one element has a span of 0
         span = greater(span, 1e-30)
         distance = absolute(place - low)
         times = floor(distance / span)
@@ -78,10 +78,10 @@ class _Line:
         return select(is_even, rest, span - rest) + low
 
     def index(self, place: Expr) -> tuple[Expr, Expr]:
-        """A whole position as an index within the axis, and whether the position was in range; NaN never is."""
+        """The index of a whole position, and whether it was in range; NaN never is."""
         safe = select(place >= 0.0, less(place, self._last), 0.0)
         inside = (place >= 0.0) & (place <= self._last)
-        # Clamped again as an integer, for range analyses.
+        # as an integer too, for range analyses
         return greater(less(safe.astype("int64"), self.extent - 1), 0), inside
 
 
@@ -128,7 +128,7 @@ def grid_sample(
         taps = [_taps(line, place, method) for line, place in zip(lines, given, strict=True)]
 
         def mixed(axis: int, chosen: Sequence[Expr]) -> Expr:
-            """The weighted sum over the elements along the axes from `axis` on."""
+            """Weighted sums along the axes from `axis` on."""
             if axis == rank:
                 return image(n, c, *chosen).astype(wide)
             total: Expr | None = None
@@ -145,7 +145,7 @@ def grid_sample(
 
 
 def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr | None]]:
-    """The elements that are combined for a position: the index of each, whether it is in range, and its weight."""
+    """Elements for a position: index, whether it is in range, and weight."""
     if method == "nearest":
         return [(*line.index(round(line.padded(place))), None)]
     if method == "linear":
@@ -159,7 +159,7 @@ def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr 
 
 
 def _linear_taps(line: _Line, place: Expr) -> list[tuple[Expr, Expr, Expr]]:
-    """`_taps` of the two elements around a position."""
+    """The two elements around a position."""
     first = floor(place)
     part = place - first
     return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
@@ -217,7 +217,7 @@ def roi_align(
             length = length if aligned else greater(length, 1.0)
             size = length / float(bins[axis])
             starts[axis] = start + cast(position[axis], wide) * size
-            # NaN has no points; the bound keeps the conversion in range.
+            # NaN has no points; the bound keeps the conversion in range
             whole = select(size > 0.0, less(ceil(size), 16777216.0), 0.0)
             counts[axis] = const(ratio, "int64") if ratio else whole.astype("int64")
             sizes[axis] = size
@@ -336,8 +336,8 @@ def _rounded(value: Expr) -> Expr:
 
 
 def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: Expr, x: Expr, mode: str) -> Expr:
-    """The value interpolated bilinearly at a point, or with `max` the maximum of the weighted elements, as in ONNX. 0
-    for points more than one element outside of the image."""
+    """Bilinear interpolation, or with `max` the maximum of the weighted elements, as in ONNX. 0 more than one element
+    outside of the image."""
     dtype = y.dtype
     ends = {axis: float_of(extent, dtype) for axis, extent in extents.items()}
     inside = all_of(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])

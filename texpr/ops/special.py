@@ -1,7 +1,6 @@
 """Special functions, functions of the bits of numbers, and divisors of integers.
 
-They are computed in float64 for all dtypes, so that results in float32 are within one unit in the last place of the
-exact result, unless documented otherwise.
+They are computed in float64, so that float32 results are within one unit in the last place unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "si
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Evaluate a polynomial by Horner's scheme, coefficient of the highest power first."""
+    """Evaluate a polynomial by Horner's scheme, highest power first."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
         total = total * x + coefficient
@@ -54,7 +53,7 @@ def _squares(x: Expr) -> tuple[Expr, Expr]:
 
 
 def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
-    """erfc(size) exp(size * size - square) of a non-negative number."""
+    """erfc(size) exp(size * size - square), size non-negative."""
     t = 2.0 / (2.0 + size)
     argument = 4.0 * t - 2.0
     following, last = constant(0.0, "float64"), constant(0.0, "float64")
@@ -146,7 +145,7 @@ _EXP_2: Final = exp(-2)
 
 
 def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
-    """The operator that computes `scalar` of each float element, in float64."""
+    """`scalar` of each float, in float64."""
 
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")

@@ -1,8 +1,7 @@
-"""NumPy references of operators, which the interpreter runs for ops of the graph dialect; one module for each family of
-`te.ops`.
+"""NumPy references of operators, which the interpreter runs for graphs; one module for each family of `te.ops`.
 
-A reference takes the arguments of the function of `te.ops` of the same name, with arrays for tensors (float32 for
-16-bit floats), and returns an array, or a tuple of arrays; the caller rounds it to the element type of the result.
+A reference takes the arguments of the function of the same name, with arrays for tensors (float32 for 16-bit floats);
+the caller rounds its results to their element types.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def reference_of(name: str) -> Callable[..., Any]:
-    """The reference of an operator: a function of its family, else NumPy's of that name. Raises `NotImplementedError`
-    for an operator without one."""
+    """A function of its family, else NumPy's of that name. Raises `NotImplementedError` without one."""
     for family in _FAMILIES:
         if name in vars(family):
             found = vars(family)[name]
