@@ -1,11 +1,11 @@
-"""Memory accesses of tir programs, as functions of the loops around them.
+"""Memory accesses of tir programs, as functions of the enclosing loops.
 
-Block iterators are replaced by their bindings, so an access is over loop variables and symbols only, whatever the
-nesting of blocks. Guards of blocks, conditions of `scf.if` and the first reduction step of a `tir.init` become its
-conditions. A non-affine index (a loaded subscript, a product of values) stays an opaque value.
+Block iterators are replaced by their bindings, so an access is over loop variables and symbols only. Guards of blocks,
+conditions of `scf.if` and the first reduction step of a `tir.init` become its conditions. A non-affine index (a loaded
+subscript, a product of values) stays an opaque value.
 
-Ops other than loads and stores access the whole of the buffers listed by `weft.dialects.effects`. An opaque op reads
-and writes every buffer that it can reach, and `WORLD`.
+Ops other than loads and stores access whole buffers, listed by `weft.dialects.effects`. An opaque op reads and writes
+every buffer that it can reach, and `WORLD`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp, ReadsOp, W
 from weft.dialects.tir_kinds import IterKind
 
 WORLD = Block(arg_types=[MemRefType(i1, [])]).args[0]
-"""Represents all memory that is not a named buffer. Opaque ops write it, each in program order."""
+"""All memory that is not a named buffer. Opaque ops write it, each in program order."""
 WORLD.name_hint = "world"
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions under which an instance runs: all `positives` are >= 0, all `zeros` are 0. Inexact when a
-    condition was dropped."""
+    """The conditions under which an instance runs: all `positives` are >= 0, all `zeros` are 0. Inexact if one was
+    dropped."""
 
     positives: tuple[Index, ...] = ()
     zeros: tuple[Index, ...] = ()
@@ -57,25 +57,22 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """An access of all instances that execute it: a load, a store, one half of an atomic update, or an access to a
-    whole buffer."""
+    """A load, a store, one half of an atomic update, or an access to a whole buffer, of all instances that execute
+    it."""
 
     op: Operation
     buffer: SSAValue
     indices: tuple[Index, ...] | None
-    """One index per dimension, over loop variables and symbols; None accesses the whole buffer."""
+    """One per dimension, over loop variables and symbols; None for the whole buffer."""
     is_write: bool
     loops: tuple[ForOp, ...]
-    """All enclosing loops, outermost first."""
     conditions: Conditions
     blocks: tuple[BlockOp, ...]
-    """All enclosing blocks, outermost first."""
     init_of: BlockOp | None = None
-    """The block whose init contains the access, possibly through nested loops and blocks."""
+    """The block whose init contains the access, possibly in nested loops and blocks."""
 
     @property
     def expressions(self) -> list[Index]:
-        """All expressions that determine the accessed elements: indices, conditions, extents of loops."""
         return [*(self.indices or ()), *self.conditions.indices, *dynamic_extents(self.loops)]
 
     @property
@@ -94,8 +91,8 @@ class Access:
         return self.indices is None and is_opaque(self.op)
 
     def surely_covers(self, other: Access) -> bool:
-        """Whether both touch the same element in the same iteration, this one under a subset of the conditions of
-        `other`."""
+        """Whether both touch the same element in the same iteration, this one under a subset of the other's
+        conditions."""
         return (
             self.indices == other.indices
             and self.indices is not None
@@ -108,8 +105,6 @@ class Access:
 
 @dataclass(frozen=True)
 class Context:
-    """The loops, blocks and conditions around a point of the program."""
-
     loops: tuple[ForOp, ...] = ()
     blocks: tuple[BlockOp, ...] = ()
     conditions: Conditions = field(default_factory=Conditions)
@@ -123,7 +118,7 @@ class Context:
 
     @staticmethod
     def in_scope(op: Operation) -> Context:
-        """The context of `op` within one instance of the enclosing block, whose iterators are kept as values."""
+        """The context of `op` within one instance of the enclosing block, whose iterators stay values."""
         scope = next((parent for parent in ancestors(op) if isinstance(parent, BlockOp | func.FuncOp)), None)
         context = Context()
         if isinstance(scope, BlockOp):
@@ -132,7 +127,7 @@ class Context:
         return context._down_to(op, (BlockOp, func.FuncOp))
 
     def _down_to(self, op: Operation, outside: tuple[type[Operation], ...]) -> Context:
-        """The context of `op`. `self` is the context of the nearest enclosing op of a class in `outside`."""
+        """`self` is the context of the nearest enclosing op of a class in `outside`."""
         path = [op]
         while (parent := path[-1].parent_op()) is not None and not isinstance(parent, outside):
             path.append(parent)
@@ -142,7 +137,7 @@ class Context:
         return context
 
     def inside(self, op: Operation, child: Operation | None = None) -> Context:
-        """The context of the ops in the body of `op`; for an `scf.if`, `child` selects the region."""
+        """The context of the ops in the body of `op`; `child` selects the region of an `scf.if`."""
         if type(op) is ForOp:
             return Context((*self.loops, op), self.blocks, self.conditions, self.iterators, self.init_of)
         if type(op) is BlockOp:
@@ -177,7 +172,6 @@ class Context:
         return tuple(Index.of_expr(expr, operands) for expr in block.bindings.data.results)
 
     def resolve(self, value: SSAValue) -> Index:
-        """An index value over loop variables and symbols."""
         return Index.of(value).substitute(self.iterators)
 
     def _first_step(self, block: BlockOp) -> Conditions:
@@ -199,7 +193,7 @@ class Domain:
     extents: tuple[Index, ...]
     conditions: Conditions
     free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
-    """Loops that a plan will create, or the two loops that replace a fused one: variable and extent."""
+    """Loops that a plan will create, or the two that replace a fused loop: variable and extent."""
 
     @cached_property
     def loop_extents(self) -> dict[SSAValue, int | SSAValue | Index]:
@@ -207,7 +201,6 @@ class Domain:
 
 
 def domain_of(block: BlockOp) -> Domain:
-    """The iteration domain of a block within its scope."""
     context = Context.around(block)
     inner = context.inside(block)
     loops = tuple(loop for loop in context.loops if not context.blocks or context.blocks[-1].is_ancestor(loop))
@@ -224,8 +217,8 @@ def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
 
 
 def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
-    """Values in the indices and conditions of accesses that are computed in the bodies of `loops`, such as the
-    remainder of a fused loop variable by a symbol. They are constant within an iteration."""
+    """Values in indices and conditions that are computed in the bodies of `loops`, such as the remainder of a fused
+    loop variable by a symbol. They are constant within an iteration."""
     used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
     values = dict.fromkeys(value for index in used for value in index.values())
     return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
@@ -239,19 +232,18 @@ def accesses(root: Operation) -> list[Access]:
 
 
 def accesses_in_scope(root: Operation) -> list[Access]:
-    """All accesses in `root` within one instance of the enclosing block: over its iterators and the loops in it."""
+    """All accesses in `root` within one instance of the enclosing block, over its iterators and the loops in it."""
     found: list[Access] = []
     _walk_op(root, Context.in_scope(root), found, {})
     return found
 
 
 def accesses_of_instance(block: BlockOp) -> list[Access]:
-    """All accesses in one instance of a block, over its iterators and the loops in its body."""
     return [access for op in block.body.block.ops for access in accesses_in_scope(op)]
 
 
 _Roots: TypeAlias = dict[SSAValue, SSAValue]
-"""Memo of buffer -> the buffer that it is a view of. For a global, finding it is a search."""
+"""Memo of buffer -> the buffer that it is a view of. For a global, this requires a search."""
 
 
 def _walk_op(op: Operation, context: Context, found: list[Access], roots: _Roots) -> None:
@@ -282,8 +274,8 @@ def _walk_block(op: Operation, block: Block, context: Context, found: list[Acces
 
 
 def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[Access]:
-    """The accesses of external code through a pointer, over detached loops that step through the box, or without one
-    through the regions that the block states for the buffer."""
+    """Accesses of external code through a pointer: over detached loops that step through the box, or through the
+    regions that the block states for the buffer."""
     loops = box_loops(op.box_sizes or ())
     inner = replace(context, loops=(*context.loops, *loops))
     whole = op.box_sizes is None
@@ -307,8 +299,6 @@ def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[
 
 
 def _whole_accesses(op: Operation, context: Context, roots: _Roots) -> Iterator[Access]:
-    """The accesses of an op to whole buffers. Accesses through a pointer are attributed to the op that creates the
-    pointer."""
     effects = effects_of(op)
     read, written = effects.reads, effects.writes
     if effects.reads_all:
@@ -327,7 +317,6 @@ def _reachable_from(op: Operation) -> list[SSAValue]:
 
 
 def _stated_regions(op: AccessPtrOp, is_write: bool, context: Context) -> list[AccessRegionOp]:
-    """The regions of the buffer of a pointer that the block around it states, if they are of the buffer itself."""
     if not context.blocks or not is_same_elements(op.buffer):
         return []
     kind = WritesOp if is_write else ReadsOp
@@ -336,7 +325,6 @@ def _stated_regions(op: AccessPtrOp, is_write: bool, context: Context) -> list[A
 
 
 def box_loops(sizes: Sequence[int]) -> tuple[ForOp, ...]:
-    """Detached loops, one per dimension, over the elements of a box."""
     return tuple(ForOp.empty(size, f"d{at}") for at, size in enumerate(sizes))
 
 
@@ -368,7 +356,7 @@ def _root(buffer: SSAValue, roots: _Roots) -> SSAValue:
 
 
 def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:
-    """The conditions that a true (or false) `i1` value implies: comparisons of indices and conjunctions of them."""
+    """The conditions that a true (or false) `i1` value implies, from comparisons of indices and conjunctions."""
     op = condition.owner
     if isinstance(op, arith.AndIOp) and holds:
         return condition_of(op.lhs, True, iterators) & condition_of(op.rhs, True, iterators)
@@ -404,7 +392,6 @@ def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Condi
 
 
 def loop_with_variable(value: SSAValue | None) -> ForOp | None:
-    """The loop of an induction variable; None for other values."""
     loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
     return loop if isinstance(loop, ForOp) else None
 
@@ -418,7 +405,7 @@ def is_iterator(value: SSAValue) -> bool:
 
 
 def least_value(index: Index) -> int | None:
-    """A lower bound of `index`, or None. Uses symbolic extents of loops and divisors of remainders as upper bounds."""
+    """A lower bound of `index`, or None. Symbolic extents of loops and divisors of remainders are upper bounds."""
     low = index.range(range_of)[0]
     if low is not None:
         return low

@@ -1,9 +1,9 @@
-"""Patterns of blocks: the updates of accumulators, and whether a block is injective, a reduction, a contraction or a
-convolution.
+"""Patterns of blocks: updates of accumulators, and the class of a block (injective, reduction, contraction,
+convolution).
 
 A reduction may be reassociated if its combiner is, or is declared, associative and commutative, and its function has
-the assumption `reassoc` if that changes the rounding. Patterns are derived from the accesses over the iterators of the
-block, independent of its loops and of names. A block that is not recognised is `OPAQUE`.
+the assumption `reassoc` if that changes the rounding. Patterns are derived from accesses over the iterators, so loops
+and names do not matter. An unrecognised block is `OPAQUE`.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from weft.support.errors import InternalError, Violation
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
-    """Whether an op in `block` is part of an init, possibly through nested loops and blocks."""
+    """Whether an op in `block` is part of an init, possibly in nested loops and blocks."""
     return any(isinstance(parent, InitOp) for parent in takewhile(lambda parent: parent is not block, ancestors(op)))
 
 
 def combines_freely(block: BlockOp) -> bool:
-    """Whether the updates of a reduction may run in any order: its combiners are known to commute, and its function or
-    the ops allow a change of rounding."""
+    """Whether the updates of a reduction may run in any order: its combiners commute, and a change of rounding is
+    allowed."""
     return has_known_combiners(block) and why_in_order(block) is None
 
 
 def why_in_order(block: BlockOp) -> Violation | None:
-    """A violation if another order of the updates of a block would change rounding without permission, as for sums and
-    products of floats. None if they may be reordered, or if the combiners are unknown."""
+    """A violation if reordering the updates of a block changes rounding without permission. None if they may be
+    reordered, or if the combiners are unknown."""
     function = next((op for op in ancestors(block) if isinstance(op, FuncOp)), None)
     if function is None or PROMISES not in function.attributes or COMMUTATIVE in block.attributes:
         return None
@@ -82,9 +82,9 @@ def _may_reassociate(op: Operation) -> bool:
 
 
 def has_known_combiners(block: BlockOp) -> bool:
-    """Whether the updates of a reduction commute, up to rounding. Each accumulator becomes `accumulator op term` with a
-    known combiner, the same one for all of its stores, and a term that depends on no accumulator; or the block is
-    declared commutative, or chooses the same value in any order."""
+    """Whether the updates of a reduction commute, up to rounding: all stores combine the accumulator, by one known
+    combiner, with a term that depends on no accumulator; or the block is declared commutative, or chooses the same
+    value in any order."""
     if _chooses_freely(block):
         return True
     if takes_pointers(block):
@@ -100,7 +100,6 @@ def has_known_combiners(block: BlockOp) -> bool:
 
 
 def _chooses_freely(block: BlockOp) -> bool:
-    """Whether a block is declared commutative, or proved to choose the same values in any order."""
     if COMMUTATIVE in block.attributes:
         return True
     choice = choice_of(block)
@@ -150,15 +149,15 @@ def _depends_on(value: SSAValue, buffers: set[SSAValue]) -> bool:
 
 @dataclass(frozen=True)
 class Update:
-    """One accumulator of a reduction: each instance stores a combination of the element's old value and a *term*."""
+    """One accumulator of a reduction: each instance combines the element's old value with a *term*."""
 
     store: memref.StoreOp
     term: SSAValue | None
-    """The value combined into the element; None if the combining op computes it itself (`fma`)."""
+    """None if the combining op computes the term itself (`fma`)."""
     operation: type[Operation] | None
-    """The op that combines old value and term; None if the stored value is a choice between the two (`select`)."""
+    """None if the stored value is a choice between old value and term (`select`)."""
     choice: Choice | None = None
-    """The choice, if it is proved to be commutative."""
+    """Set if the choice is proved to be commutative."""
 
     @property
     def is_idempotent(self) -> bool:
@@ -169,8 +168,8 @@ class Update:
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
     """The updates of the accumulators of a reduction; None if one is not recognised.
 
-    Known combiners are recognised, and in a block that is declared or proved commutative an `arith.select` between the
-    old value and a new one: argmax, argmin and the like, over several accumulators at once.
+    A block that is declared or proved commutative may also `select` between old and new values (argmax, argmin), over
+    several accumulators at once.
     """
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
@@ -197,7 +196,6 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
 
 
 def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update | None:
-    """Match a store of the old value combined, by a known combiner, with a term that depends on no accumulator."""
     update = store.value.owner
     if isinstance(update, math.FmaOp):
         old, terms, found = update.c, [update.a, update.b], Update(store, None, arith.AddfOp)
@@ -214,7 +212,6 @@ def _known_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> Update 
 
 
 def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) -> Update | None:
-    """Match a store of `select(condition, term, old)`, or with swapped operands, in a block declared commutative."""
     select = store.value.owner
     if COMMUTATIVE not in block.attributes or not isinstance(select, arith.SelectOp):
         return None
@@ -225,7 +222,6 @@ def _choice(store: memref.StoreOp, block: BlockOp, accumulators: set[SSAValue]) 
 
 
 def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool:
-    """Whether `value` can be computed from `known`, constants and values defined outside of the block."""
     if value in known or not block.is_ancestor(value.owner):
         return True
     op = value.owner
@@ -235,13 +231,12 @@ def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool
 
 
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
-    """The neutral element of a combiner for a type; None if there is none. Integers are signed."""
+    """The neutral element of a combiner for a type, or None. Integers are signed."""
     combination = None if operation is None else COMBINATIONS.get(operation)
     return None if combination is None else combination.neutral(type_)
 
 
 def is_pure_scalar(op: Operation) -> bool:
-    """Whether an op computes scalars without effects."""
     return op.name.startswith(("arith.", "math."))
 
 
@@ -259,8 +254,6 @@ _CASTS = (
 
 
 class PatternKind(Enum):
-    """The kinds of computations of blocks."""
-
     INJECTIVE = auto()
     """Each instance computes distinct elements: elementwise, broadcast, transpose, gather."""
     REDUCTION = auto()
@@ -270,16 +263,13 @@ class PatternKind(Enum):
     CONVOLUTION = auto()
     """A sum of products of two elements, one of them indexed by the sum of a spatial and a reduce iterator."""
     WINDOW = auto()
-    """Another reduction indexed by the sum of a spatial and a reduce iterator: pooling. A single window is a plain
-    reduction."""
+    """Another reduction indexed by the sum of a spatial and a reduce iterator: pooling."""
     OPAQUE = auto()
     """Anything else: nested loops or blocks, calls, several writers, unknown combiners."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One load or store of a block, over its iterators."""
-
     op: memref.LoadOp | memref.StoreOp
     buffer: SSAValue
     indices: tuple[Index, ...]
@@ -300,12 +290,10 @@ class Operand:
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether an iterator occurs in the indices of several dimensions."""
         return any(len(self.dimensions_of(iterator)) > 1 for iterator in self.iterators)
 
     @cached_property
     def iterators(self) -> frozenset[SSAValue]:
-        """The iterators, of any block, that some index depends on."""
         return frozenset(
             value
             for index in self.indices
@@ -314,7 +302,7 @@ class Operand:
         )
 
     def stride_of(self, iterator: SSAValue) -> int | None:
-        """The stride of an iterator, in elements; 0 if it is unused, None if the stride is not constant or unknown."""
+        """The stride of an iterator, in elements; 0 if it is unused, None if it is not constant."""
         place = Index({})
         for index, stride in zip(self.indices, self._strides, strict=True):
             if index.depends_on([iterator]):
@@ -345,18 +333,13 @@ class Operand:
 
 @dataclass(frozen=True)
 class BlockPattern:
-    """A block and its classification."""
-
     block: BlockOp
     kind: PatternKind
     reads: tuple[Operand, ...]
-    """Loads outside of the init, except those of accumulators."""
     writes: tuple[Operand, ...]
-    """Stores outside of the init."""
     updates: tuple[Update, ...] | None
-    """The updates of a reduction, if they are recognised."""
     factors: tuple[Operand, Operand] | None = None
-    """The loaded factors of a contraction or convolution, without casts."""
+    """Without casts."""
 
     @property
     def spatial(self) -> tuple[BlockArgument, ...]:
@@ -370,12 +353,11 @@ class BlockPattern:
         return tuple(v for v, kind in zip(self.block.iter_vars, self.block.kinds, strict=True) if kind is wanted)
 
     def extent_of(self, iterator: BlockArgument) -> int | None:
-        """The extent of an iterator of the block; None if it is only known at run time."""
+        """The extent of an iterator; None if it is only known at run time."""
         extent = self.block.extents[iterator.index]
         return extent if isinstance(extent, int) else None
 
     def most_of(self, iterator: BlockArgument) -> int | None:
-        """The upper bound of the extent of an iterator, or None."""
         extent = self.block.extents[iterator.index]
         return extent if isinstance(extent, int) else Index.of(extent).range(range_of)[1]
 
@@ -385,7 +367,6 @@ class BlockPattern:
 
     @cached_property
     def instances(self) -> int | None:
-        """The number of instances; None if it is only known at run time."""
         total = 1
         for extent in self.block.extents:
             if not isinstance(extent, int):
@@ -444,7 +425,7 @@ def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[O
 
 
 def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
-    """Whether an index adds a spatial and a reduce iterator of the block, both of at least `least` iterations."""
+    """Whether an index adds a spatial and a reduce iterator, both of at least `least` iterations."""
     iterators = zip(block.iter_vars, block.kinds, block.extents, strict=True)
     kinds: dict[SSAValue, IterKind] = {
         v: kind for v, kind, extent in iterators if not isinstance(extent, int) or extent >= least
@@ -453,7 +434,6 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
 
 
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:
-    """The two loads whose product a reduction accumulates; None for other reductions."""
     if updates is None or len(updates) != 1:
         return None
     (update,) = updates

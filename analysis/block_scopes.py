@@ -55,7 +55,6 @@ def function_of(op: Operation) -> FuncOp:
 
 
 def scope_of(op: Operation) -> Operation:
-    """The nearest block around `op` (or the init of one), else its function."""
     for parent in ancestors(op):
         if isinstance(parent, BlockOp | InitOp | FuncOp):
             return parent
@@ -83,26 +82,24 @@ def vectorized_loop_around(op: Operation) -> ForOp | None:
 
 
 def bindings_of(block: BlockOp) -> tuple[Index, ...]:
-    """The bindings of the iterators of a block, over loop variables."""
     return Index.of_map(block.bindings.data, block.binding_operands)
 
 
 def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
-    """The guards `left < right` of a block, over loop variables."""
     operands = [Index.of(value) for value in block.guard_operands]
     return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
 
 
 def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
-    """The sources of the bindings of the iterators of one kind, loop variables included."""
+    """The values, loop variables included, in the bindings of iterators of one kind."""
     bindings = zip(bindings_of(block), block.kinds, strict=True)
     return {value for index, own in bindings if own is kind for value in index.sources()}
 
 
 def child_blocks(root: Operation) -> list[BlockOp]:
-    """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order.
+    """The blocks in the body of `root` that are in no other block there, in order.
 
-    Those of its init are excluded, because an init is a separate scope.
+    Excludes those of its init, which is a separate scope.
     """
     found: list[BlockOp] = []
     for region in root.regions:
@@ -127,12 +124,11 @@ def parts_of(block: BlockOp) -> list[BlockOp]:
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions of a module that have a body."""
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """Return the function called `name`. Raises `CompileError` with suggestions of similar names."""
+    """Find a function by name. Raises `CompileError` with suggestions of similar names."""
     known = {f.sym_name.data: f for f in functions(module)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
@@ -160,8 +156,7 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 
 def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp | FuncOp:
-    """Return the block called `name`, as `find_block`. "root", unless a block has that name, denotes the function,
-    whose blocks are the child blocks of the root block."""
+    """Return the block called `name`, as `find_block`. "root", unless a block has that name, denotes the function."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     if name != ROOT or any(isinstance(op, BlockOp) and op.label == ROOT for f in candidates for op in operations_in(f)):
         return find_block(module, name, func_name)
@@ -172,8 +167,7 @@ def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None
 
 
 def output_blocks(root: Operation) -> list[BlockOp]:
-    """The blocks inside `root` that write a buffer which its function does not allocate, in order, including blocks
-    around others."""
+    """The blocks inside `root`, nested ones included, that write a buffer which its function does not allocate."""
     blocks = (op for op in operations_in(root) if isinstance(op, BlockOp) and op is not root)
     return [
         block
@@ -184,28 +178,26 @@ def output_blocks(root: Operation) -> list[BlockOp]:
 
 def stored_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` writes, directly or through the pointer that it creates."""
-    # Compares classes: `isinstance` of an abstract class costs more, and this runs for every operation.
+    # `isinstance` of an abstract class is slower, and this runs for every operation.
     if type(op) is memref.StoreOp:
         return underlying(op.memref)
     return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.writes) else None
 
 
 def buffers_stored_by(op: Operation) -> tuple[SSAValue, ...]:
-    """All buffers among its operands that `op` itself may write."""
     if type(op) is memref.StoreOp:
         return (underlying(op.memref),)
     return () if type(op) is memref.LoadOp or not touches_memory(op) else _buffers(effects_of(op).writes)
 
 
 def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
-    """All buffers among its operands that `op` itself may read."""
     if type(op) is memref.LoadOp:
         return (underlying(op.memref),)
     return () if type(op) is memref.StoreOp or not touches_memory(op) else _buffers(effects_of(op).reads)
 
 
 def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
-    """Two buffers that may overlap, of which one is written and the other loaded or written, or None."""
+    """Two buffers that may overlap, one of them written, or None."""
     stored = tuple(written)
     pairs = ((one, other) for one in stored for other in (*loaded, *stored) if one is not other)
     return next(((one, other) for one, other in pairs if may_overlap(one, other)), None)
@@ -214,7 +206,7 @@ def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) ->
 def why_overlapping(block: BlockOp) -> Violation | None:
     """A violation if a block writes a buffer and accesses another one that may overlap it, or None."""
     if not any(isinstance(parent, FuncOp) and PROMISES in parent.attributes for parent in ancestors(block)):
-        return None  # Usual case, without a walk through the block.
+        return None  # The usual case, which needs no walk of the block.
     found = overlapping_pair(buffers_loaded(block), buffers_written(block))
     if found is None:
         return None
@@ -237,7 +229,7 @@ def why_opaque(op: Operation, subject: str) -> Violation | None:
 
 
 def why_named_twice(block: BlockOp) -> str | None:
-    """Explain why the loads and stores of a block do not name the buffers that it accesses, or None."""
+    """Explain how the block accesses a buffer under another name, or None."""
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (root := underlying(op.memref)) is not op.memref:
             return f'block "{block.label}" accesses {root.name_hint} under another name, {op.memref.name_hint}'
@@ -249,30 +241,29 @@ def takes_pointers(root: Operation) -> bool:
 
 
 def buffers_written(root: Operation) -> list[SSAValue]:
-    """The buffers that an op, such as a block, and the ops inside it write, in order of first store."""
+    """The buffers that ops in `root` write, in order of first store."""
     return list(dict.fromkeys(buffer for op in operations_in(root) for buffer in buffers_stored_by(op)))
 
 
 def buffers_loaded(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, in order of first load."""
     return list(dict.fromkeys(buffer for op in operations_in(block) for buffer in buffers_loaded_by(op)))
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, except the accumulators that a block with init updates."""
+    """The buffers that a block reads, except the accumulators of a block with init."""
     own = buffers_written(block) if block.init is not None else []
     return [buffer for buffer in buffers_loaded(block) if buffer not in own]
 
 
 def producers_of(block: BlockOp) -> list[BlockOp]:
-    """The other blocks of the scope that write a buffer that `block` reads."""
+    """The other blocks of the scope that write a buffer which `block` reads."""
     read = set(buffers_loaded(block))
     siblings = _blocks_using(read, scope_of(block))
     return [b for b in siblings if b is not block and not read.isdisjoint(buffers_written(b))]
 
 
 def consumers_of(block: BlockOp) -> list[BlockOp]:
-    """The other blocks of the scope that read a buffer that `block` writes."""
+    """The other blocks of the scope that read a buffer which `block` writes."""
     written = set(buffers_written(block))
     siblings = _blocks_using(written, scope_of(block))
     return [b for b in siblings if b is not block and not written.isdisjoint(buffers_loaded(b))]
@@ -291,8 +282,8 @@ _FEW = 8
 
 
 def _blocks_using(buffers: Iterable[SSAValue], scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that use some of `buffers` or an alias of one, in order. Follows the uses, since a
-    function may have thousands of other blocks."""
+    """The child blocks of `scope` that use some of `buffers` or an alias, in order. Follows uses, because a function
+    may have thousands of other blocks."""
     found: dict[BlockOp, None] = {}
     pending = list(buffers)
     while pending:
@@ -308,7 +299,6 @@ def _blocks_using(buffers: Iterable[SSAValue], scope: Operation) -> list[BlockOp
 
 
 def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
-    """The block of `child_blocks(scope)` that is or holds `op`."""
     found: BlockOp | None = None
     for parent in (op, *ancestors(op)):
         if parent is scope:
@@ -322,7 +312,7 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
     """Explain why `block` is not *complete*, or None if it is: each instance computes distinct elements.
 
     All iterators are spatial, there is no init, it is the only writer of its outputs, reads neither these nor buffers
-    that may overlap them, and no op in it is opaque.
+    that may overlap them, and contains no opaque op.
     """
     name = f'block "{block.label}"'
     if block.init is not None:
@@ -334,8 +324,8 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
 
 
 def updates_in_place(block: BlockOp) -> bool:
-    """Whether each instance of `block` computes distinct elements, as in a *complete* block, but reads the elements of
-    its outputs that it overwrites."""
+    """Whether each instance of `block` computes distinct elements, as in a *complete* block, but reads those that it
+    overwrites."""
     if block.init is not None or any(kind is IterKind.REDUCE for kind in block.kinds):
         return False
     unknown = why_opaque(block, "") or why_named_twice(block) or why_overlapping(block)
@@ -355,7 +345,7 @@ def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAV
 
 
 def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
-    """A load from a buffer that `block` writes, in its init or from an element that it does not store to."""
+    """A load from a written buffer, in the init or from an element that the block does not store to."""
     places: dict[SSAValue, set[tuple[Index, ...]]] = {}
     for op in operations_in(block):
         if isinstance(op, memref.StoreOp):
@@ -371,14 +361,12 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
 
 
 def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
-    """Explain why another block of the scope may write an output of `block`, or `block` reads one; None if neither is
-    so."""
+    """Explain why another block of the scope may write an output of `block`, or `block` reads one, or None."""
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
         uses = (use.operation for name_of_it in (buffer, *views_of(buffer)) for use in name_of_it.uses)
         stores = (op for op in uses if buffer in buffers_stored_by(op))
-        # Avoids looking at all blocks of the scope.
         alone = all(block.is_ancestor(store) for store in stores)
         others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]
         if others:
@@ -395,7 +383,6 @@ def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation 
 
 
 def precedes(first: Operation, second: Operation) -> bool:
-    """Whether `first` precedes `second` in program order (neither contains the other)."""
     path = [second, *ancestors(second)]
     op: Operation | None = first
     while op is not None:
@@ -407,9 +394,9 @@ def precedes(first: Operation, second: Operation) -> bool:
 
 
 def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
-    """The elements of `operations` that precede `place`, all in one block; None is its end.
+    """The elements of `operations`, all in one block, that precede `place`; None is the end of the block.
 
-    Searches in both directions at once, so that neighbours in a block of thousands of ops are found early.
+    Searches in both directions at once, so that neighbours among thousands of ops are found early.
     """
     if place is None:
         return set(operations)
@@ -427,7 +414,7 @@ def standing_before(operations: Collection[Operation], place: Operation | None) 
 
 
 def child_towards(ancestor: Operation, op: Operation) -> Operation:
-    """The op directly in the body of `ancestor` that is or holds `op`."""
+    """The op directly in the body of `ancestor` that is or contains `op`."""
     child = op
     for parent in ancestors(op):
         if parent is ancestor:
@@ -438,7 +425,7 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
 
 def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
     """Whether a block without nested blocks is in a nest with one serial loop per iterator, in their order, without
-    annotations on the block or its loops. If `alone`, the loops must contain only the block."""
+    annotations. If `alone`, the loops contain only the block."""
     loops = loops_around(block)
     if len(loops) != len(block.iter_vars):
         return False
@@ -454,14 +441,13 @@ def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
 
 
 def holds_one_nest(loop: ForOp) -> bool:
-    """Whether a loop contains a single loop, block or condition, apart from ops that compute indices."""
+    """Whether a loop contains a single loop, block or condition, in addition to index arithmetic."""
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
     """Explain why a function counts as scheduled: it has an annotation of an automatic scheduler, a block that is not
-    plain, or a temporary with a memory scope or attributes. None if a front end might have generated it. Blocks may
-    share loops unless `alone`."""
+    plain, or a temporary with a memory scope or attributes. Blocks may share loops unless `alone`."""
     asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
     if asked:
         return f"the function has annotations: {', '.join(sorted(asked))}"

@@ -1,12 +1,10 @@
 """Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided.
 
-An access leaves its buffer in a dimension if an index is negative, or at least the extent. The sizes for which some
-instance leaves it are the *bad* ones. They are computed with integer sets, by projecting the instances onto the
-symbols. If the projection is empty, the access is proved; if it contains every size of 1 and more, it is refuted;
-otherwise each conjunction of the projection gives a condition: one of its constraints is violated. Products and
-quotients of symbols are numbers that a call computes. For products with loop variables, the greatest index is computed
-by interval arithmetic on polynomials, if it is attained. Data-dependent subscripts, guards and extents give no
-condition.
+The sizes for which some instance leaves its buffer are *bad*. They are the projection of the instances onto the
+symbols, by integer sets. An empty projection proves the access; one that contains every size of 1 and more refutes it;
+otherwise each of its conjunctions gives a condition: one of its constraints is violated. Products and quotients of
+symbols are numbers that a call computes. For products with loop variables, interval arithmetic on polynomials computes
+the greatest index, if it is attained. Data-dependent subscripts, guards and extents give no condition.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """The result for an access that holds under no condition."""
+    """The result of `decide` without a condition."""
 
     PROVED = "proved"
     DATA = "data"
@@ -79,7 +77,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """The sizes for which an access stays in its buffer: one of `alternatives` is negative."""
+    """The sizes for which an access is in bounds: one of `alternatives` is negative."""
 
     access: Access
     dimension: int
@@ -88,7 +86,6 @@ class Condition:
     alternatives: tuple[KnownExtent, ...]
 
     def is_assumed(self) -> bool:
-        """Whether the current assumptions of the function prove the access."""
         try:
             return _instances(self.access, self.beyond).is_empty()
         except NotProved:
@@ -96,15 +93,13 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """The access, for messages: `block "B" reads A out of bounds otherwise`."""
+        """The access in messages: `block "B" reads A out of bounds otherwise`."""
         verb = "writes" if self.access.is_write else "reads"
         return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
 
 
 @dataclass
 class _Used:
-    """The loop variables that an index depends on, and the bindings of iterators in it."""
-
     iterators: Mapping[SSAValue, Index]
     variables: set[SSAValue] = field(default_factory=set[SSAValue])
     is_repeated: bool = False
@@ -115,9 +110,9 @@ class _Used:
 
 
 _MOST_PARTS: Final = 8
-"""The most conjunctions of bad sizes that become conditions."""
+"""Conjunctions of bad sizes that become conditions."""
 _MOST_ALTERNATIVES: Final = 8
-"""The most constraints of one conjunction."""
+"""Constraints of one conjunction."""
 
 
 @dataclass
@@ -142,7 +137,7 @@ class Bounds:
                         self.names.know(use.operation.result, self.names.extent(first))
 
     def accesses(self) -> Iterator[Access]:
-        """The accesses at known indices; an access through a view is one to the view."""
+        """The accesses at known indices; one through a view is to the view."""
         for access in accesses(self.function):
             if access.indices is not None:
                 yield access
@@ -154,7 +149,6 @@ class Bounds:
                     yield replace(access, buffer=buffer, indices=indices)
 
     def extent(self, buffer: SSAValue, dimension: int) -> Index | None:
-        """The extent of a buffer; None if no value has it."""
         type_ = buffer.type
         if not isinstance(type_, MemRefType):
             return None
@@ -168,7 +162,7 @@ class Bounds:
         return None if sizes is None else Index.of(mixed_extents(shape, sizes)[dimension])
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
-        """Dimensions of an access, each with an index that is non-negative if it leaves the buffer or a divisor in its
+        """Pairs of dimension and index; the index is non-negative if the access leaves the buffer or a divisor in its
         subscripts is not positive. Omits those that ranges prove negative."""
         for dimension, index in enumerate(access.indices or ()):
             for divisor in dict.fromkeys(_divisors(index.values())):
@@ -178,7 +172,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """Whether a divisor is at least 1 if an access runs: by its range, or as a factor of a loop's extent."""
+        """Whether a divisor is at least 1 if the access runs, by its range or as a factor of a loop's extent."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -229,10 +223,7 @@ class Bounds:
             conditions.append(Condition(access, dimension, beyond, varying))
         return conditions or Answer.PROVED
 
-    # Integer sets
-
     def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives of each condition; None if there are products with loop variables."""
         numbers = _numbers_of_calls([*access.expressions, beyond])
         question = _instances(access, beyond, opaque=numbers)
         if not question.is_exact:
@@ -245,8 +236,8 @@ class Bounds:
         return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
 
     def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The sizes for which some iteration leaves the buffer for all data, from clamped subscripts and buffers
-        without elements."""
+        """The sizes for which some iteration leaves the buffer for all data, from clamped subscripts and empty
+        buffers."""
         index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
         if extent is None or extent.is_constant:
             return None
@@ -276,7 +267,7 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives that exclude bad sizes of the values `keep`; none if there are too many parts. Raises
+        """The alternatives that exclude bad sizes of the values `keep`; empty if there are too many parts. Raises
         `CompileError` if all sizes of 1 and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
@@ -300,17 +291,13 @@ class Bounds:
         return found if all(0 < len(alternatives) <= _MOST_ALTERNATIVES for alternatives in found) else None
 
     def _alternatives(self, part: isl.BasicSet, keep: Sequence[SSAValue]) -> tuple[KnownExtent, ...]:
-        """The constraints of a conjunction, as extents that are non-negative at its points."""
         found: list[KnownExtent] = []
         for constraint in part.get_constraints():
             extent = self.names.of_index(index_of_aff(constraint.get_aff(), keep))
             found.append(extent)
             if constraint.is_equality():
                 found.append(multiply(extent, -1))
-        # The constraint on the extent precedes those that exclude empty loops.
         return tuple(sorted(found, key=lambda extent: (-len(names_in(extent)), str(extent))))
-
-    # Intervals of polynomials
 
     def _by_intervals(
         self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
@@ -374,7 +361,6 @@ class Bounds:
         return 0, add(self.names.of_index(extent), -1)
 
     def _ends_of_computed(self, value: SSAValue, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """The least and the greatest value of a monotone function of one varying operand."""
         meaning = meaning_of(value)
         if isinstance(meaning, Division):
             if not meaning.is_quotient or any(map(_is_of_loops, meaning.divisor.values())):
@@ -403,7 +389,6 @@ class Bounds:
 
 
 def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] = ()) -> Question:
-    """The instances of an access at which no index of `positives` is negative."""
     question = Question(own=(), opaque=opaque)
     question.add("", access)
     for index in positives:
@@ -414,7 +399,6 @@ def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] =
 
 
 def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
-    """The block iterators in products, quotients and choices of indices, and their bindings."""
     found: dict[SSAValue, Index] = {}
     for value in (v for index in (*access.expressions, *indices) for v in index.values()):
         if meaning_of(value) is not None:
@@ -426,14 +410,11 @@ def _inner_iterators(access: Access, *indices: Index) -> dict[SSAValue, Index]:
 
 
 def _is_decided_by_data(access: Access, beyond: Index) -> bool:
-    """Whether subscripts, guards or loop extents around an access depend on loaded values, results of calls, or
-    non-index scalars."""
     values = [value for index in (*access.expressions, beyond) for value in index.values()]
     values += [parent.cond for parent in ancestors(access.op) if isinstance(parent, scf.IfOp)]
     for value in sources_in(values):
         op = value.owner
         if isinstance(op, Block):
-            # Buffers are operands of `memref.dim`; loaded values are found at their loads.
             if not isinstance(value.type, IndexType | MemRefType):
                 return True
         elif any(touches_memory(inner) or isinstance(inner, CallOp) for inner in operations_in(op)):
@@ -448,8 +429,8 @@ def check_bounds(bounds: Bounds, access: Access) -> None:
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """Whether an instance of an access may be out of bounds in a dimension, whose extent may be unknown. True unless
-    proved otherwise; loaded values are unconstrained."""
+    """Whether an instance may be out of bounds in a dimension. True unless proved otherwise; loaded values are
+    unconstrained."""
     if access.indices is None or extent is None:
         return True
     try:
@@ -459,7 +440,7 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
 
 
 def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
-    """Indices that are non-negative if `index` is negative, or at least the extent. Omits those that ranges refute."""
+    """Indices that are non-negative if `index` is out of bounds. Omits those that ranges refute."""
     low, high = index.range(range_of)
     if low is None or low < 0:
         yield index * -1 - 1
@@ -473,7 +454,6 @@ def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
 
 
 def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
-    """The non-constant divisors in the computation of `values`."""
     for value in values:
         meaning = meaning_of(value)
         if isinstance(meaning, Division):
@@ -485,7 +465,6 @@ def _divisors(values: Iterable[SSAValue]) -> Iterator[Index]:
 
 
 def _is_last_at_most(index: Index, extent: Index) -> bool:
-    """Whether an index is a loop variable whose loop has this extent, the most common case."""
     loop = loop_with_variable(index.single_value)
     return loop is not None and not isinstance(loop.extent, int) and Index.of(loop.extent) == extent
 
@@ -495,7 +474,7 @@ def _is_of_loops(value: SSAValue) -> bool:
 
 
 def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
-    """The products and quotients over symbols in indices, which integer sets cannot express."""
+    """The products and quotients over symbols, which integer sets cannot express."""
     found: dict[SSAValue, None] = {}
     pending = [value for index in indices for value in index.values()]
     while pending:
@@ -525,7 +504,6 @@ def _set_dims() -> isl.dim_type:
 
 
 def _report_refuted(access: Access, dimension: int, beyond: Index, sizes: Sequence[SSAValue]) -> None:
-    """Report an access that leaves its buffer for all sizes, unless evaluation of the program contradicts."""
     question = _instances(access, beyond, *(Index({size: 1}, -1) for size in sizes))
     try:
         found = question.counterexample()

@@ -1,7 +1,7 @@
-"""Checks of tir programs: coverage of domains, bounds of accesses, outputs, and independence of parallel iterations.
+"""Checks of tir programs: coverage of domains, bounds of accesses, outputs, independence of parallel iterations.
 
 They run at level boundaries and after parsing. Provable errors are reported, unless validation of the counterexample
-contradicts the proof. A check that is undecided within the budget passes; the interpreter checks it at run time.
+contradicts. A check that is undecided within the budget passes; the interpreter checks it at run time.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
-    """Check `root`: a function, or every function of a module with tir loops or blocks. Raises `CompileError`.
+    """Check a function, or every function of a module with tir loops or blocks. Raises `CompileError`.
 
-    Functions of the low signature with loops are partly lowered and have lost their assumptions; they are skipped.
+    Functions of the low signature with loops have lost their assumptions and are skipped.
     """
     for op in operations_in(root):
         if not isinstance(op, FuncOp) or PARAMS in op.attributes:
@@ -64,7 +64,7 @@ def check_program(root: Operation) -> None:
 
 
 def check_function(function: FuncOp) -> None:
-    """Check every block and access of a tir function. Raises `CompileError` at the first provable error."""
+    """Check a function. Raises `CompileError` at the first provable error."""
     found = accesses(function)
     bounds = Bounds(function)
     for access in found:
@@ -86,10 +86,10 @@ def check_function(function: FuncOp) -> None:
 
 
 def check_independence(loop: ForOp) -> None:
-    """Raise `CompileError` if iterations of a loop that may run concurrently are dependent.
+    """Raise `CompileError` if concurrent iterations of a loop are dependent.
 
-    Lanes of a vectorized loop may accumulate into one element: they become a vector reduction, or run in order. The
-    threads of a block may do so, too: each computes a partial result, and these are combined.
+    Lanes of a vectorized loop and threads of a block may accumulate into one element: they become a vector reduction,
+    run in order, or combine partial results.
     """
     threads = axis_of(loop) in THREAD_AXES
     try:
@@ -112,7 +112,6 @@ def check_blocks(kernel: ForOp) -> None:
 
 
 def check_thread_axis(loop: ForOp) -> None:
-    """Raise `CompileError` if two nested loops are bound to the same thread axis."""
     if loop.thread_axis is None:
         return
     axis = loop.thread_axis.data
@@ -136,8 +135,8 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
-    """Require that the declared regions of a buffer contain each access of the block to it, except the loads of its
-    init. Accesses that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
+    """Require that the declared regions of a buffer contain each access of the block to it, except loads of its init.
+    Accesses that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
     regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
     if not regions:
         return
@@ -163,14 +162,13 @@ def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
 
 
 Box: TypeAlias = tuple[Sequence[Index], Sequence[int]]
-"""The corner of a region of a buffer, and its sizes."""
+"""Corner and sizes of a region of a buffer."""
 
 _MOST_SIDES: Final = 64
-"""The most combinations of sides of the declared regions of a buffer that are tried."""
+"""The most combinations of sides of declared regions that are tried."""
 
 
 def _outside_of_boxes(access: Access, boxes: Sequence[Box]) -> Counterexample | None:
-    """An instance of an access outside of every box, in some dimension of each."""
     sides: list[list[Index]] = []
     for corner, sizes in boxes:
         beside: list[Index] = []
@@ -212,8 +210,8 @@ def _report_uncovered(
 
 
 def check_coverage(block: BlockOp) -> None:
-    """Require that the loops run every instance of the block, and an instance that is not idempotent once. Blocks that
-    are parts of one block are checked together."""
+    """Require that the loops run every instance of the block, and a non-idempotent instance once. Parts of one block
+    are checked together."""
     domain = domain_of(block)
     parts = parts_of(block)
     others = [domain_of(part) for part in parts if part is not block]
@@ -268,10 +266,10 @@ def _check_same_domain(parts: Sequence[BlockOp]) -> None:
 
 
 def _needed_iterators(block: BlockOp) -> list[int] | None:
-    """The positions of the iterators that must take all of their values, None for all of them.
+    """The positions of the iterators that must take all of their values; None for all.
 
-    Unwritten elements of a temporary are harmless unless they are read, which `check_reads` checks. Elements that are
-    computed need every step of their reduction.
+    Unwritten elements of a temporary are harmless unless read, which `check_reads` checks. Computed elements need every
+    step of their reduction.
     """
     if not all(is_temporary(buffer) for buffer in buffers_written(block)) or opaque_op(block) is not None:
         return None
@@ -279,7 +277,7 @@ def _needed_iterators(block: BlockOp) -> list[int] | None:
 
 
 def _is_idempotent(block: BlockOp) -> bool:
-    """Whether an instance is idempotent: it reads no element that it writes, except values it wrote earlier itself."""
+    """Whether an instance reads no element that it writes, except values that it wrote earlier itself."""
     both = set(buffers_written(block)) & set(buffers_loaded(block))
     if not both or block.init is not None:
         return not both
@@ -295,8 +293,8 @@ def _is_idempotent(block: BlockOp) -> bool:
 def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
     """The loops in which every iteration restarts the accumulation, so that repetition across them is harmless.
 
-    For a block with init, the loops outside of the first one that a reduce iterator is bound to; with a separate init
-    block, the loops around both.
+    With an init, the loops outside of the first one that a reduce iterator is bound to; with a separate init block, the
+    loops around both.
     """
     if block.init is not None:
         reduced = {value for index in Context.around(block).steps_of(block) for value in index.sources()}

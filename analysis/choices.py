@@ -1,7 +1,7 @@
 """Reductions that choose between the old and a new value by comparing them: argmax, argmin and the like.
 
-Such a combiner is a function of the order of the values that it compares. Each way in which three values can be ordered
-occurs among 0, 1 and 2, so whether it is commutative and associative is decided by evaluating it at these.
+The combiner is a function of the order of the compared values. Every order of three values occurs among 0, 1 and 2, so
+evaluation at these decides whether it is commutative and associative.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ _FLOAT = ("", "oeq", "ogt", "oge", "olt", "ole", "one", "", "ueq", "ugt", "uge",
 
 
 class _Unknown(Exception):
-    """The condition is not a function of the order of old and new values."""
+    pass
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The selections of a block that each store the old value of an accumulator or a new one, and these values."""
+    """The selections of a block that each store the old value of an accumulator or a new one."""
 
     selects: tuple[arith.SelectOp, ...]
     values: tuple[tuple[SSAValue, SSAValue], ...]
-    """The old and the new value of each selection."""
 
     @property
     def compares_floats(self) -> bool:
@@ -41,7 +40,6 @@ class Choice:
         return any(not isinstance(old.type, IndexType | IntegerType) for old, _ in self.values)
 
     def why_in_order(self) -> Violation | None:
-        """Explain why the updates may not run in any order, or None if they may."""
         if len(self.selects) > _MOST_ACCUMULATORS:
             return Violation(f"it chooses between values of {len(self.selects)} accumulators", "not proved")
         try:
@@ -116,7 +114,6 @@ class Choice:
         return copy.results[0]
 
     def _number(self, value: SSAValue, old: Sequence[int], new: Sequence[int]) -> tuple[int, int]:
-        """The number for an old or new value, and the position of its accumulator."""
         for at, (before, after) in enumerate(self.values):
             for known, numbers in ((before, old), (after, new)):
                 if _is_same(value, known):
@@ -125,7 +122,6 @@ class Choice:
 
 
 def _branches(value: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """What `value`, the result of a selection, is if the condition holds and if it fails."""
     op = value.owner
     if isinstance(op, arith.SelectOp):
         return op.lhs, op.rhs
@@ -157,7 +153,7 @@ def _compare(name: str, left: tuple[int, int], right: tuple[int, int]) -> int:
 
 
 def _is_same(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two scalars, computed in one block before its stores, are computed in the same way."""
+    """Whether two scalars in one block, before its stores, are computed in the same way."""
     if one is other:
         return True
     if isinstance(one.type, IndexType) and isinstance(other.type, IndexType):

@@ -32,7 +32,6 @@ def actions_of(root: Operation) -> list[Operation]:
 
 
 def actions_in(op: Operation) -> list[Operation]:
-    """The op itself if it is a block or has effects, else its `actions_of`."""
     if isinstance(op, BlockOp) or touches_memory(op):
         return [op]
     return actions_of(op) if op.regions else []
@@ -42,8 +41,8 @@ def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[O
     """The other actions whose order with some instance of `block` changes if the block moves under `loop`.
 
     These are between the block and the loop, or under the outermost loop around one of them, where instances of other
-    iterations are reordered. In an iteration of the `kept` loops, which are around both, outermost first, the block
-    runs the same instances as before: only actions in the innermost of them are passed.
+    iterations are reordered. In an iteration of the `kept` loops around both, outermost first, the block runs the same
+    instances as before: only actions in the innermost of them are passed.
     """
     scope = scope_of(block)
     body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
@@ -51,7 +50,7 @@ def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[O
 
 
 def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
-    """The other actions of a scope (or loop) in its nests of `block` and `end`, and between those."""
+    """The other actions of a scope (or loop) in and between the nests of `block` and `end`."""
     start = child_towards(scope, block)
     first, last = (end, start) if precedes(end, start) else (start, end)
     nests = [first]
@@ -61,8 +60,8 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
 
 
 def disturbed_unnamed(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
-    """Find an op that may access a buffer (with `writes`, write it) without naming it: an opaque op, or an access to a
-    buffer that may overlap it. A copy of the buffer would not have the same value."""
+    """Find an op that may access (with `writes`, write) a buffer without naming it: an opaque op, or an access to an
+    overlapping buffer. A copy of the buffer would then differ."""
     for op in ops:
         for access in accesses(op):
             if access.buffer is not buffer:
@@ -77,7 +76,6 @@ def disturbed_unnamed(ops: Iterable[Operation], buffer: SSAValue, *, writes: boo
 
 
 def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
-    """The ops of a body from `first` to the last that is or contains one of `last`."""
     found: list[Operation] = []
     end = 0
     op: Operation | None = first
@@ -90,8 +88,7 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """The loops around both ops, outermost first. Code that moves between the two stays in the same iteration of
-    these."""
+    """The loops around both, outermost first. Code that moves between the two stays in one iteration of these."""
     return [op for op in ancestors(first) if isinstance(op, ForOp) and op.is_ancestor(second)][::-1]
 
 
@@ -101,8 +98,7 @@ def passing_conflict(
     """Explain why `block` cannot be reordered with `others`: they touch an element that one of them writes.
 
     The block stays in the same iteration of the `shared` loops. With `flow_to` the others may read elements that the
-    block writes (its consumers, which the caller checks); without, they may write elements that the block reads (its
-    producers).
+    block writes (consumers, which the caller checks); otherwise they may write elements that it reads (producers).
     """
     own = accesses(block)
     for other in others:
@@ -120,8 +116,6 @@ def passing_conflict(
 
 @or_undecided
 def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
-    """Explain why two accesses cannot be reordered: they touch one element in the same iteration of the `shared`
-    loops."""
     conflict = conflict_between(mine, theirs, shared)
     return None if conflict is None else conflict.violation("and would change places")
 
@@ -129,8 +123,8 @@ def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Viol
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
     """Explain why the init of a reduction block cannot run before `loop`, for all elements that it initializes there.
 
-    If the loop runs several instances, none may update or initialize an element of another one; and the init must read
-    the same values as in the loop.
+    Instances of the loop must not update or initialize elements of each other; and the init must read the same values
+    as in the loop.
     """
     spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
@@ -155,11 +149,8 @@ def _same_element(first: Access, second: Access) -> bool:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Find two instances with different spatial iterators that store to one element, by the same or by two stores, so
-    that their order matters.
-
-    None if there provably are none. (A moved block runs its instances in another order.)
-    """
+    """Two instances with different spatial iterators that store to one element, so that their order matters. None if
+    there provably are none. A moved block runs its instances in another order."""
     spatial: dict[SSAValue, int | SSAValue] = {
         variable: extent
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)
@@ -187,7 +178,6 @@ def shared_element(block: BlockOp) -> Violation | None:
 
 
 def _always_runs(store: Access) -> bool:
-    """Whether a store is unconditional in an instance, except for the condition of an init."""
     conditions = store.conditions
     return conditions.exact and not conditions.positives and (store.in_init or not conditions.zeros)
 

@@ -19,13 +19,13 @@ from weft.dialects.traversal import ancestors, captured_values, operations_in
 
 
 def is_constant(value: SSAValue) -> bool:
-    """Whether a value is the same in all calls: a number, a parameter marked `tir.constant`, or a temporary that nests
-    of its function compute only from such values. Dequantized weights do not count, see `is_dequantized`."""
+    """Whether a value is the same in all calls: a number, a `tir.constant` parameter, or a temporary computed only from
+    such values. Dequantized weights do not count, see `is_dequantized`."""
     return _is_constant(value, frozenset())
 
 
 def is_dequantized(value: SSAValue) -> bool:
-    """Whether a value is a temporary of floats that is computed from a smaller `tir.constant` parameter of integers.
+    """Whether a value is a temporary of floats computed from a smaller `tir.constant` parameter of integers.
 
     It is recomputed in each call, piece by piece, because weights stay in memory in their stored form.
     """
@@ -50,12 +50,12 @@ def _expands_integers(temporary: SSAValue, writers: Sequence[Operation]) -> bool
 
 
 def is_constant_nest(nest: Operation) -> bool:
-    """Whether an op at the top level of a function, such as a loop, computes constants from constants."""
+    """Whether a top-level op, such as a loop, computes constants from constants."""
     return _computes_constants(nest, frozenset())
 
 
 def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
-    """Whether a value is constant, assuming that the temporaries `inside`, whose nests are being checked, are."""
+    """Whether a value is constant, given that the temporaries `inside`, whose nests are being checked, are."""
     if value in inside:
         return True
     if isinstance(value, BlockArgument):
@@ -94,8 +94,8 @@ def _nests_using(op: AllocOp) -> list[Operation]:
 
 
 def verify_constants(function: FuncOp) -> None:
-    """Require that a parameter marked `tir.constant` is a buffer of static shape that the function does not write.
-    Raises `VerifyException`."""
+    """Require that `tir.constant` parameters are buffers of static shape that the function does not write. Raises
+    `VerifyException`."""
     for argument in function.args:
         if not has_argument_attribute(function, argument.index, CONSTANT):
             continue

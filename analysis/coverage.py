@@ -1,8 +1,7 @@
 """Coverage of iteration domains by loops, and of reads by earlier writes.
 
-The bindings of a block map loop points to iterator points. An iterator point without a loop point is *missed*; two loop
-points with the same iterator point *repeat* it. Bindings that are mixed-radix numbers of all loops, as after split and
-fuse, are decided without integer sets.
+An iterator point that no loop point is bound to is *missed*; two loop points with the same iterator point *repeat* it.
+Bindings that are mixed-radix numbers of all loops, as after split and fuse, are decided without integer sets.
 
 A read is *covered* in an iteration of a loop if earlier writes in that iteration touch all of its elements. Writes that
 fill a box around the read, as copies do, are decided without integer sets.
@@ -48,9 +47,7 @@ if TYPE_CHECKING:
 
 def are_digits(domain: Domain) -> bool:
     """Whether each iterator is a mixed-radix number of separate loops, so that every iterator point runs exactly once.
-
-    The only guards allowed are those that keep an iterator inside its domain (`iterator < extent`).
-    """
+    Guards may only keep an iterator inside its domain (`iterator < extent`)."""
     used: set[SSAValue] = set()
     for index, extent in zip(domain.bindings, domain.extents, strict=True):
         if not extent.is_constant or index.constant != 0:
@@ -81,12 +78,12 @@ def missed_instance(
     along: Sequence[int] | None = None,
     given: Sequence[Index] = (),
 ) -> Missed | None:
-    """An iterator point that no loop point reaches; None if all are reached.
+    """An iterator point that no loop point reaches, or None. Raises `NotProved`.
 
-    `others` are further domains that run instances of the same block. With `loops_run`, loops of symbolic extent are
-    assumed to run at least once. With `along`, only the iterators at these positions must take all of their values, for
-    those values of the other iterators that are reached. Points at which an index in `given` is negative are not
-    missed, because the enclosing context does not execute there. Raises `NotProved`.
+    `others` are further domains that run instances of the same block. With `loops_run`, loops of symbolic extent run at
+    least once. With `along`, only the iterators at these positions must take all of their values, for the reached
+    values of the others. Points at which an index in `given` is negative are not missed, because the enclosing context
+    does not execute there.
     """
     given_parts = (domain, *others)
     parts = tuple(unfused(part) for part in given_parts)
@@ -112,7 +109,6 @@ def missed_instance(
 
 
 def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -> isl.Set:
-    """The subset of `points` that is reached up to the values of the `free` dimensions."""
     import islpy as isl
 
     def restricted() -> isl.Set:
@@ -127,7 +123,6 @@ def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -
 
 
 def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
-    """The points in none of `others`, which is evaluated lazily; None if there are none."""
     if within_budget(points.is_empty):
         return None
     for other in others:
@@ -138,9 +133,9 @@ def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
 
 
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
-    """The symbols of a domain: values that are constant within an iteration of the `fixed` loops.
+    """The values that are constant within an iteration of the `fixed` loops.
 
-    Raises `NotProved` if it contains another value that is not a loop variable.
+    Raises `NotProved` for any other value that is not a loop variable.
     """
     seen: dict[SSAValue, None] = {}
     own = domain.loop_extents.keys()
@@ -155,8 +150,8 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
 
 
 def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
-    """The leaves of a value: for a product of symbols, the product and its factors; for quotients and products of loop
-    variables, only the factors."""
+    """The leaves of a value: a product of symbols and its factors; only the factors of quotients and of products of
+    loop variables."""
     if is_fixed(value):
         yield value
     if value not in own:
@@ -173,9 +168,8 @@ def _require_free(symbols: Sequence[SSAValue]) -> None:
 def unfused(domain: Domain) -> Domain:
     """Replace fused loops by separate loops for their quotients and remainders by symbols.
 
-    For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other for all n and m; so do the
-    loops that f was split into, under a guard that keeps their sum below n*m. A domain with other uses of f is returned
-    unchanged.
+    For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other; so do the loops that f was
+    split into, under a guard that keeps their sum below n*m. A domain with other uses of f is returned unchanged.
     """
     while (step := _unfuse_one(domain)) is not None:
         domain = step
@@ -211,7 +205,7 @@ def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
 def _as_two_loops(
     domain: Domain, numerator: Index, divisor: Index, quotient: SSAValue, remainder: SSAValue
 ) -> Domain | None:
-    """The domain with the variables of a quotient and a remainder in place of the loops in their numerator."""
+    """Replace the loops in the numerator by the variables of its quotient and remainder."""
     replaced = set(numerator.values())
     inside = [loop for loop in domain.loops if loop.induction_variable in replaced]
     made = [(value, extent) for value, extent in domain.free_loops if value in replaced]
@@ -244,7 +238,6 @@ def _as_two_loops(
 def _end_of(
     numerator: Index, loops: Sequence[ForOp], made: Sequence[tuple[SSAValue, int | Index]], conditions: Sequence[Index]
 ) -> Index | None:
-    """The exclusive upper bound of an index: the extent of its loop, or the bound in its guard."""
     value = numerator.single_value
     if value is not None:
         extents = [*((loop.induction_variable, loop.extent) for loop in loops), *made]
@@ -259,7 +252,6 @@ def _end_of(
 
 
 def _divided(product: Index, divisor: Index) -> Index | None:
-    """The other factor of a product with `divisor`; None if there is none."""
     value = product.single_value
     meaning = None if value is None else meaning_of(value)
     if isinstance(meaning, Product):
@@ -273,7 +265,6 @@ def _divided(product: Index, divisor: Index) -> Index | None:
 
 
 def _reached(domain: Domain) -> Question:
-    """The loop points of a domain and the iterator points that they run."""
     question = Question(own=(), opaque={value for value, _ in domain.free_loops})
     question.add("", domain)
     for value, extent in domain.free_loops:
@@ -285,7 +276,6 @@ def _reached(domain: Domain) -> Question:
 
 
 def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) -> Question:
-    """The iterator points of a domain, for symbols at which no index in `assumed` is negative."""
     question = Question(own=())
     for at, extent in enumerate(domain.extents):
         question.bound_place("", at, extent)
@@ -304,11 +294,8 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample 
 
 
 def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
-    """Find a reduction that starts after one of its steps: two loop points, equal in the `fixed` loops and in all
-    iterators except those at the positions `steps`, which are 0 in the later point.
-
-    Returns None if there are none. Raises `NotProved`.
-    """
+    """A reduction that starts after one of its steps, or None: two loop points, equal in the `fixed` loops and in all
+    iterators except those at the positions `steps`, which are 0 in the later point. Raises `NotProved`."""
     if are_digits(domain):
         return None
     same = [at for at in range(len(domain.bindings)) if at not in steps]
@@ -340,8 +327,8 @@ def _ordered_pair(
 
 
 def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
-    """Whether every instance that `domain` runs in an iteration of the common `loops` is also run by `other` in that
-    iteration. Raises `NotProved`."""
+    """Whether `other` runs every instance that `domain` runs in the same iteration of the common `loops`. Raises
+    `NotProved`."""
     symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
     outside = [loop.induction_variable for loop in loops]
     keep = [*outside, *(value for value in symbols if value not in outside), *places(len(domain.bindings))]
@@ -361,7 +348,6 @@ def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
 
 
 def _same_instance(first: Domain, second: Domain, shared: Sequence[ForOp], same: Iterable[int]) -> Question:
-    """A loop point of each domain, in one iteration of the `shared` loops, with equal iterators at positions `same`."""
     own = {loop.induction_variable for loop in (*first.loops, *second.loops)}
     question = Question((loop.induction_variable for loop in shared), own=own)
     question.add("first", first)
@@ -378,7 +364,7 @@ def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
 
 def fills_box_around(write: Access, read: Access) -> bool:
     """Whether the loops around only `write` fill a dense box that contains all elements that `read` touches, in each
-    iteration of the common loops. A sufficient condition on the indices.
+    iteration of the common loops. A sufficient condition.
 
     In each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops that no other dimension uses; `read -
     base` must be in 0 .. size-1.
@@ -404,10 +390,9 @@ def fills_box_around(write: Access, read: Access) -> bool:
 def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -> bool:
     """Whether every element that `read` touches was certainly written before, in the same iteration of `loop`.
 
-    A write is considered if it precedes the read in program order, in the same iteration of the loops around both, or
-    if it runs in an earlier iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a
-    dimension with a data-dependent index, the whole extent must have been written. `found` is in program order. Raises
-    `NotProved`.
+    A write counts if it precedes the read in the same iteration of the loops around both, or runs in an earlier
+    iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a dimension with a
+    data-dependent index, the whole extent must have been written. `found` is in program order. Raises `NotProved`.
     """
     settled = values_of_iteration(found, read.loops)
     free = _free_dimensions(read, settled)
@@ -422,7 +407,7 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
 
 
 def reads_own_stores(block: BlockOp, buffer: SSAValue) -> bool:
-    """Whether each element of a buffer that an instance reads was provably stored earlier in the same instance."""
+    """Whether an instance provably stored each element of the buffer that it reads, earlier in the same instance."""
     found = [access for access in accesses(block) if access.buffer is buffer]
     around = loops_around(block)
     innermost = around[-1] if around else None
@@ -433,7 +418,6 @@ def reads_own_stores(block: BlockOp, buffer: SSAValue) -> bool:
 
 
 def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, Index]:
-    """Dimension -> extent, for the dimensions in which the index of `read` is unknown."""
     extents = _extents(read.buffer)
     unknown = [d for d, index in enumerate(read.indices or ()) if not _is_made_of_known(index, settled)]
     return {d: extents[d] for d in unknown} if len(extents) > max(unknown, default=-1) else {}
@@ -451,7 +435,6 @@ def _extents(buffer: SSAValue) -> list[Index]:
 
 
 def _of_anything(read: Access, free: Collection[int], settled: Collection[SSAValue]) -> Access:
-    """`read` without unknown conditions, and with index 0 along the `free` dimensions."""
     if read.indices is None:
         return read
     conditions = read.conditions
@@ -468,7 +451,7 @@ def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
 
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
-    """The accesses that run before `read` in the same iteration of the loops around both.
+    """Accesses before `read` in the same iteration of the loops around both.
 
     The init of the read's own block is included without its condition if the first reduction step is in the same
     iteration of `loop`: in a legal program that step runs first.
@@ -485,7 +468,6 @@ def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[A
 
 
 def _without_first_step(access: Access, loop: ForOp | None) -> Access:
-    """An access of an init, as if it ran in every step of the reductions whose loops are inside `loop`."""
     block = access.init_of
     if block is None:
         return access
@@ -497,11 +479,10 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
 
 
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
-    """An element that `read` touches in some iteration and none of `writes` ever touches.
+    """An element that `read` touches in some iteration and none of `writes` ever touches, in any order.
 
-    The order of execution is ignored. Loops around the writes with a symbolic extent are assumed to run at least once,
-    since an empty reduction that leaves its result unwritten is not an error. None if there is no such element, or if
-    an access is not exact. Raises `NotProved`.
+    None if there is none, or if an access is not exact. Loops of symbolic extent around the writes are assumed to run,
+    since an empty reduction that leaves its result unwritten is not an error. Raises `NotProved`.
     """
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
@@ -519,7 +500,7 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
 
 
 def _inside_symbolic_extents(read: Access, free: Collection[int] = ()) -> list[Index]:
-    """Indices that are not negative if a read is within symbolic extents, of dimensions that are not `free`. Reads
+    """Indices that are not negative if a read is within the symbolic extents of dimensions that are not `free`. Reads
     beyond them are conditions of the call, not unwritten elements."""
     return [
         bound
@@ -537,8 +518,8 @@ def _uncovered_is_empty(
     settled: Sequence[SSAValue],
     loop: ForOp | None,
 ) -> bool:
-    """Whether all elements of `read` (any along the `free` dimensions) are written by `writes` in the same iteration of
-    the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
+    """Whether `writes` write all elements of `read` in the same iteration of the loops around both, or `earlier` ones
+    in an earlier iteration of a serial loop inside `loop`."""
     outer = [loop.induction_variable for loop in read.loops]
     sizes = (value for extent in free.values() for value in extent.values())
     fixed = dict.fromkeys([*_fixed_values([read, *writes, *earlier]), *sizes, *settled])
@@ -557,7 +538,6 @@ def _uncovered_is_empty(
 
 
 def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
-    """The positions of the serial loops around both accesses, inside `loop`."""
     found: list[int] = []
     inside = loop is None
     for level, (around, other) in enumerate(zip(read.loops, write.loops, strict=False)):
@@ -584,12 +564,12 @@ def _touched(
     before: ForOp | None = None,
     free: Mapping[int, Index] | None = None,
 ) -> isl.Set:
-    """The elements that `access` touches, as a set over symbols, `common` values and element indices, for which no
-    index in `assumed` is negative.
+    """The elements that `access` touches, over symbols, `common` values and element indices, for which no index in
+    `assumed` is negative.
 
-    With `before`, only earlier iterations of that loop than its value in the set. Values in `opaque` are unconstrained.
-    The definitions of values in `settled` are constraints; the set may then be an over-approximation. Along the `free`
-    dimensions, given with their extents, all elements are included.
+    With `before`, only in iterations of that loop before its value in the set. `opaque` values are unconstrained.
+    Definitions of `settled` values are constraints; the set may then be an over-approximation. All elements along the
+    `free` dimensions, given with their extents, are included.
     """
     question = Question(common, opaque=opaque)
     naming = question.naming("own")

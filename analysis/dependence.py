@@ -1,9 +1,9 @@
 """Dependence analysis: whether instances of two accesses touch the same element.
 
-An instance of an access is a point in the loops around it. Two accesses *conflict* if at least one writes and some pair
-of their instances touches the same element. A loop that both instances share is one variable of the system, other loops
-are two. A conflict that involves opaque values (loaded subscripts, non-affine conditions) is possible, not proved, as
-is one between two parameters that may overlap (`dialects/aliasing.py`), any elements of which may be the same.
+Two accesses *conflict* if at least one writes and some pair of their instances touches the same element. A loop that
+both instances share is one variable of the system, other loops are two. A conflict that involves opaque values (loaded
+subscripts, non-affine conditions), or two parameters that may overlap (`dialects/aliasing.py`), is possible, not
+proved.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Conflict:
     point: Point
     """Values of `("first", value)`, `("second", value)`, and of values shared by both instances."""
     exact: bool
-    """False if opaque values are involved, so that the conflict is only possible."""
+    """False if opaque values are involved."""
     question: Question = field(compare=False)
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """The concrete values of symbols at which it was found."""
+    """The values of symbols at which it was found."""
 
     def describe(self) -> str:
         """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
@@ -85,7 +85,6 @@ class Conflict:
         return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
-        """The violation that this conflict causes."""
         told = self.describe()
         opaque = next((access.op for access in (self.first, self.second) if access.is_opaque), None)
         if opaque is not None:
@@ -108,7 +107,7 @@ class Conflict:
 
 
 def unknown_elements(first: Access, second: Access) -> Violation:
-    """The violation if one of two accesses is to a whole buffer, or they are to two buffers that may overlap."""
+    """The violation for an access to a whole buffer, or for two accesses to buffers that may overlap."""
     if first.buffer is not second.buffer:
         return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):
@@ -127,7 +126,7 @@ R = TypeVar("R")
 
 
 def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
-    """A decorator: if `question` raises `NotProved`, the result is the violation of `undecided`."""
+    """Decorator: return the violation of `undecided` if `question` raises `NotProved`."""
 
     @wraps(question)
     def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
@@ -166,10 +165,11 @@ def conflict_between(
     earlier: Sequence[ForOp] = (),
     later: Sequence[ForOp] = (),
 ) -> Conflict | None:
-    """A pair of instances that touch one element, in one iteration of the `shared` loops, the first in an `earlier` or
-    `later` iteration of other loops than the second, and with the constraints that `ordered` adds. Raises `NotProved`.
+    """A pair of instances that touch one element, or None. Raises `NotProved`.
 
-    With products or quotients of symbols, a conflict is exact if it exists for some small values of them.
+    They are in one iteration of the `shared` loops, the first in an `earlier` or `later` iteration of other loops than
+    the second, under the constraints that `ordered` adds. With products or quotients of symbols, a conflict is exact if
+    it exists for some small values of them.
     """
 
     def pair(values: Mapping[SSAValue, int] | None = None) -> PairQuestion:
@@ -202,7 +202,7 @@ def conflict_between(
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
     """The loops in which two instances on one element are always in the same iteration, by a cheap sufficient test:
-    loops of extent 1, and those that a common subscript determines as mixed-radix digits."""
+    loops of extent 1, and mixed-radix digits of a common subscript."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices or first.buffer is not second.buffer:
         return frozenset(single)
@@ -217,7 +217,7 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
 
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
     """The loop variables that `index` determines: the weight of each exceeds the maximum of all terms of smaller
-    weight. Values in `same` are known to be equal and carry no weight."""
+    weight. Values in `same` are equal and carry no weight."""
     weights: list[tuple[int, SSAValue, int | None]] = []
     for atom, weight in index.terms.items():
         if not isinstance(atom, SSAValue):
@@ -229,14 +229,13 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
             return []
     digits: list[SSAValue] = []
     for weight, value, reach in mixed_radix(weights):
-        # A weight within reach makes this digit and all smaller ones ambiguous.
         digits = [*digits, value] if reach is not None and weight > reach else []
     return digits
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer, at least one a write, or to two parameters that may overlap; a write
-    is also paired with itself."""
+    """Unordered pairs of accesses to one buffer, or to parameters that may overlap, at least one a write. A write is
+    also paired with itself."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -262,15 +261,14 @@ def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterat
 
 
 def may_conflict(first: Access, second: Access) -> bool:
-    """Whether two accesses may touch the same memory, and one of them writes; otherwise `conflict_between` is not
-    needed."""
+    """Whether two accesses may touch the same memory and one writes; otherwise `conflict_between` is not needed."""
     if not (first.is_write or second.is_write):
         return False
     return first.buffer is second.buffer or may_overlap(first.buffer, second.buffer)
 
 
 def _without_duplicates(group: Sequence[Access]) -> list[Access]:
-    """One access for each set of instances: a write subsumes a read of the same elements."""
+    """A write subsumes a read of the same elements."""
     kept: dict[tuple[object, ...], Access] = {}
     for access in group:
         key = (access.indices, access.loops, access.conditions, access.in_init, access.blocks)
@@ -280,14 +278,14 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 
 
 def is_accumulation(first: Access, second: Access) -> bool:
-    """Whether both are updates of one reduction on its accumulator, in a reassociable order: a reduce iterator combines
-    their instances, and the combiner is commutative."""
+    """Whether both update one accumulator in a reassociable order: a reduce iterator combines their instances, and the
+    combiner is commutative."""
     reduces = any(IterKind.REDUCE in block.kinds for block in first.blocks)
     return reduces and not first.in_init and not second.in_init and _combine_freely(first, second)
 
 
 def is_reduction_step(first: Access, second: Access) -> bool:
-    """Whether both belong to one reduction, its init or its update, whose updates may run in any order."""
+    """Whether both belong to one reduction, init or update, whose updates may run in any order."""
     return first.block is not None and IterKind.REDUCE in first.block.kinds and _combine_freely(first, second)
 
 
@@ -302,13 +300,13 @@ def is_exact(access: Access) -> bool:
 
 
 def is_known(access: Access) -> bool:
-    """Whether the instances of an access are known exactly once its symbols have concrete values."""
+    """Whether the instances are known exactly once the symbols have values."""
     return _is_made_of(access, lambda v: all(is_loop_value(part) or is_symbol(part) for part in leaves(v)))
 
 
 def is_determined(access: Access, common: Collection[SSAValue]) -> bool:
     """Whether the instances of an access are affine in loop variables and in values that are the same for all of them:
-    those fixed in the function, or within an iteration of the loops of `common`."""
+    fixed in the function, or within an iteration of the loops of `common`."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)
 
 

@@ -15,11 +15,10 @@ from weft.support.names import free_name
 
 class ExtentNames:
     """Converts index values to extents: sums, products, quotients, minima and maxima of known values, and of unknown
-    values, each of which gets a new name."""
+    ones, which get new names."""
 
     def __init__(self, known: Mapping[SSAValue, KnownExtent] | None = None) -> None:
         self.values: dict[str, SSAValue] = {}
-        """The named values."""
         self._extents = dict(known or {})
 
     def extent(self, value: SSAValue) -> KnownExtent:
@@ -33,7 +32,6 @@ class ExtentNames:
             return multiply(self.extent(op.lhs), self.extent(op.rhs))
         if isinstance(op, FloorDivSIOp):
             return divide("floordiv", self.extent(op.lhs), self.extent(op.rhs))
-        # Truncation equals flooring in this case.
         if isinstance(op, RemSIOp) and is_not_negative(numerator := self.extent(op.lhs)):
             return divide("mod", numerator, self.extent(op.rhs))
         if isinstance(op, SelectOp) and (division := floor_remainder_of(op)) is not None:
@@ -52,7 +50,7 @@ class ExtentNames:
         self._extents[value] = extent
 
     def not_negative(self, ranges: RangeOf | None = None) -> set[str]:
-        """The names of non-negative values, by `ranges`. Equal values may have the same name."""
+        """The names of non-negative values. Equal values may share a name."""
         ranges = ranges or Ranges()
         named = ((lone_name(extent), ranges(value)[0]) for value, extent in self._extents.items())
         return {name for name, low in named if name is not None and low is not None and low >= 0}

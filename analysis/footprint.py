@@ -27,15 +27,15 @@ IsFixed: TypeAlias = Callable[[SSAValue], bool]
 
 @dataclass(frozen=True)
 class Span:
-    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` if every value is attained;
-    values are multiples of `step` apart."""
+    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` if every multiple of `step` is
+    attained."""
 
     lower: Index
     extent: int
     tight: bool
     step: int = 1
     runs: Runs | None = None
-    """Set if the values form runs with gaps between them, as for windows whose distance exceeds their length."""
+    """Set if the values form runs with gaps, as for windows whose distance exceeds their length."""
 
     @property
     def count(self) -> int:
@@ -62,8 +62,8 @@ class Runs:
 
 
 def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf = range_of) -> Span | None:
-    """The span of an index with some values held fixed, or None if it is unbounded. `fixed` is a predicate, or a set of
-    values to which those of the function and the iterators of the enclosing block are added."""
+    """The span of an index with some values fixed, or None if it is unbounded. A set `fixed` is extended by the values
+    fixed in the function and the iterators of the enclosing block."""
     if not callable(fixed):
         return span_of(index, lambda v: v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)), ranges)
     outer: dict[Atom, int] = {}
@@ -94,8 +94,7 @@ def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf
 
 
 def _runs_of(inner: dict[Atom, int], ranges: RangeOf) -> list[tuple[int, int]]:
-    """Candidate runs (period, length) of the values of a sum. The terms that are not multiples of the period determine
-    the length."""
+    """Candidate runs (period, length) of a sum. Terms that are not multiples of the period determine the length."""
     reach: dict[int, int] = {}
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(ranges)
@@ -124,7 +123,7 @@ def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
 
 
 def source_of(atom: Atom) -> SSAValue | None:
-    """The value of which an atom is a (nested) quotient or remainder; None if its numerator is not a single value."""
+    """The value of which an atom is a (nested) quotient or remainder, or None."""
     while not isinstance(atom, SSAValue):
         ((inner, factor), *others) = atom.numerator.terms.items() or ((None, 0),)
         if inner is None or others or factor != 1:
@@ -156,7 +155,6 @@ def preimage(atom: Atom, span: Span) -> Span | None:
 
 
 def _step_of(inner: dict[Atom, int], ranges: RangeOf) -> int:
-    """The greatest common divisor of the differences between values of a sum; 0 for a constant."""
     return gcd(*(factor for atom, factor in inner.items() if len(set(Index({atom: 1}).range(ranges))) > 1))
 
 
@@ -186,7 +184,6 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
         distance = span.lower - first.lower
         if not distance.is_constant:
             return None
-        # Adjacent or overlapping spans without gaps form a span without gaps.
         distances.append(distance.constant)
         touching = distance.constant <= high and distance.constant + span.extent >= low
         tight = tight and span.tight and touching
@@ -208,11 +205,9 @@ def _length_of_run(span: Span, period: int) -> int:
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> tuple[Span | None, ...]:
-    """One span per dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole scope.
-
-    None for a dimension that may be touched entirely. Every access is inside `loop`. With `by_all_threads`, loops over
-    the threads of a block count as inner loops.
-    """
+    """One span per dimension of the accesses to one buffer in an iteration of `loop`, or in the whole scope; None for a
+    dimension that may be touched entirely. Every access is inside `loop`. With `by_all_threads`, loops over the threads
+    of a block are inner loops."""
     around = [] if loop is None else [outer for outer in found[0].loops if outer.is_ancestor(loop)]
     if by_all_threads:
         around = [outer for outer in around if not runs_over_threads(outer)]
@@ -221,7 +216,6 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
     if len(indices) < len(found):
         type_ = found[0].buffer.type
         return (None,) * (type_.get_num_dims() if isinstance(type_, MemRefType) else 0)
-    # Values computed at the start of an iteration are available in the rest of it.
     fixed += [value for value in values_of_iteration(found, around) if _stands_first(value)]
     return tuple(
         hull([span_of(index.simplified(range_of), fixed) for index in dimension])
@@ -230,7 +224,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
 
 
 def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
-    """The spans of a box, narrowed by the conditions of the accesses if these give constant bounds."""
+    """The spans of a box, narrowed by conditions with constant bounds."""
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
         bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]
@@ -243,7 +237,6 @@ def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Spa
 
 
 def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
-    """The minimum and maximum index of an access in a dimension; None if they are not constant."""
     if access.indices is None or not access.conditions.exact:
         return None
     question = instances_where(access)

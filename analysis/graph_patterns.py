@@ -42,15 +42,11 @@ _EPSILON: Final = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23
 
 
 class HoldsValue(Protocol):
-    """A value of `weft.graph`."""
-
     ssa: SSAValue
 
 
 @dataclass(frozen=True)
 class Match:
-    """The result of a match: a value for each name, and the operators that compute the matched value."""
-
     values: Mapping[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     """By name, and by pattern."""
     ops: tuple[Operation, ...] = ()
@@ -65,7 +61,7 @@ class Match:
         return self.values.get(key)
 
     def binding(self, key: object, value: SSAValue) -> Match | None:
-        """The match extended by `key` bound to `value`; None if it is bound to another value."""
+        """Extend the match by `key` bound to `value`; None if it has another binding."""
         known = self.values.get(key)
         if known is None:
             return replace(self, values={**self.values, key: value})
@@ -79,7 +75,6 @@ class Match:
         return {key: value for key, value in self.values.items() if isinstance(key, str)}
 
     def owns(self, op: Operation) -> bool:
-        """Whether only operators of the match use the results of `op`."""
         return all(use.operation in self.ops for result in op.results for use in result.uses)
 
 
@@ -93,7 +88,7 @@ class Pattern(ABC):
     @property
     @abstractmethod
     def heads(self) -> frozenset[str] | None:
-        """The names of the operators that may compute the value; None for any value."""
+        """The operators that may compute the value; None for any value."""
 
     def match(self, value: SSAValue | HoldsValue) -> Match | None:
         """The first match of a value, or None."""
@@ -152,8 +147,6 @@ PatternLike: TypeAlias = "Pattern | Number"
 
 @dataclass(frozen=True, eq=False)
 class Variable(Pattern):
-    """Any value; the same one wherever the name, or this pattern, occurs."""
-
     name: str | None = None
 
     @property
@@ -190,13 +183,12 @@ class Constant(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class OperatorPattern(Pattern):
-    """An operator with a pattern for each of its operands; a list for a variadic operand, None for an absent one."""
+    """An operator with a pattern per operand; a list for a variadic operand, None for an absent one."""
 
     name: str
     operands: tuple[Any, ...]
     attributes: Mapping[str, object]
     result: int = 0
-    """The result of the operator that the value is."""
 
     @property
     def heads(self) -> frozenset[str]:
@@ -239,8 +231,6 @@ class OperatorPattern(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Alternatives(Pattern):
-    """A value matched by one of several patterns, tried in order."""
-
     patterns: tuple[Pattern, ...]
 
     @property
@@ -285,8 +275,6 @@ class ConditionPattern(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """An optional operand."""
-
     pattern: Pattern
 
 
@@ -296,7 +284,7 @@ class Chain(Pattern):
 
     parts: tuple[Pattern, ...]
     number: float
-    """The combination of all numbers: 1, or 0, if there are none."""
+    """All numbers combined; 1, or 0, if there are none."""
     is_product: bool
 
     @property
@@ -317,7 +305,6 @@ class Chain(Pattern):
                 yield from self._assigned(self.parts, leaves, start)
 
     def _may_match(self, value: SSAValue, depth: int) -> bool:
-        """Whether each part has an operator to match. Most candidates fail here, before they are expanded."""
         names: set[str] = set()
         within = _PRODUCTS if self.is_product else _SUMS
         level = [value]
@@ -369,8 +356,7 @@ class Chain(Pattern):
 
 
 def _match_all(patterns: Sequence[Any], values: Sequence[Any], found: Match) -> Iterator[Match]:
-    """Each way in which every pattern matches its value. None is an absent operand, a list the operands of a variadic
-    role."""
+    """Each way in which every pattern matches its value. None is an absent operand, a list is a variadic one."""
     if not patterns:
         yield found
         return
@@ -392,9 +378,6 @@ def _match_all(patterns: Sequence[Any], values: Sequence[Any], found: Match) -> 
 
 def _comparable(value: object) -> object:
     return tuple(map(_comparable, cast("Sequence[object]", value))) if isinstance(value, list | tuple) else value
-
-
-# Constructors of patterns
 
 
 def var(name: str | None = None) -> Pattern:
@@ -486,9 +469,6 @@ def __getattr__(name: str) -> Callable[..., Pattern]:
         return op(name, *operands, result=result, **attributes)
 
     return of
-
-
-# Queries of graphs
 
 
 def arguments_of(owner: Operation) -> Mapping[str, object]:

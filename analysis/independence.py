@@ -30,16 +30,16 @@ from weft.support.errors import Violation
 
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
-    """Whether each iteration of `loop` can provably have a private copy of `buffer`, see `has_own`."""
+    """Whether `has_own` is proved."""
     return _has_own(loop, buffer, accesses(loop) if found is None else found) is True
 
 
 def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
-    """Whether `buffer` can be privatized to the iterations of `loop`: no value in it crosses an iteration.
+    """Whether `buffer` can be privatized to the iterations of `loop`.
 
-    True when the buffer is a temporary used nowhere outside the loop, and every element that an iteration reads was
-    certainly written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
-    `NotProved`, also when the answer depends on data.
+    It is a temporary used nowhere outside the loop, and every element that an iteration reads was certainly written
+    earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises `NotProved`, also if
+    the answer depends on data.
     """
     if not is_temporary(buffer) or not all(loop.is_ancestor(use.operation) for use in buffer.uses):
         return False
@@ -54,12 +54,11 @@ def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
 def carried_conflict(
     loop: ForOp, *, reductions: bool = True, inits: bool = True, found: Sequence[Access] | None = None
 ) -> Conflict | None:
-    """Two different iterations of `loop` that touch one element, at least one of them writing.
+    """Two different iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
 
     Buffers that can be privatized are exempt. Without `reductions`, updates of one accumulator are exempt; without
-    `inits`, also its init in the same block. `found` may contain the accesses to the buffers of interest in the loop;
-    other buffers are then ignored. Raises `NotProved`, also if iterations touch one element of a buffer whose
-    privatization is undecided.
+    `inits`, also its init in the same block. `found` may contain only the accesses to the buffers of interest. If
+    iterations touch one element of a buffer whose privatization is undecided, that is not proved.
     """
     found = accesses(loop) if found is None else found
     private: dict[SSAValue, bool | NotProved] = {}
@@ -69,7 +68,7 @@ def carried_conflict(
             continue
         if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
-        # Decided first, once per buffer instead of once per pair of accesses.
+        # Once per buffer instead of once per pair of accesses.
         if first.buffer not in private:
             private[first.buffer] = _has_own(loop, first.buffer, found)
         own = private[first.buffer]
@@ -84,7 +83,7 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element is started by the init of the block, in only one spatial
+    """Whether both are steps of one reduction whose element the init of the block starts in only one spatial
     instance."""
     block = first.block
     if block is None or not is_reduction_step(first, second):
@@ -114,9 +113,8 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Explain why the iterations of `loop` are dependent, or None if they provably are not. Without `reductions`, they
-    may combine into one accumulator, in any order; without `inits`, also in the block that initializes it. `found` as
-    in `carried_conflict`."""
+    """Explain why the iterations of `loop` are dependent, or None if they provably are not. Parameters as in
+    `carried_conflict`: without `reductions`, updates may combine into one accumulator in any order."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
@@ -142,10 +140,10 @@ def _reduction_advice(conflict: Conflict) -> str | None:
 
 
 def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict | None:
-    """Two dependent instances whose order a permutation of a loop chain reverses.
+    """Two dependent instances whose order a permutation of a perfect chain of loops reverses.
 
-    `old` is a perfect chain, outermost first; `new` a permutation of it. Updates of one reduction may be reassociated;
-    its init may not run after them. Raises `NotProved`.
+    Chains are outermost first. Updates of one reduction may be reassociated; its init may not run after them. Raises
+    `NotProved`.
     """
     found = accesses(old[0])
     outside = old[0]

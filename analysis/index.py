@@ -33,13 +33,11 @@ from weft.support.errors import CompileError, InternalError
 
 _Digit = TypeVar("_Digit")
 RangeOf: TypeAlias = Callable[[SSAValue], Interval]
-"""The range of a value; `range_of_index` supports loop variables and block iterators."""
+"""The range of a value. `range_of_index` supports loop variables and block iterators."""
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """`numerator floordiv divisor`."""
-
     numerator: Index
     divisor: int
 
@@ -53,18 +51,18 @@ class Remainder:
 
 
 _TRACED: Final = frozenset((affine.ApplyOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp))
-"""Ops that `Index.of` looks through."""
+"""`Index.of` looks through these."""
 
 Atom: TypeAlias = "SSAValue | Quotient | Remainder"
 
 
 class Index:
-    """`constant + sum(coefficient * atom)`, immutable. Equal if terms and constant are equal, in any order."""
+    """`constant + sum(coefficient * atom)`, immutable."""
 
     __slots__ = ("_hash", "constant", "terms")
 
     def __init__(self, terms: Mapping[Atom, int], constant: int = 0) -> None:
-        # Filtered only if needed: hashing the atoms again dominates the cost.
+        # Hashing the atoms again dominates the cost, so filter only if needed.
         some_zero = 0 in terms.values()
         self.terms: Mapping[Atom, int] = {a: f for a, f in terms.items() if f} if some_zero else dict(terms)
         self.constant = constant
@@ -72,14 +70,14 @@ class Index:
 
     @staticmethod
     def of(value: SSAValue | int, known: dict[SSAValue, Index] | None = None) -> Index:
-        """The normal form of an index value, traced through the ops that compute it.
+        """The normal form of an index value. Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a
+        constant; anything else is an atom.
 
-        Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an atom.
-        `known` memoizes the forms of traced values, so that each value of a chain of ops is traced once.
+        `known` memoizes traced values, so that each value of a chain of ops is traced once.
         """
         if isinstance(value, int):
             return Index({}, value)
-        # Tests the exact class: isinstance on an abstract class costs more than the rest.
+        # `isinstance` of an abstract class costs more than the rest.
         if type(value) is not OpResult or (kind := type(value.op)) not in _TRACED:
             return _owning({value: 1}, 0)
         if kind is arith.ConstantOp:
@@ -94,7 +92,7 @@ class Index:
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
-        """The normal form of an affine expression without symbols, with `dims[d]` for its dimension d."""
+        """The normal form of an expression without symbols, with `dims[d]` for dimension d."""
         if type(expr) is AffineDimExpr:
             return dims[expr.position]
         terms: dict[Atom, int] = {}
@@ -102,7 +100,6 @@ class Index:
 
     @staticmethod
     def of_map(map_: AffineMap, operands: Sequence[SSAValue]) -> tuple[Index, ...]:
-        """The results of a map over SSA values, traced through what computes them."""
         dims = [Index.of(v) for v in operands]
         return tuple(Index.of_expr(expr, dims) for expr in over_dims(map_))
 
@@ -160,7 +157,6 @@ class Index:
 
     @property
     def single_value(self) -> SSAValue | None:
-        """The value that the index equals, if it is a single value with coefficient 1."""
         if self.constant == 0 and len(self.terms) == 1:
             ((atom, factor),) = self.terms.items()
             if factor == 1 and isinstance(atom, SSAValue):
@@ -171,7 +167,7 @@ class Index:
         return self.terms.get(atom, 0)
 
     def values(self) -> Iterator[SSAValue]:
-        """Every SSA value in the index, repeated if it occurs in several atoms."""
+        """Every value in the index, repeated if it occurs in several atoms."""
         for atom in self.terms:
             if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()
@@ -179,15 +175,15 @@ class Index:
                 yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
-        """All SSA values that the index depends on, including those of the ops that compute its atoms."""
+        """All values that the index depends on, including through the ops that compute its atoms."""
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
-        """Whether it depends on one of `values`, directly or through the ops that compute its atoms."""
+        """Whether the index depends on one of `values`, also through the ops that compute its atoms."""
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
-        """Whether one of `values` is an atom of it, or in a quotient or remainder of it."""
+        """Whether one of `values` is an atom, or in a quotient or remainder."""
         wanted = set(values)
         return any(value in wanted for value in self.values())
 
@@ -215,10 +211,10 @@ class Index:
         return total
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
-        """Replace values by indices, and simplify quotients and remainders again, with ranges if given."""
+        """Replace values by indices and simplify quotients and remainders again, with ranges if given."""
         if not self.terms:
             return self
-        if len(self.terms) == 1 and not self.constant:  # a single value, as most subscripts are
+        if len(self.terms) == 1 and not self.constant:  # as most subscripts
             ((atom, factor),) = self.terms.items()
             if factor == 1 and type(atom) is not Quotient and type(atom) is not Remainder:
                 known = mapping.get(cast("SSAValue", atom), self)
@@ -250,7 +246,7 @@ class Index:
         return _merge_pairs(result) if divides else result
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> Index:
-        """The same expression with values renamed; others are kept. Distinct values must stay distinct."""
+        """Rename values; others are kept. Distinct values must stay distinct."""
         terms: dict[Atom, int] = {}
         for atom, factor in self.terms.items():
             if type(atom) is Quotient or type(atom) is Remainder:
@@ -260,10 +256,8 @@ class Index:
         return _owning(terms, self.constant)
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
-        """An equal function on the given ranges, with fewer quotients and remainders if possible.
-
-        A value whose range is a single number, such as the variable of a loop of extent 1, becomes that constant.
-        """
+        """An equal function on the given ranges, with fewer quotients and remainders if possible. A value whose range
+        is a single number becomes that constant."""
         once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
@@ -275,7 +269,6 @@ class Index:
         return self.substitute(zero, once)
 
     def to_expr(self) -> tuple[AffineExpr, tuple[SSAValue, ...]]:
-        """An affine expression, and the operands of its dimensions."""
         order: dict[SSAValue, int] = {}
         expr = self._expr(order)
         return expr, tuple(order)
@@ -297,15 +290,13 @@ class Index:
 
 
 def _asked_once(range_of: RangeOf) -> RangeOf:
-    """A memoized `range_of`, valid as long as no loop or symbol changes."""
+    """Valid as long as no loop or symbol changes."""
     if isinstance(getattr(range_of, "__self__", None), _Answers):
         return range_of
     return _Answers(range_of).__getitem__
 
 
 class _Answers(dict[SSAValue, Interval]):
-    """Memoized ranges of values."""
-
     def __init__(self, range_of: RangeOf) -> None:
         self._range_of = range_of
 
@@ -315,7 +306,6 @@ class _Answers(dict[SSAValue, Interval]):
 
 
 def _traced(value: OpResult, known: dict[SSAValue, Index]) -> Index:
-    """The normal form of the result of an affine map, a sum, a difference or a product."""
     op = value.op
     if isinstance(op, affine.ApplyOp):
         operands = [Index.of(v, known) for v in op.operands]
@@ -336,7 +326,7 @@ def _traced(value: OpResult, known: dict[SSAValue, Index]) -> Index:
 
 
 def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
-    """An index that owns `terms`, none of which is zero."""
+    """Takes ownership of `terms`, none of which is zero."""
     index = Index.__new__(Index)
     index.terms = terms
     index.constant = constant
@@ -351,7 +341,6 @@ def _without_zeros(terms: dict[Atom, int], constant: int) -> Index:
 
 
 def _sum(left: Index, right: Index, factor: int) -> Index:
-    """`left + factor * right`, for a factor that is not 0."""
     constant = left.constant + right.constant * factor
     if not right.terms:
         return _owning(left.terms, constant)
@@ -392,15 +381,14 @@ def _add_expr(expr: AffineExpr, dims: Sequence[Index], factor: int, terms: dict[
 
 
 def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue, ...]]:
-    """Several indices as affine expressions over shared operands."""
     order: dict[SSAValue, int] = {}
     exprs = [index._expr(order) for index in indices]  # pyright: ignore[reportPrivateUsage]
     return exprs, tuple(order)
 
 
 def mixed_radix(digits: Iterable[tuple[int, _Digit, int | None]]) -> Iterator[tuple[int, _Digit, int | None]]:
-    """The digits `(weight, digit, maximum)` of a sum, smallest weight first, as `(weight, digit, reach)`: `reach` is
-    the maximum of the weighted sum of the preceding digits, None if that is unbounded. Digits are non-negative.
+    """Order the digits `(weight, digit, maximum)` of a sum by weight, as `(weight, digit, reach)`: `reach` is the
+    maximum of the preceding weighted sum, None if unbounded. Digits are non-negative.
 
     The sum determines a digit if its weight and all larger ones exceed the reach. It takes every value up to its
     maximum if no weight exceeds the reach plus one. If each weight equals the reach plus one, both hold.
@@ -428,7 +416,7 @@ def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
 
 
 def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Index] | None:
-    """Split `index = factor * multiple + rest` with rest in 0 .. factor-1; None if ranges do not allow it."""
+    """`index = factor * multiple + rest` with rest in 0 .. factor-1; None if ranges do not allow it."""
     multiple: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
     low = high = index.constant % factor
@@ -448,13 +436,13 @@ def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Inde
 
 
 def _split_factors(index: Index, divisor: int) -> list[int]:
-    """Factors of `divisor` by which the index may be divisible in part, the largest first."""
+    """Factors of `divisor` by which the index may be partly divisible, in decreasing order."""
     factors = {divisor} | {gcd(f, divisor) for f in index.terms.values()}
     return sorted((f for f in factors if f > 1), reverse=True)
 
 
 def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
-    """`index floordiv divisor`, simplified as far as the ranges allow. The divisor is positive."""
+    """`index floordiv divisor`, simplified by the ranges. The divisor is positive."""
     if divisor <= 0:
         raise InternalError(f"floor division of an index by {divisor}")
     if divisor == 1:
@@ -474,7 +462,7 @@ def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 
 def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
-    """`index mod divisor`, simplified as far as the ranges allow. The divisor is positive."""
+    """`index mod divisor`, simplified by the ranges. The divisor is positive."""
     if divisor <= 0:
         raise InternalError(f"remainder of an index by {divisor}")
     if divisor == 1:
@@ -492,8 +480,8 @@ def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 
 def _merge_pairs(index: Index) -> Index:
-    """Replace `c * (x floordiv c) + x mod c` by x, even if x is itself a quotient."""
-    # Terminates, because each round replaces a remainder by its numerator, whose remainders are less deep.
+    """Replace `c * (x floordiv c) + x mod c` by x, even if x is a quotient."""
+    # Terminates, because a round replaces a remainder by its numerator, whose remainders are less deep.
     changed = True
     while changed:
         changed = False
@@ -510,7 +498,6 @@ def _merge_pairs(index: Index) -> Index:
 
 
 def _quotient_partner(atom: Remainder) -> Quotient:
-    """The quotient that, together with this remainder, reconstructs the numerator."""
     numerator = atom.numerator
     if len(numerator.terms) == 1:
         ((inner, f),) = numerator.terms.items()

@@ -1,5 +1,5 @@
-"""Integer ranges of index values; assumptions about symbols (`tir.assume`, extents related by `tir.assume_shape`);
-quotients, products, minima and maxima that compute values.
+"""Integer ranges of index values; assumptions about symbols (`tir.assume`, `tir.assume_shape`); non-affine index
+values.
 
 Affine maps divide by constants. A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic
 extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
@@ -29,7 +29,7 @@ from weft.dialects.tir_kinds import ELEMENT
 
 @dataclass(frozen=True)
 class Division:
-    """`numerator floordiv divisor` or `numerator mod divisor`; if it executes, the divisor is at least 1."""
+    """`numerator floordiv divisor` or `numerator mod divisor`. The divisor is at least 1 if it executes."""
 
     numerator: Index
     divisor: Index
@@ -38,16 +38,12 @@ class Division:
 
 @dataclass(frozen=True)
 class Product:
-    """`left * right`, neither of which is constant."""
-
     left: Index
     right: Index
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The larger (or smaller) of two indices."""
-
     left: Index
     right: Index
     larger: bool
@@ -59,10 +55,10 @@ _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 
 
 def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
-    """The non-affine expression that computes a value, if it is a `Division`, `Product` or `Choice`; else None.
+    """The `Division`, `Product` or `Choice` that computes a value, or None.
 
-    A division is included if its divisor is provably non-negative (division by 0 does not execute in a correct program)
-    and truncation equals flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
+    The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation must
+    equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -81,8 +77,7 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
 
 def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> arith.RemSIOp | None:
     """The truncating division x of `select(wrong, x + divisor, x)` if that is the remainder with the sign of the
-    divisor. Wrong is a remainder that is not 0 and has another sign than the divisor, or one that is negative if the
-    divisor is not."""
+    divisor. `wrong`: x is not 0 and differs in sign from the divisor, or x is negative and the divisor is not."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
     if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
         return None
@@ -93,7 +88,6 @@ def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> ari
 
 
 def _floor_remainder(op: arith.SelectOp, ranges: RangeOf | None) -> Division | None:
-    """The floor remainder that a select computes, by a divisor that is not negative."""
     remainder = floor_remainder_of(op, ranges)
     if remainder is None or not is_not_negative(divisor := Index.of(remainder.rhs), ranges):
         return None
@@ -124,18 +118,18 @@ def _compares_to_zero(condition: SSAValue, value: SSAValue, predicate: int) -> b
 
 
 _UNEQUAL, _LESS = 1, 2
-"""Predicates of `arith.cmpi`, the second one signed."""
+"""Predicates of `arith.cmpi`."""
 
 
 def is_symbol(value: SSAValue) -> bool:
-    """Whether a value is a free symbol of the function: a parameter, or an extent of a parameter."""
+    """Whether a value is a parameter, or an extent of one."""
     if type(value) is BlockArgument:
         return type(value.block.parent_op()) is FuncOp
     return type(value.owner) is memref.DimOp
 
 
 def is_fixed(value: SSAValue) -> bool:
-    """Whether a value is invariant in all loops of the function: defined at its top level."""
+    """Whether a value is defined at the top level of the function, hence invariant in all loops."""
     return type(value.owner.parent_op()) is FuncOp
 
 
@@ -150,14 +144,13 @@ def without_clamp(index: Index) -> Index:
 
 
 def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
-    """Whether ranges prove that an index is non-negative."""
     low = index.range(ranges or range_of)[0]
     return low is not None and low >= 0
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """The operands of the quotients, products and choices that compute a value, recursively, each once; the value
-    itself if it is none."""
+    """The operands, recursively and each once, of the quotients, products and choices that compute a value; else the
+    value."""
     pending, seen = [value], {value}
     while pending:
         inner = pending.pop()
@@ -173,8 +166,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
-    """Several dozen combinations of small values for all symbols in products, divisions and choices of `indices`,
-    smallest first."""
+    """Several dozen combinations of small values for all symbols in non-affine parts of `indices`, smallest first."""
     symbols: dict[SSAValue, None] = {}
     for index in indices:
         for value in index.values():
@@ -191,8 +183,8 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 
 
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The range of an index value. Loop variables and iterators are within their extents, extents of buffers are
-    non-negative. Arithmetic on these is followed, with `ranges` for the operands if given."""
+    """The range of an index value, by extents of loops, iterators and buffers, and arithmetic on these, with `ranges`
+    for the operands if given."""
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
@@ -216,8 +208,7 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 def _is_extent(parameter: BlockArgument) -> bool:
-    """Whether `tir.assume_shape` states that a parameter is an extent of a buffer. This does not apply to an element of
-    an array, which may be negative."""
+    """Whether `tir.assume_shape` states that a parameter is an extent. An element of an array may be negative."""
     function = parameter.block.parent_op()
     if isinstance(function, FuncOp) and has_argument_attribute(function, parameter.index, ELEMENT):
         return False
@@ -232,13 +223,13 @@ class Assumption:
     is_equality: bool
 
     def negative_alternatives(self) -> list[Index]:
-        """The operands of a minimum that is assumed to be negative: one of them is. Otherwise a single index."""
+        """The operands of a minimum that is assumed to be negative, of which one is negative. Otherwise a single
+        index."""
         value = (self.index * -1 - 1).single_value
         return [self.index * -1 - 1] if value is None or self.is_equality else operands_of_minimum(Index.of(value))
 
 
 def operands_of_minimum(index: Index) -> list[Index]:
-    """The operands of nested minima; the index itself if it is not a minimum."""
     value = index.single_value
     meaning = None if value is None else meaning_of(value)
     if isinstance(meaning, Choice) and not meaning.larger:
@@ -247,13 +238,13 @@ def operands_of_minimum(index: Index) -> list[Index]:
 
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
-    """The assumptions that mention `symbol`, a parameter or a value at the top level of its function."""
+    """Assumptions that mention `symbol`, a parameter or a value at the top level of its function."""
     entry = _entry_of(symbol)
     return [] if entry is None else [a for a in _assumptions_of(entry) if a.index.depends_on([symbol])]
 
 
 def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The interval of `symbol` by the assumptions that mention no other value, memoized by `ranges`."""
+    """The interval of `symbol` by the assumptions that mention no other value."""
     entry = _entry_of(symbol)
     if entry is None:
         return UNBOUNDED
@@ -273,10 +264,9 @@ def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 class Ranges:
-    """`range_of`, `meaning_of` and the assumptions about symbols, memoized. Valid as long as the IR is not changed.
+    """`range_of`, `meaning_of` and assumptions, memoized. Valid as long as the IR does not change.
 
-    A value in nested minima and maxima is an operand of several others: without memoization, its range is computed once
-    for each path to it.
+    Without memoization, the range of a value in nested minima and maxima is computed once for each path to it.
     """
 
     def __init__(self, compute: Callable[[SSAValue, RangeOf], Interval] = range_of) -> None:
@@ -321,14 +311,13 @@ def _entry_of(symbol: SSAValue) -> Block | None:
 
 
 def assumption_of(op: AssumeOp) -> Assumption:
-    """The assumption of an op, over the sources of its operands."""
     operands = [Index.of(value) for value in op.symbols]
     difference = Index.of_expr(op.right, operands) - Index.of_expr(op.left, operands)
     return Assumption(difference - (1 if op.kind is Relation.LESS else 0), op.kind is Relation.EQUAL)
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """The assumptions at the start of a function, before its loops; two reads of one extent are equal."""
+    """The assumptions at the start of a function; two reads of one extent are equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):
@@ -337,7 +326,7 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
         for buffer, dimension, value in _extents_given_by(op):
             first = extents.setdefault((buffer, dimension), value)
             if first is value:
-                continue  # most extents are read once and need no index
+                continue  # most extents are read once
             difference = Index.of(value) - Index.of(first)
             if difference.terms or difference.constant:
                 yield Assumption(difference, True)
@@ -349,11 +338,10 @@ def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]
     return {(buffer, dimension): value for buffer, dimension, value in given}
 
 
-# Ranges query assumptions thousands of times: operands by position and exact classes keep that cheap.
+# Ranges query assumptions thousands of times: access by position and exact classes are cheap.
 
 
 def _top_of(entry: Block) -> Iterator[Operation]:
-    """The ops before the first loop or block."""
     op: Operation | None = entry.first_op
     while op is not None and op.name not in ("tir.for", "tir.block"):
         yield op
@@ -361,7 +349,6 @@ def _top_of(entry: Block) -> Iterator[Operation]:
 
 
 def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:
-    """Buffer, dimension and value of each dynamic extent that an op reads or asserts."""
     kind = type(op)
     if kind is memref.DimOp:
         buffer, dimension = op.operands

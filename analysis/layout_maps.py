@@ -1,16 +1,15 @@
 """Index maps on a box of indices: image, injectivity, missed indices, and inverses.
 
 `f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps the box into a box of 3 x 8 x 4, is injective, misses `4 * co +
-ci >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. The answers are exact, by integer sets; extents may be
+ci >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be
 symbols.
 
-An inverse is derived from digits if possible, since the expressions that isl finds are harder to read: a new index is a
-sum of weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number.
-Pieces of one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may itself be a sum.
+An inverse is derived from digits if possible, which gives simpler expressions than isl: a new index is a sum of
+weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number. Pieces of
+one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may itself be a sum.
 
 The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` touches
-element `e` at `(e floordiv 16, e mod 16)`. The indices may contain values that are invariant in an instance of the
-block.
+element `e` at `(e floordiv 16, e mod 16)`.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ def inverse_by_digits(
     range_of_input: RangeOf,
     range_of_output: RangeOf,
 ) -> tuple[Index, ...] | None:
-    """The inputs as functions of the outputs, given each output as a result over the inputs; None if digits do not
-    determine them."""
+    """The inputs as functions of the outputs, the values of `results`; None if digits do not determine them."""
     solver = _Solver(set(inputs), range_of_input, range_of_output)
     for result, output in zip(results, outputs, strict=True):
         solver.read(result, Index.of(output))
@@ -61,7 +59,7 @@ def inverse_by_digits(
 
 
 def are_determined(variables: Sequence[SSAValue], results: Sequence[Index], ranges: RangeOf) -> bool:
-    """Whether `results` determine the `variables` as digits; other values may occur in them."""
+    """Whether `results`, which may contain other values, determine the `variables` as digits."""
     return inverse_by_digits(results, placeholders(len(results)), variables, ranges, lambda _: (None, None)) is not None
 
 
@@ -69,15 +67,13 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """Placeholders for results, which are values of no function and the same in each call."""
+    """Placeholders for results, the same in each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
 
 
 class _Solver:
-    """The known values of numerators over the inputs, and of pieces of them."""
-
     def __init__(self, inputs: set[SSAValue], range_of_input: RangeOf, range_of_output: RangeOf) -> None:
         self.known: dict[Index, Index] = {}
         self.inputs = inputs
@@ -87,7 +83,6 @@ class _Solver:
         """Numerator -> weight -> (number of values of the piece, None for all remaining ones; the piece)."""
 
     def read(self, numerator: Index, value: Index) -> None:
-        """Solve for the digits of `numerator`, whose value is `value`."""
         if numerator in self.known:
             return
         self.known[numerator] = value
@@ -112,7 +107,6 @@ class _Solver:
             self._found(atom, Index({}, high or 0) - digit if turned else digit)
 
     def _found(self, atom: Atom, value: Index) -> None:
-        """Record a piece of a numerator."""
         if isinstance(atom, SSAValue):
             if atom in self.inputs:
                 self.known.setdefault(Index.of(atom), value)
@@ -135,7 +129,6 @@ class _Solver:
             self.read(numerator, whole)
 
     def _joined(self, numerator: Index, pieces: dict[int, tuple[int | None, Index]]) -> Index | None:
-        """Reconstruct a numerator from its pieces, if none is missing."""
         low, high = numerator.range(self.range_of_input)
         if low is None or low < 0:
             return None
@@ -152,34 +145,32 @@ class _Solver:
 
 
 MAX_PIECES = 16
-"""The most parts of a missed set; each part becomes a loop nest."""
+"""Parts of a missed set, each of which becomes a loop nest."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """New indices that satisfy `positives >= 0` and `zeros == 0`, in the box of `spans`."""
+    """New indices in the box of `spans` with `positives >= 0` and `zeros == 0`."""
 
     positives: tuple[Index, ...]
     zeros: tuple[Index, ...]
     spans: tuple[tuple[int, int] | None, ...]
-    """First and last value in each dimension; None if they depend on symbols."""
+    """First and last value per dimension; None if they depend on symbols."""
 
 
 class LayoutMap:
-    """An index map on the box `0 <= index < extents`. Its methods raise `NotProved` past the budget of isl."""
+    """An index map on the box `0 <= index < extents`. Methods raise `NotProved` past the budget of isl."""
 
     def __init__(self, map_: AffineMap, extents: Sequence[Index]) -> None:
         self.map = map_
         self.old_extents = tuple(extents)
         self.inputs: tuple[SSAValue, ...] = tuple(Block(arg_types=[IndexType()] * len(extents)).args)
-        """Placeholders for the old indices."""
         self.outputs: tuple[SSAValue, ...] = tuple(Block(arg_types=[IndexType()] * len(map_.results)).args)
-        """Placeholders for the new indices."""
         self.symbols = list(dict.fromkeys(value for extent in extents for value in extent.values()))
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> LayoutMap:
-        """This map over other symbols, with the same placeholders."""
+        """Rename symbols and keep the placeholders."""
         if not self.symbols:
             return self
         renamed = LayoutMap(self.map, [extent.renamed(names) for extent in self.old_extents])
@@ -188,17 +179,16 @@ class LayoutMap:
         return renamed
 
     def applied(self, indices: Sequence[Index], ranges: Callable[[SSAValue], Interval] = range_of) -> list[Index]:
-        """The new indices at the old `indices`, simplified by ranges."""
         mapping = dict(zip(self.inputs, indices, strict=True))
         dims = [Index.of(value) for value in self.inputs]
         return [Index.of_expr(e, dims).substitute(mapping, ranges).simplified(ranges) for e in self.map.results]
 
     def at(self, index: Sequence[int]) -> list[int]:
-        """The image of one index, by the map itself without simplification."""
+        """The image of one index, without simplification."""
         return list(self.map.eval(index, ()))
 
     def really_missed(self, index: Sequence[int]) -> bool:
-        """Whether no old index maps to a new one, checked by the inverse if it exists. For static extents."""
+        """Whether no old index maps to a new one, by the inverse if it exists. For static extents."""
         back = self.inverse()
         if back is None or self.symbols:
             return True
@@ -227,7 +217,7 @@ class LayoutMap:
         return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
-        """Two old indices with the same image; None if the map is injective."""
+        """Two old indices with the same image, or None."""
         if are_determined(self.inputs, self.results, self._range):
             return None
         extents = dict(zip(self.inputs, self.old_extents, strict=True))
@@ -269,7 +259,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The extent of each new dimension; None if one has no expression over the old extents."""
+        """The new extents; None if one has no expression over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -279,7 +269,7 @@ class LayoutMap:
         return tuple(result)
 
     def _top(self, index: Index) -> Index | None:
-        """The maximum of an index over symbolic extents, if it is monotonic in each of its values."""
+        """The maximum of an index that is monotonic in each of its values, over symbolic extents."""
         result = Index({}, index.constant)
         for atom, factor in index.terms.items():
             low, high = Index({atom: 1}).range(self._range)
@@ -309,12 +299,12 @@ class LayoutMap:
         return self.new_extents
 
     def count(self) -> int | None:
-        """The number of new indices outside of the image, for an injective map on static extents."""
+        """The number of missed indices, for an injective map on static extents."""
         extents, old_extents = self._known_extents(), self.old_extents
         return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
     def missed(self) -> tuple[Piece, ...]:
-        """The new indices outside of the image of an injective map, in parts."""
+        """The new indices outside of the image of an injective map."""
         if self.count() == 0:
             return ()
         rest = self._missed_set()
@@ -336,12 +326,11 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """The image; None if it is not a conjunction of conditions."""
+        """The image; None if it is not a conjunction."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 
     def _pieces(self, points: isl.Set, in_spans: bool = True) -> tuple[Piece, ...]:
-        """The parts of a set, by their conditions beyond those of their spans, or of the new box."""
         box = self._new_box()
         parts = within_budget(lambda: points.compute_divs().coalesce()).get_basic_sets()
         if len(parts) > MAX_PIECES:
@@ -402,8 +391,8 @@ class LayoutMap:
         return tuple(result)
 
     def names(self, hints: Sequence[str | None]) -> list[str]:
-        """Names for new indices: that of an old index that is unchanged, else `c_o` and `c_i`, or `c_a`, `c_b`, ... for
-        parts of c, and `n_c_fused` for several indices combined."""
+        """Names for new indices: that of an unchanged old index; `c_o` and `c_i`, or `c_a`, `c_b`, ... for parts of c;
+        `n_c_fused` for a combination."""
         used = [sorted(expr.used_dims()) for expr in self.map.results]
         bases = ["_".join(hints[at] or "v" for at in dims) or "v" for dims in used]
         names: list[str] = []
@@ -420,7 +409,6 @@ def substituted(indices: Sequence[Index], mapping: Mapping[SSAValue, Index]) -> 
 
 
 def _is_exact(index: Index) -> bool:
-    """Whether each value occurs once, so that the bounds of the interval of the index are attained."""
     values = list(index.values())
     return len(values) == len(set(values)) and not any(
         isinstance(atom, Remainder) and not atom.numerator.single_value for atom in index.terms
@@ -451,8 +439,8 @@ class AccessInverse:
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """The conditions under which an instance touches `element`: its variables are in their domains, and its indices
-        equal the element."""
+        """The conditions under which an instance touches `element`: variables are in their domains, and indices
+        match."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip
@@ -463,7 +451,6 @@ class AccessInverse:
 
 
 def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:
-    """The inverse of an access with these indices in the body of `block`, or a violation if none exists."""
     extents: dict[SSAValue, Index] = {
         v: Index.of(extent) for v, extent in zip(block.iter_vars, block.extents, strict=True)
     }
@@ -471,8 +458,8 @@ def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInve
 
 
 def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
-    """The inverse of an access with the `given` indices over variables (variable -> extent), or a violation if it is
-    not unique. A refuting violation names two instances that touch one element."""
+    """The inverse of an access over variables (variable -> extent), or a violation if it is not unique. A refutation
+    names two instances that touch one element."""
     variables = tuple(domain)
     indices = tuple(index.simplified(range_of) for index in given)
 
@@ -508,7 +495,6 @@ def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> 
 
 
 def _own_part(index: Index, variables: Collection[SSAValue]) -> Index | None:
-    """The terms of an index over `variables`; None when a quotient or remainder mixes them with other values."""
     own: dict[Atom, int] = {}
     for atom, factor in index.terms.items():
         values = list(Index({atom: 1}).values())

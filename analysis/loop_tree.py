@@ -64,7 +64,6 @@ def _below(op: Operation) -> Iterator[Tree]:
 
 
 def _trees_of(op: Operation) -> Iterator[Tree]:
-    """The tree of an op; none for ops that compute scalars or access memory."""
     node = _NODES.get(type(op))
     if node is not None:
         yield node(op)
@@ -157,7 +156,6 @@ _NODES: Final[Mapping[type[Operation], Callable[..., Tree]]] = {
     ReduceOp: _tensor_expression,
     ExternOp: _tensor_expression,
 }
-"""Ops with a separate node."""
 
 
 def _operator_text(op: Operation) -> str:
@@ -169,12 +167,11 @@ def _operator_text(op: Operation) -> str:
 
 
 def value_text(value: SSAValue) -> str:
-    """The name of a value; `_` if it has none."""
     return value.name_hint or "_"
 
 
 def type_text(type_: Attribute) -> str:
-    """A type in short: `f32[128, n]` for tensors and buffers."""
+    """`f32[128, n]` for tensors and buffers."""
     if isinstance(type_, TensorType):
         return f"{type_.element_type}[{', '.join(map(show_extent, shape_of(type_)))}]"
     if isinstance(type_, MemRefType):

@@ -1,8 +1,7 @@
 """Structural matching of a block body against a description, op by op, up to the regions of buffers.
 
-A description is a function over small buffers. It matches the body of a block with the same loops, blocks and
-expressions, in which each buffer of the description corresponds to a box of a buffer of the program: an index in the
-program is the index of the description plus a corner that is invariant in the block.
+A description is a function over small buffers with the loops, blocks and expressions of the body. Each of its buffers
+corresponds to a box of a buffer of the program: indices differ by a corner that is invariant in the block.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 
 
 class NoMatch(Exception):
-    """The first difference: a message, and the op of the program."""
-
     def __init__(self, message: str, found: Operation, *, about_buffers: bool = False) -> None:
         super().__init__(message)
         self.message = message
@@ -35,16 +32,16 @@ class NoMatch(Exception):
 
 @dataclass(frozen=True)
 class Box:
-    """The first element of the part of a buffer that corresponds to a buffer of the description."""
+    """The part of a buffer that corresponds to a buffer of the description."""
 
     buffer: SSAValue
     corner: tuple[Index, ...]
-    """One index per dimension of the buffer, which may have more leading dimensions than the description."""
+    """The first element: one index per dimension of the buffer, which may have more leading dimensions than the
+    description."""
 
 
 def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
-    """Match a body against a description, and return the box of each of its buffers. Raises `NoMatch` at the first
-    difference."""
+    """The box of each buffer of the description. Raises `NoMatch` at the first difference."""
     matcher = _Matcher()
     matcher.bodies(description, body)
     return matcher.boxes
@@ -134,7 +131,7 @@ class _Matcher:
     ) -> None:
         """Require an access to the same element of the box."""
         rank = len(indices)
-        # If a layout splits a dimension, this removes quotients and remainders of values inside the block.
+        # Removes quotients and remainders of values inside the block if a layout splits a dimension.
         theirs = [Index.of(place).simplified(range_of) for place in places]
         ours = [self.mapped(Index.of(index)).simplified(range_of) for index in indices]
         if len(theirs) < rank:
@@ -221,7 +218,7 @@ def _stated(op: Operation) -> dict[str, Attribute]:
 
 
 def _actions(block: Block) -> list[Operation]:
-    """The ops of a body with effects; computations are compared at their uses."""
+    """Ops with effects; computations are compared at their uses."""
     passive = (affine.ApplyOp, memref.LoadOp, AccessRegionOp, scf.YieldOp)
     return [
         op
@@ -261,7 +258,6 @@ def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
 
 
 def scope_text(type_: MemRefType[Attribute]) -> str:
-    """The memory scope of a buffer, as users write it."""
     space = str(type_.memory_space)
     return '"global"' if space == "none" or not space else space
 

@@ -1,7 +1,7 @@
-"""Patterns of operators: the computation of a whole function of tensor expressions, and its accesses to each operand.
+"""Patterns of operators: the kind of a function of tensor expressions, and its accesses to each operand.
 
-They are derived from the element regions, independent of the name of the operator. Operators of several stages
-(softmax, convolutions with padding, attention) have one pattern; `block_patterns` has those of single blocks after
+They are derived from the element regions, independent of the name of the operator. An operator of several stages
+(softmax, convolution with padding, attention) has one pattern; `block_patterns` classifies single blocks after
 lowering.
 """
 
@@ -27,14 +27,14 @@ from weft.dialects.te_extern import ExternOp
 
 
 class Access(IntEnum):
-    """Accesses to elements of a tensor, over all stages between it and the results, in increasing order."""
+    """Accesses to a tensor, over all stages between it and the results, in increasing order."""
 
     ELEMENTWISE = auto()
     """At the index of the result."""
     BROADCAST = auto()
     """At some of the indices of the result, in order."""
     INJECTIVE = auto()
-    """Other accesses to a few elements per result: permuted, shifted, strided, gathered."""
+    """Permuted, shifted, strided, gathered: other accesses to a few elements per result."""
     REDUCED = auto()
     """Over the axes of a reduction, each element for one result."""
     WINDOW = auto()
@@ -47,7 +47,7 @@ class OperatorKind(IntEnum):
     """The kind of computation. Up to `INJECTIVE`, an element of the result depends on few elements of the operands."""
 
     ELEMENTWISE = auto()
-    """Each result from elements at the same index."""
+    """From elements at the same index."""
     BROADCAST = auto()
     """Elementwise, with operands broadcast along axes."""
     INJECTIVE = auto()
@@ -55,36 +55,34 @@ class OperatorKind(IntEnum):
     REDUCTION = auto()
     """Over rows, in one stage or several: sums, softmax, normalisations, pooling."""
     CONTRACTION = auto()
-    """Sums of products, optionally with an epilogue at the same index: products of matrices and convolutions, including
-    padding before and a bias after, or with stages that combine several of the sums."""
+    """Sums of products, optionally with padding before and an epilogue at the same index, or stages that combine
+    several of the sums: products of matrices and convolutions."""
     OPAQUE = auto()
     """Anything else: several contractions, statements, functions that are not tensor expressions."""
 
 
 @dataclass(frozen=True)
 class ChannelAxes:
-    """The output channels of a product that share no weights."""
+    """Output channels of a product that share no weights."""
 
     weight: tuple[int, ...]
-    """The corresponding axes of the weights, the second operand."""
+    """Axes of the weights, the second operand."""
     result: int
-    """The axis of the result."""
+    """Axis of the result."""
 
 
 @dataclass(frozen=True)
 class OperatorPattern:
-    """The kind of an operator, and its access to each tensor operand."""
-
     kind: OperatorKind
     accesses: tuple[Access, ...]
     channels: ChannelAxes | None = None
-    """Set for an operator that sums products of its first two operands, and adds at most a bias for each channel."""
+    """Set for sums of products of the first two operands, plus at most a bias per channel."""
     moves: bool = False
     """Whether each result is an element of an operand, or the maximum of several."""
     rounds_once: bool = False
-    """Whether results of 16 bits are computed in wider floats, and rounded at the end."""
+    """Whether 16-bit results are computed in wider floats and rounded at the end."""
     is_cheap: bool = True
-    """Whether no elementary function (exp, tanh) is evaluated, so that an element costs few instructions."""
+    """Whether no elementary function (exp, tanh) is evaluated."""
 
 
 def operator_pattern(function: FuncOp) -> OperatorPattern:
@@ -95,7 +93,6 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
     if returned is None or any(isinstance(op, ExternOp) for op in function.body.block.ops):
         return opaque
     on_the_way = {value: Access.ELEMENTWISE for value in returned.arguments}
-    """The access of the results to each tensor."""
     combined: set[SSAValue] = set()
     """Tensors of which a stage combines several elements."""
     kind, contractions, reductions = OperatorKind.ELEMENTWISE, 0, 0
@@ -138,7 +135,6 @@ def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, Access]]:
 
 
 def _reduce_axes(op: ExtractOp, stage: ComputeOp) -> set[SSAValue]:
-    """The axes of the reductions around a read."""
     found: set[SSAValue] = set()
     block: Block | None = op.parent
     while block is not None and block is not stage.body.block:
@@ -170,7 +166,6 @@ def _access(read: ExtractOp, axes: list[SSAValue], long: set[SSAValue], reduced:
 
 
 def _is_product(reduce: ReduceOp) -> bool:
-    """Whether a reduction sums products of two elements."""
     last = reduce.body.block.last_op
     if reduce.kind is not Combiner.SUM or last is None:
         return False
@@ -185,8 +180,7 @@ def _elements(stage: ComputeOp | ReduceOp) -> Sequence[SSAValue]:
 
 
 def _is_moved(value: SSAValue) -> bool:
-    """Whether a value is an element of a tensor, selected by indices only, or the maximum of several and the least
-    number of the type."""
+    """Whether a value is an element of a tensor, or the maximum of several and the least number of the type."""
     match value.owner:
         case ExtractOp():
             return True
@@ -239,7 +233,7 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
     own = [index.sources().intersection(axes) for index in indices]
     if any(mine and index.sources() & reduced for mine, index in zip(own, indices, strict=True)):
         return None
-    # Prefer axes that the data does not have, unlike those of batches; of these, the last.
+    # Prefer axes that the data does not have, unlike batch axes; of these, the last.
     outer = {source for places in reads.values() for index in places for source in Index.of(index).sources()}
     candidates = set[SSAValue]().union(*own)
     channel = max(candidates - outer or candidates, key=axes.index, default=None)
@@ -255,7 +249,7 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
 
 
 def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | None:
-    """The only reduction and its stage, if it sums products of two elements, and the last stage returns these sums,
+    """The only reduction and its stage, if it sums products of two elements and the last stage returns these sums,
     optionally plus an element of another tensor."""
     reduces = [(stage, op) for stage in stages for op in stage.walk() if isinstance(op, ReduceOp)]
     if len(reduces) != 1 or not _is_product(reduces[0][1]):
@@ -277,7 +271,7 @@ _INSTRUCTIONS: Final = (
     *(math.AbsFOp, math.AbsIOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.FmaOp, math.RoundEvenOp),
     *(math.RoundOp, math.SqrtOp, math.TruncOp),
 )
-"""Operations of dialect math that take few instructions."""
+"""Ops of dialect math that cost few instructions."""
 
 
 def _is_elementary(op: Operation) -> bool:

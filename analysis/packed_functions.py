@@ -1,8 +1,7 @@
-"""Functions of tensor expressions on packed tensors: the axes of the operands that are packed with an axis of the
-result.
+"""Packing the axes of a function of tensor expressions: which axes of the operands are packed with one of the result.
 
-An axis of the result can be packed if each stage reads whole tiles of it: its index, or its index shifted by a multiple
-of the tile, is an index of all reads that depend on it, and is otherwise only compared with multiples of the tile.
+Each stage must read whole tiles: the index of the axis, or its shift by a multiple of the tile, is an index of all
+reads that depend on it, and is otherwise only compared with multiples of the tile.
 """
 
 from __future__ import annotations
@@ -26,16 +25,15 @@ from weft.dialects.te_extern import ExternOp
 
 
 def packed_axes(function: FuncOp, axis: int, tile: int) -> tuple[int | None, ...] | None:
-    """The axis of each tensor operand of `function` to pack if `axis` of its only result is packed with a tile; None
-    for tensors whose accesses are the same in all tiles. None if the axis cannot be packed."""
+    """The axis of each tensor operand to pack if `axis` of the only result is packed; None for tensors that are
+    accessed alike in all tiles. None if the axis cannot be packed."""
     axes = _axes_of_tensors(function, axis, tile)
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     return None if axes is None else tuple(axes.get(tensor) for tensor in tensors)
 
 
 def pack_axis(function: FuncOp, axis: int, tile: int) -> None:
-    """Pack an axis of the result, which `packed_axes` allows, and the corresponding axes of the operands, in place:
-    tiles become the last dimension."""
+    """Pack an axis that `packed_axes` allows, and those of the operands, in place: tiles become the last dimension."""
     axes = _axes_of_tensors(function, axis, tile) or {}
     for stage in _stages(function):
         at = axes.get(stage.results[0])
@@ -57,7 +55,6 @@ def pack_axis(function: FuncOp, axis: int, tile: int) -> None:
 
 
 def index_units_by_zero(function: FuncOp) -> None:
-    """Replace the indices of axes of extent 1 by 0, in place."""
     for stage in _stages(function):
         for index, extent in zip(stage.indices, stage.extents, strict=True):
             if extent == 1 and index.first_use is not None:
@@ -71,7 +68,6 @@ def _stages(function: FuncOp) -> list[ComputeOp]:
 
 
 def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, int] | None:
-    """The packed axis of each tensor in a function, its operands and stages; None if the axis cannot be packed."""
     returned = function.get_return_op()
     has_statements = any(isinstance(op, ExternOp) for op in function.body.block.ops)
     if returned is None or len(returned.arguments) != 1 or has_statements:
@@ -98,8 +94,8 @@ def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, i
 
 
 def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
-    """An index and its shifts by whole tiles, if these are only used as indices and compared with multiples of the
-    tile; else None."""
+    """An index and its shifts by whole tiles; None unless they are only used as indices or compared with multiples of
+    the tile."""
     found: set[SSAValue] = set()
     pending = [index]
     while pending:
@@ -121,7 +117,7 @@ def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
 
 
 _BOUNDS: Final = (2, 5)
-"""Predicates that are uniform in a tile if the bound is a multiple of the tile: less (2), greater or equal (5)."""
+"""Predicates less (2) and greater or equal (5), uniform in a tile if the bound is a multiple of the tile."""
 
 
 def _is_multiple(value: SSAValue, tile: int) -> bool:
@@ -130,14 +126,12 @@ def _is_multiple(value: SSAValue, tile: int) -> bool:
 
 
 def _shift(op: ApplyOp, value: SSAValue) -> float:
-    """The constant that an op adds to an index; NaN, which is not a multiple, for other ops."""
     difference = Index.of(op.result) - Index.of(value)
     return difference.constant if difference.is_constant else float("nan")
 
 
 def _count_tiles(value: SSAValue, tile: int) -> None:
-    """Convert an index, or a shift of one, to a tile number: divide the constants that are added to it or compared with
-    it."""
+    """Convert an index to a tile number: divide the constants that are added to it or compared with it."""
     if isinstance(value.owner, ApplyOp):
         (operand,) = value.owner.operands
         shift = int(_shift(value.owner, operand)) // tile

@@ -1,9 +1,8 @@
 """Questions about instances of the program, such as whether two of them touch one element, in this order.
 
-A `Question` is stated once, over index expressions. isl solves it as linear constraints; validation evaluates it at the
-point that isl finds, so that the question confirms its own counterexample. Validation executes the index operations of
-the IR at concrete iterations (`Instance`), without integer sets and without the index algebra. A value that cannot be
-evaluated refutes nothing.
+A `Question` is stated once, over index expressions. isl solves it as linear constraints, and validation evaluates it at
+the point that isl finds: it executes the index operations of the IR at concrete iterations (`Instance`), without
+integer sets or the index algebra. A value that cannot be evaluated refutes nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from weft.dialects.tir_kinds import IterKind
 
 
 class NotEvaluated(Exception):
-    """A value is not determined by a point: a loaded one, or the result of an unsupported op."""
+    """A point does not determine a value: a loaded one, or the result of an unsupported op."""
 
 
 def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
-    """The result of a predicate over instances; `otherwise` if a value cannot be evaluated."""
+    """Evaluate a predicate; `otherwise` if a value cannot be evaluated."""
     try:
         return question()
     except NotEvaluated:
@@ -41,12 +40,12 @@ def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """A point of the program: concrete values of loop variables, symbols and, if needed, block iterators."""
+    """A point of the program: values of loop variables, symbols and, if needed, block iterators."""
 
     given: Mapping[SSAValue, int]
 
     def value(self, value: SSAValue) -> int:
-        """The concrete value of an index or `i1` value. Raises `NotEvaluated`."""
+        """Evaluate an index or `i1` value. Raises `NotEvaluated`."""
         number = self.given.get(value)
         if number is not None:
             return number
@@ -57,13 +56,13 @@ class Instance:
         raise NotEvaluated
 
     def number(self, index: int | SSAValue | Index) -> int:
-        """The concrete value of an index expression or an extent. Raises `NotEvaluated`."""
+        """Evaluate an index expression or an extent. Raises `NotEvaluated`."""
         if isinstance(index, Index):
             return index.evaluate(self.value)
         return index if isinstance(index, int) else self.value(index)
 
     def _argument(self, value: BlockArgument) -> int:
-        """The value of an iterator is that of its binding. An unconstrained parameter of the function is taken as 1."""
+        """An iterator has the value of its binding. An unconstrained parameter is taken as 1."""
         owner = value.block.parent_op()
         if isinstance(owner, BlockOp):
             operands = [self.value(operand) for operand in owner.binding_operands]
@@ -95,8 +94,7 @@ class Instance:
             raise NotEvaluated from None
 
     def _dimension(self, op: memref.DimOp) -> int:
-        """The extent of a dimension. If the point has no value for a parameter's extent, it is unconstrained, and taken
-        as 1."""
+        """The extent of a dimension; 1 if that of a parameter is unconstrained."""
         at, type_ = self.value(op.index), op.source.type
         if not isinstance(type_, MemRefType):
             raise NotEvaluated
@@ -109,8 +107,8 @@ class Instance:
         return 1
 
     def runs(self, op: Operation) -> bool:
-        """Whether `op` is executed at this point, in the enclosing block whose iterators are given or in the function.
-        Raises `NotEvaluated`."""
+        """Whether `op` executes at this point, within the block whose iterators are given or the function. Raises
+        `NotEvaluated`."""
         child, parent = op, op.parent_op()
         while parent is not None and not isinstance(parent, func.FuncOp):
             if isinstance(parent, ForOp):
@@ -142,7 +140,7 @@ class Instance:
         return all(self.value(variable) == 0 for variable, kind in steps if kind is IterKind.REDUCE)
 
     def element(self, access: Access) -> tuple[int, ...]:
-        """The element of its buffer that an access touches. Raises `NotEvaluated`."""
+        """The element that an access touches. Raises `NotEvaluated`."""
         op = access.op
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             return tuple(self.value(index) for index in op.indices)
@@ -170,14 +168,14 @@ class Instance:
 
 @dataclass(frozen=True)
 class Missed:
-    """A point that no instance of some domains reaches: iterators of a block, or indices of an element."""
+    """A point (iterators or indices) that no instance of some domains reaches."""
 
     place: tuple[int, ...]
     symbols: Mapping[SSAValue, int]
     domains: tuple[Domain, ...]
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether evaluation confirms it, by enumerating loop points; `otherwise` past the limit of points."""
+        """Whether enumeration of loop points confirms it; `otherwise` past the limit of points."""
         return all(evaluated(lambda domain=domain: self._is_missed_by(domain), otherwise) for domain in self.domains)
 
     def _is_missed_by(self, domain: Domain) -> bool:
@@ -188,14 +186,14 @@ class Missed:
 
 
 _TRIES = 4000
-"""The most partial loop points that one search evaluates."""
+"""Partial loop points that one search evaluates."""
 
 
 @dataclass
 class _PointSearch:
     """Searches for a loop point at which the conditions hold and the bindings have the wanted values.
 
-    Loops are fixed from the outermost inwards, and points that ranges exclude are pruned. No integer sets are involved.
+    Fixes loops from the outermost inwards, and prunes points that ranges exclude. Uses no integer sets.
     """
 
     loops: Sequence[tuple[SSAValue, int | SSAValue | Index]]
@@ -209,7 +207,6 @@ class _PointSearch:
         return self._below(0, dict(symbols))
 
     def _below(self, at: int, given: dict[SSAValue, int]) -> bool:
-        """Whether a point exists with these values of the first `at` loops."""
         self.left -= 1
         if self.left < 0:
             raise NotEvaluated
@@ -247,8 +244,6 @@ Term: TypeAlias = tuple[Index, str]
 
 @dataclass(frozen=True)
 class _Relation:
-    """`left == right`, or `left + by <= right`."""
-
     left: Term
     right: Term
     by: int | None = None
@@ -283,7 +278,7 @@ class Question(System):
         self._relations: list[_Relation] = []
 
     def naming(self, role: str) -> Naming:
-        """The variables of a role; each is declared with its range."""
+        """The variables of a role, each declared with its range."""
         return partial(self._name, role)
 
     def _name(self, role: str, value: SSAValue) -> Variable:
@@ -299,12 +294,11 @@ class Question(System):
         return self.row(term[0], self.naming(term[1]))
 
     def add(self, role: str, place: Access | Context | Domain) -> None:
-        """Add an instance of a place: its loops are within their extents, and its conditions hold."""
+        """Add an instance: its loops are within their extents, and its conditions hold."""
         self._places.append((role, place))
         add_domain(self, place.loops, place.conditions, self.naming(role))
 
     def share(self, values: Iterable[SSAValue], *roles: str) -> None:
-        """Make the values equal in the given roles."""
         for value in values:
             self.declare(value, *self.ranges(value))
             self._named.update({(role, value): value for role in roles})
@@ -321,8 +315,8 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """Equate the variables of `places` with indices. In `free` dimensions, given with their extents, they are
-        unconstrained."""
+        """Equate the variables of `places` with indices. In `free` dimensions they are only bounded by the given
+        extents."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
                 self.bound_place(role, at, free[at])
@@ -331,35 +325,31 @@ class Question(System):
                 self.equal(Row({("place", at): 1}, 0), self._row((index, role)))
 
     def bound_place(self, role: str, at: int, extent: Index) -> None:
-        """Constrain a dimension of a place to 0 .. extent-1."""
         self.declare(("place", at), 0, extent.constant - 1 if extent.is_constant else None)
         if not extent.is_constant:
             self.less(Row({("place", at): 1}, 0), self._row((extent, role)))
 
     def equate(self, left: Term, right: Term) -> None:
-        """Add `left == right`."""
         self._relations.append(_Relation(left, right))
         self.equal(self._row(left), self._row(right))
 
     def order(self, left: Term, right: Term, by: int = 1) -> None:
-        """Add `left + by <= right`."""
         self._relations.append(_Relation(left, right, by))
         self.less(self._row(left), self._row(right), by)
 
     def not_negative(self, term: Term) -> None:
-        """Add `term >= 0`."""
         self.order((Index({}), term[1]), term, 0)
 
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """Require that the instances of two roles touch one element; a missing index list means any element."""
+        """Let the instances of two roles touch one element; a missing index list means any element."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put both instances of a pair in the same iteration of `loop`, the second of `other` if that is given."""
+        """Put both instances of a pair in the same iteration of `loop`, the second of `other` if given."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
@@ -367,17 +357,16 @@ class Question(System):
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put the first instance in a later iteration of `loop` than the second, in `loop` or `other`."""
         first, second = _iterations(loop, other)
         self.order(second, first)
 
     def counterexample(self) -> Counterexample | None:
-        """Instances that satisfy all constraints, or None if there are none. Raises `NotProved`."""
+        """Instances that satisfy all constraints, or None. Raises `NotProved`."""
         point = self.find_point()
         return None if point is None else Counterexample(self, point)
 
     def instance(self, role: str, point: Point) -> Instance:
-        """The instance of a role at a point. Loops without a value at the point are in iteration 0."""
+        """The instance of a role. Loops without a value at the point are in iteration 0."""
         given = symbols_in(point)
         for (of, value), variable in self._named.items():
             if of == role and isinstance(value, BlockArgument) and not is_symbol(value):
@@ -385,7 +374,7 @@ class Question(System):
         return Instance(given)
 
     def value(self, role: str, point: Point, value: SSAValue) -> int:
-        """The concrete value of a value in a role at a point; 0 if it is unknown."""
+        """The value of a value in a role at a point; 0 if it is unknown."""
         number = point.get(self._named.get((role, value), value))
         if number is not None:
             return number
@@ -395,7 +384,7 @@ class Question(System):
             return 0
 
     def holds(self, point: Point, otherwise: bool = False) -> bool:
-        """Whether evaluation confirms all constraints at a point; `otherwise` if a value cannot be evaluated."""
+        """Whether evaluation confirms all constraints; `otherwise` if a value cannot be evaluated."""
 
         def confirmed() -> bool:
             roles = dict.fromkeys([role for role, _ in self._named] + [role for role, _ in self._places])
@@ -409,8 +398,6 @@ class Question(System):
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A point that satisfies the constraints of a question."""
-
     question: Question
     point: Point
 
@@ -424,12 +411,10 @@ class Counterexample:
         return self.named(role, [loop.induction_variable for loop in loops])
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms it; `otherwise` if a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
 
 def point_text(values: Iterable[tuple[str, int]]) -> str:
-    """`(i=0, k=1)`."""
     return f"({', '.join(f'{name}={value}' for name, value in values)})"
 
 
@@ -438,12 +423,11 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """The concrete values of symbols at a point, without computed values, which are evaluated again."""
+    """The values of symbols at a point. Computed values are omitted, because they are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 
 def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
-    """Constrain loop variables to their extents, and add the conditions."""
     for loop in loops:
         variable = naming(loop.induction_variable)
         if isinstance(loop.extent, int):
@@ -468,8 +452,8 @@ def points_that_agree(
     *,
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
-    """Two different points of a box (value -> extent), in roles "first" and "second", at which all `indices` are equal,
-    or those of the first equal the `others` of the second, or None. Raises `NotProved`."""
+    """Two different points of a box (value -> extent), roles "first" and "second", at which all `indices` are equal, or
+    those of the first equal the `others` of the second, or None. Raises `NotProved`."""
     orders = (("first", "second"),) if others is None else (("first", "second"), ("second", "first"))
     known: list[Index] = []
     for value in values:
@@ -488,9 +472,8 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """The instances of an access, or of a place of the program, at which no index of `positives` is negative. Their
-    role is "", and each value is a separate variable.
-    """
+    """The instances of an access or place at which no index of `positives` is negative. Their role is "", and each
+    value is a separate variable."""
     question = Question(own=())
     question.add("", at)
     for index in positives:

@@ -1,8 +1,8 @@
 """Reductions: blocks whose init starts each element that their updates combine into.
 
-A `tir.init` and the updates of its block are separate code, which may access separate elements. Only if each update
-reads an element that the init of the same instance stores to, a reduction is one value for each element: the init may
-run earlier, for several instances at once, or in copies of the accumulator.
+A `tir.init` and the updates of its block may access separate elements. Only if each update reads an element that the
+init of the same instance stores to, the init may run earlier, for several instances at once, or in copies of the
+accumulator.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """Explain why `block` is not a *reduction* block, or None if it is: it has an init, combines into elements that
-    depend on spatial iterators only and that its init starts, reads no other elements of these buffers or of buffers
-    that may overlap them, and no op in it is opaque."""
+    """Explain why `block` is not a *reduction*, or None if it is: its init starts all elements that it combines into,
+    these depend on spatial iterators only, it reads no other elements of these or overlapping buffers, and contains no
+    opaque op."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -67,8 +67,7 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
 
 
 def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | None:
-    """Explain why a block may read earlier contents of a buffer that it writes; None if it only reads what it stored
-    itself."""
+    """Explain why a block may read earlier contents of a buffer that it writes, or None."""
     elsewhere = None if block.init is None else load_elsewhere(block)
     if (block.init is None and buffer in buffers_loaded(block)) or (elsewhere and elsewhere.memref is buffer):
         return f"it reads {buffer_name(buffer)} as it was before"
@@ -77,11 +76,10 @@ def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | Non
 
 def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
     """Explain why the updates of an instance may read an element, in a buffer that the block writes (or only in
-    `buffer`), to which the init of the instance does not store. None if they provably do not, and for a block without
-    init.
+    `buffer`), that the init of the instance does not store to. None if they provably do not, and without init.
 
-    Init and updates are compared as functions of the iterators, with the conditions and inner loops around them. An
-    element that the updates of the instance store to before they read it needs no start.
+    Init and updates are compared as functions of the iterators, with conditions and inner loops. An element that the
+    updates of the instance store to before they read it needs no start.
     """
     init = block.init
     if init is None or _starts_what_it_reads(block, init):
@@ -105,8 +103,8 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
 
 
 def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
-    """Whether the init unconditionally stores at the indices of each load from a buffer that the block stores to. A
-    cheap sufficient test, which most reductions pass."""
+    """Whether the init unconditionally stores at the indices of each load from a stored buffer. A cheap sufficient
+    test, which most reductions pass."""
     started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
     stored: set[SSAValue] = set()
     loads: list[memref.LoadOp] = []
@@ -126,7 +124,7 @@ def _place(op: memref.LoadOp | memref.StoreOp) -> tuple[object, ...]:
 
 
 def _in_any_step(access: Access, block: BlockOp) -> Access:
-    """An access of an init, as if it ran in every step of the reduction, with 0 for the reduce iterators."""
+    """An access of an init as if it ran in every step, with reduce iterators 0."""
     kinds = zip(block.iter_vars, block.kinds, strict=True)
     first: dict[SSAValue, Index] = {variable: Index({}) for variable, kind in kinds if kind is IterKind.REDUCE}
     indices = None if access.indices is None else tuple(index.substitute(first) for index in access.indices)
@@ -138,7 +136,7 @@ def _in_any_step(access: Access, block: BlockOp) -> Access:
 
 @dataclass(frozen=True)
 class _Start:
-    """The question whether the init of an instance stores to each element that a read of the instance touches."""
+    """Whether the init of an instance stores to each element that a read of the instance touches."""
 
     block: BlockOp
     read: Access
@@ -177,7 +175,6 @@ class _Start:
 
     @cached_property
     def _outer(self) -> list[SSAValue]:
-        """The values defined outside of the block that determine the accessed elements."""
         indices = [index for access in (self.read, *self.starts) for index in access.expressions]
         indices += map(Index.of, self.block.extents)
         used = (value for index in indices for value in index.values())
@@ -189,7 +186,6 @@ class _Start:
         return [*self._outer, *self.block.iter_vars]
 
     def _missing_point(self) -> Point | None:
-        """An instance, and an element that it reads without a start. Raises `NotProved`."""
         missing = self._elements(self.read)
         for start in filter(self._is_determined, self.starts):
             missing = _difference(missing, self._elements(start))
@@ -222,7 +218,6 @@ class _Start:
         return question
 
     def _is_run(self, point: Point) -> bool:
-        """Whether an instance is part of the program: its guards hold for some iteration of the loops."""
         if not all(is_symbol(value) or is_iterator(value) for value in self._outer):
             return False
         if not self.block.guards:
@@ -237,7 +232,6 @@ class _Start:
             return False
 
     def _happens(self, point: Point) -> bool:
-        """Whether evaluation confirms that the instance reads the element, and its init does not store to it."""
         question = self._at(self._question(self.read), point)
         element = tuple(point[place] for place in self._places)
         for index, at in zip(self.read.indices or (), element, strict=True):

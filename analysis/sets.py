@@ -1,9 +1,9 @@
 """Integer sets: whether a point satisfies a conjunction of constraints on index expressions.
 
-This module owns isl's context, budget and errors. A `System` is a conjunction of linear constraints over *variables*
-(any hashable key: a loop variable, that of the second instance, a symbol). Quotients and remainders by constants become
-separate bounded variables, shared between equal expressions. Emptiness is decided exactly within a budget of isl
-operations (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010).
+A `System` is a conjunction of linear constraints over *variables* (any hashable key: a loop variable, that of the
+second instance, a symbol). Quotients and remainders by constants become separate bounded variables, shared between
+equal expressions. Emptiness is decided exactly within a budget of isl operations (Verdoolaege, "isl: An Integer Set
+Library for the Polyhedral Model", ICMS 2010).
 
 Products and quotients by a symbol are not linear: `whole == divisor * quotient + rest`. Two such *parts* with the same
 divisor, which is at least 1, compare linearly in each of three cases; their wholes satisfy
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     import islpy as isl
 
 Variable: TypeAlias = Hashable
-"""Key of a variable of a system."""
 
 
 @dataclass
@@ -79,7 +78,6 @@ class Row:
 
     @property
     def key(self) -> Hashable:
-        """Hashable; equal for equal rows."""
         return self.constant, frozenset(self.terms.items())
 
 
@@ -94,10 +92,8 @@ class Part:
     """Whether it is a product of symbols or a multiple of the divisor. Pairs of fixed parts add no constraint."""
 
     def distance(self, other: Part) -> tuple[Row, Row]:
-        """The difference of the quotients, and of the multiples of the divisor, of this part and another.
-
-        Both are zero if the quotients are equal, and non-negative if this quotient is not the smaller one.
-        """
+        """The differences of the quotients, and of the multiples of the divisor. Both are zero if the quotients are
+        equal, and non-negative if this quotient is not the smaller one."""
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
         apart.add(other.rest)
@@ -112,8 +108,6 @@ class Part:
 
 
 class Divisions:
-    """The parts of a system, by divisor."""
-
     def __init__(self) -> None:
         self._divisors: dict[Hashable, Row] = {}
         self._parts: dict[Hashable, dict[Hashable, Part]] = {}
@@ -133,7 +127,6 @@ class Divisions:
         self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
 
     def rows(self) -> Iterator[Row]:
-        """The rows of all parts, and the divisors."""
         yield from self._divisors.values()
         for parts in self._parts.values():
             for part in parts.values():
@@ -141,7 +134,7 @@ class Divisions:
 
     def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
         """A divisor, a varying part, and a fixed part that may bound it: a product of symbols, or a multiple of the
-        divisor that occurs in `positives`."""
+        divisor in `positives`."""
         for key, parts in self._parts.items():
             divisor = self._divisors[key]
             varying = [part for part in parts.values() if not part.fixed]
@@ -151,7 +144,6 @@ class Divisions:
                 yield divisor, part, bound
 
     def pairs(self) -> list[tuple[Row, Part, Part]]:
-        """The pairs of different varying parts."""
         return [
             (self._divisors[key], one, other)
             for key, parts in self._parts.items()
@@ -166,7 +158,6 @@ def _multiple(divisor: Row, factor: int) -> Part:
 
 
 def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
-    """The factors of a divisor in rows that may be upper bounds."""
     if len(divisor.terms) != 1 or divisor.constant:
         return []
     terms: Mapping[Variable, int] = divisor.terms
@@ -176,12 +167,12 @@ def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
 
 
 BUDGET = 60_000
-"""isl operations allowed for one question: about 50 ms. Beyond it the answer is "not proved"."""
+"""isl operations for one question: about 50 ms. Beyond it the answer is "not proved"."""
 
 CASES = 200
-"""The most cases of quotients by symbols that one question tries."""
+"""Cases of quotients by symbols that one question tries."""
 WORK = 1_000_000
-"""The most coefficients of all cases that one question tries: about 0.1 s."""
+"""Coefficients of all cases that one question tries: about 0.1 s."""
 
 _T = TypeVar("_T")
 Naming: TypeAlias = Callable[[SSAValue], Variable]
@@ -192,22 +183,20 @@ _Alternatives: TypeAlias = tuple[tuple[Sequence[Row], Sequence[Row]], ...]
 
 
 class NotProved(Exception):
-    """The question could not be decided within the budget."""
+    pass
 
 
 @dataclass
 class System:
-    """A conjunction of constraints, and the ranges of its variables."""
-
     bounds: dict[Variable, Interval] = field(default_factory=dict[Variable, Interval])
     zeros: list[Row] = field(default_factory=list[Row])
     positives: list[Row] = field(default_factory=list[Row])
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Concrete values of symbols, which make their products and quotients linear."""
     opaque: Collection[SSAValue] = ()
-    """Values that are unconstrained variables, even if they are computed."""
+    """Unconstrained, even if they are computed."""
     ranges: Ranges = field(default_factory=Ranges)
-    """Ranges of values. The IR must not change while the system is in use."""
+    """The IR must not change while the system is in use."""
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
@@ -219,10 +208,9 @@ class System:
     """Values that the constraints describe only partially: loaded values, results of other ops."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
     _described: dict[tuple[Naming, SSAValue], Row] = field(default_factory=dict[tuple[Naming, SSAValue], Row])
-    """Memo of rows of quotients, products and choices, which are not mutated."""
+    """Memo of rows of quotients, products and choices, not mutated."""
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
-        """Add `low <= variable <= high`."""
         old = self.bounds.get(variable)
         self.bounds[variable] = (
             (low, high) if old is None else (_tighter(old[0], low, max), _tighter(old[1], high, min))
@@ -250,7 +238,7 @@ class System:
             return Row({}, number)
         meaning = None if value in self.opaque else self.ranges.meaning_of(value)
         if meaning is not None:
-            # Memoized: an operand of several others would be described once for each path to it.
+            # Memoized: an operand of several others would be described once per path to it.
             if (naming, value) not in self._described:
                 self._described[naming, value] = self._description(value, meaning, naming)
             return self._described[naming, value]
@@ -268,7 +256,6 @@ class System:
                 return self._choice(value, meaning, naming)
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
-        """Add the assumptions of the function about a symbol."""
         for assumed in self.ranges.assumptions_about(value) if is_symbol(value) else ():
             negative = assumed.negative_alternatives()
             if len(negative) == 1:
@@ -303,7 +290,7 @@ class System:
         return remainder
 
     def _division(self, division: Division, naming: Naming) -> Row:
-        """A quotient or remainder by a symbol: a variable in its range, and a part of `_divisions`."""
+        """A variable in the range of a quotient or remainder by a symbol, and a part of `_divisions`."""
         whole, divisor = self.row(division.numerator, naming), self.row(division.divisor, naming)
         if not divisor.terms:
             if divisor.constant < 1:
@@ -324,7 +311,7 @@ class System:
         return q if division.is_quotient else r
 
     def _product(self, value: SSAValue, product: Product, naming: Naming) -> Row:
-        """A product: a variable whose quotient by one factor is the other; linear if a factor is constant."""
+        """A variable whose quotient by one factor is the other; linear if a factor is constant."""
         left, right = self.row(product.left, naming), self.row(product.right, naming)
         for one, other in ((left, right), (right, left)):
             if not one.terms:
@@ -345,7 +332,7 @@ class System:
         return result
 
     def _choice(self, value: SSAValue, choice: Choice, naming: Naming) -> Row:
-        """A maximum or minimum: a variable that bounds both sides; one of them if their difference is constant."""
+        """A variable that bounds both sides; one of them if their difference is constant."""
         sides = [self.row(choice.left, naming), self.row(choice.right, naming)]
         distance = sides[0].minus(sides[1])
         if not distance.terms:
@@ -370,11 +357,9 @@ class System:
         return low, high
 
     def equal(self, left: Row, right: Row) -> None:
-        """Add `left == right`."""
         self.zeros.append(left.minus(right))
 
     def less(self, left: Row, right: Row, by: int = 1) -> None:
-        """Add `left + by <= right`."""
         difference = right.minus(left)
         difference.constant -= by
         self.positives.append(difference)
@@ -382,8 +367,7 @@ class System:
     def find_point(self) -> Point | None:
         """A point that satisfies every constraint and is feasible in the program, or None.
 
-        Raises `NotProved` past the budget, and if the constraints are inexact and have a point, which may then be
-        infeasible and refutes nothing.
+        Raises `NotProved` past the budget, and if the point may be infeasible because the constraints are inexact.
         """
         point = self.find_candidate()
         if point is None or self.is_exact:
@@ -393,10 +377,8 @@ class System:
         raise NotProved("it depends on products or quotients of values that are known at run time only")
 
     def find_candidate(self) -> Point | None:
-        """A point that satisfies every constraint, or None; small values are preferred.
-
-        It may be infeasible in the program if the constraints are inexact. Raises `NotProved` past the budget.
-        """
+        """A point that satisfies every constraint, or None; small values are preferred. Infeasible points are possible
+        if the constraints are inexact. Raises `NotProved` past the budget."""
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
         case = self._case(self._alternatives())
@@ -406,10 +388,8 @@ class System:
         return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
-        """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
-
-        With products and quotients by symbols, False means not proved.
-        """
+        """Whether no point satisfies the constraints. Raises `NotProved` past the budget. With products and quotients
+        by symbols, False means not proved."""
         if self._obviously_empty():
             return True
         if not self._divisions:
@@ -424,7 +404,6 @@ class System:
 
     @property
     def choices(self) -> int:
-        """The number of maxima, minima and assumed disjunctions."""
         return len(self._choices) + len(self._assumed)
 
     def _quotient_cases(self) -> Iterator[_Alternatives]:
@@ -444,7 +423,7 @@ class System:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the constraints are exact: each point is feasible in the program."""
+        """Whether each point is feasible in the program."""
         return self.is_affine and not self._unknown
 
     @property
@@ -455,7 +434,7 @@ class System:
         return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
 
     def _with_bounds(self) -> System:
-        """The system with bounds on quotients by products of symbols: `f < n * m` bounds `f floordiv m`."""
+        """Add bounds on quotients by products of symbols: `f < n * m` bounds `f floordiv m`."""
         bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
         variables = self._variables(self._divisions.rows())
         points = self._basic_set(variables)
@@ -487,14 +466,14 @@ class System:
         return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
 
     def _case(self, alternatives: Sequence[_Alternatives]) -> System | None:
-        """A combination of cases in which the rows have a solution. Raises `NotProved` past the number of cases."""
+        """A combination of cases with a solution. Raises `NotProved` past the number of cases."""
         variables = self._variables(row for cases in alternatives for case in cases for part in case for row in part)
         return self._case_of(self._basic_set(variables), variables, alternatives, [WORK])
 
     def _case_of(
         self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
-        """`_case`, given the points of the system over `variables`. The remaining work for cases is `left[0]`."""
+        """`_case`, given the points over `variables`. `left[0]` is the remaining work."""
         left[0] -= max(WORK // CASES, len(variables) * (len(self.zeros) + len(self.positives)))
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases, or fewer of large systems")
@@ -513,7 +492,6 @@ class System:
         return None
 
     def _choice_cases(self) -> Iterator[System]:
-        """The system for each combination of the sides of maxima and minima."""
         if not self._choices:
             yield self
             return
@@ -523,15 +501,14 @@ class System:
             yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
-        """The minimum and maximum of a variable over all points, or None. Raises `NotProved` past the budget, and if
-        quotients by symbols would make the set an over-approximation."""
+        """The minimum and maximum of a variable, or None. Raises `NotProved` past the budget, and if quotients by
+        symbols would make the set an over-approximation."""
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None
         return dimension_limits(points, 0)
 
     def _obviously_empty(self) -> bool:
-        """Whether interval arithmetic proves emptiness, without isl."""
         if any(low is not None and high is not None and low > high for low, high in self.bounds.values()):
             return True
         for row in self.zeros:
@@ -547,8 +524,8 @@ class System:
     def _forced_equalities_contradict(self) -> bool:
         """Whether a row is violated once variables that equations force to be equal are merged.
 
-        This is the common case of two instances on one element: equal indices force equal digits, which contradicts a
-        strict order of the loops.
+        The common case is two instances on one element: equal indices force equal digits, which contradicts a strict
+        order of the loops.
         """
         merged: dict[Variable, Variable] = {}
         for row in self.zeros:
@@ -568,8 +545,8 @@ class System:
         return False
 
     def _digits_of_difference(self, row: Row) -> list[tuple[Variable, Variable]]:
-        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the maximum of all terms
-        of smaller weight, as in mixed-radix numbers."""
+        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the maximum of all
+        smaller terms, as in mixed-radix numbers."""
         if row.constant:
             return []
         by_weight: dict[int, list[Variable]] = {}
@@ -607,10 +584,10 @@ class System:
         return _from_rows(variables, self.zeros, rows)
 
     def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
-        """The projection of the points onto the variables `keep`, in that order of dimensions.
+        """The projection onto the variables `keep`, in that order of dimensions.
 
-        With `may_grow`, quotients by symbols may make it an over-approximation. Raises `NotProved` past the budget, and
-        if it would be one without `may_grow`.
+        Quotients by symbols may make it an over-approximation: allowed with `may_grow`, otherwise `NotProved`, as past
+        the budget.
         """
         import islpy as isl
 
@@ -637,7 +614,6 @@ def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) 
 
 
 def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]) -> isl.BasicSet:
-    """The points of `variables` for which `zeros` are zero and `positives` non-negative."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -664,7 +640,7 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
 
 @lru_cache(maxsize=4096)
 def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -> isl.Mat:
-    """A row of coefficients, by their places, and the constant. Cached, because rows repeat, and islpy leaks 32 bytes
+    """A row of coefficients, by their places, and the constant. Cached, because rows repeat and islpy leaks 32 bytes
     for each argument that isl takes ownership of, two for each element that is set."""
     import islpy as isl
 
@@ -676,17 +652,17 @@ def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -
 
 @lru_cache(maxsize=4096)
 def _number(value: int) -> isl.Val:
-    """An isl value. Cached: its construction from an int dominates the cost of a matrix."""
+    """An isl value. Cached, because construction from an int dominates the cost of a matrix."""
     import islpy as isl
 
     return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
 
 
 def _common_factor(row: Row, is_zero: bool) -> int:
-    """The common factor of the coefficients of a row, by which the constant is divided and rounded down; 1 if that
-    would change an equation.
+    """The common factor of a row, by which the constant is divided and rounded down; 1 if that would change an
+    equation.
 
-    isl expects rows without common factors; otherwise its `lexmin` may report a non-empty set as empty.
+    With common factors, isl's `lexmin` may report a non-empty set as empty.
     """
     common = gcd(*row.terms.values())
     return 1 if common == 0 or (is_zero and row.constant % common) else common
@@ -716,7 +692,7 @@ def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
 
 
 def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> Index:
-    """`scale * aff` as an index over the values of its dimensions. The scale makes all coefficients integers."""
+    """`scale * aff`, with integer coefficients, as an index over the values of its dimensions."""
     import islpy as isl
 
     kind = isl.dim_type
@@ -741,7 +717,6 @@ def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> In
 
 
 def _with_remainders(index: Index) -> Index:
-    """Replace `x - c * (x floordiv c)` by `x mod c`."""
     for atom, factor in index.terms.items():
         if not isinstance(atom, Quotient) or factor % atom.divisor:
             continue
@@ -764,7 +739,6 @@ def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]
 
 
 def sample_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """A point of a non-empty set, by variable."""
     return _numbers(within_budget(points.sample_point), variables)
 
 

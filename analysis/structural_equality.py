@@ -36,20 +36,20 @@ class Difference(Exception):
 
 @checked
 def structural_equal(left: Operation, right: Operation) -> bool:
-    """Whether two programs are equal up to the names of SSA values, source locations and places of constants."""
+    """Whether two programs are equal up to names of SSA values, locations and places of constants."""
     return first_difference(left, right) is None
 
 
 @checked
 def assert_structural_equal(left: Operation, right: Operation) -> None:
-    """Raise `AssertionError` with the first difference and its place if two programs are not equal."""
+    """Raise `AssertionError` with the first difference and its place."""
     difference = first_difference(left, right)
     if difference is not None:
         raise AssertionError(f"the programs differ: {difference}")
 
 
 def first_difference(left: Operation, right: Operation) -> Difference | None:
-    """The first difference in program order, or None if the programs are equal."""
+    """The first difference in program order, or None."""
     try:
         compare_ops(left, right, {})
     except Difference as difference:
@@ -58,7 +58,7 @@ def first_difference(left: Operation, right: Operation) -> Difference | None:
 
 
 def scalar_constant(value: SSAValue) -> Attribute | None:
-    """The value of a scalar constant, number or bool; None for other values."""
+    """The value of a scalar constant; None for other values."""
     owner = value.owner
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
         return owner.value
@@ -77,8 +77,7 @@ def _same_operand(left: SSAValue, right: SSAValue, values: Mapping[SSAValue, SSA
 
 
 def compare_headers(left: Operation, right: Operation, values: MutableMapping[SSAValue, SSAValue]) -> None:
-    """Raise the `Difference` of two ops, without regions. `values` maps left values to right ones; the results of the
-    ops are added."""
+    """Raise the `Difference` of two ops, without regions. Adds the results to `values`, left -> right."""
     if left.name != right.name:
         raise Difference(f"{left.name} against {right.name}", left, right)
     stated = (("property", left.properties, right.properties), ("attribute", left.attributes, right.attributes))
@@ -107,7 +106,6 @@ def _shown(value: SSAValue) -> str:
 
 
 def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAValue, SSAValue]) -> None:
-    """Raise the `Difference` of two ops, with regions."""
     compare_headers(left, right, values)
     if len(left.regions) != len(right.regions):
         raise Difference(f"{len(left.regions)} regions against {len(right.regions)}", left, right)
@@ -126,5 +124,4 @@ def compare_ops(left: Operation, right: Operation, values: MutableMapping[SSAVal
 
 
 def compared_ops(block: Block) -> Iterator[Operation]:
-    """The ops of a block except scalar constants."""
     return (op for op in block.ops if not op.results or scalar_constant(op.results[0]) is None)

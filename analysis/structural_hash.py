@@ -13,10 +13,10 @@ from weft.analysis.structural_equality import compared_ops, scalar_constant
 
 
 def structural_digest(root: Operation) -> bytes:
-    """A digest of 16 bytes that is independent of names of values, locations and places of scalar constants, but not of
-    symbols: give functions of different names one name before comparing them.
+    """A digest of 16 bytes, the same in all processes. Independent of names of values, locations and places of scalar
+    constants, but not of symbols: give functions of different names one name before comparing them.
 
-    It is the same in all processes. Dense constants are hashed as bytes, other attributes as text.
+    Dense constants are hashed as bytes, other attributes as text.
     """
     hasher = _Hasher()
     hasher.operation(root)
@@ -24,8 +24,6 @@ def structural_digest(root: Operation) -> bytes:
 
 
 class _Hasher:
-    """A walk in program order. Values are numbered in the order in which they are encountered."""
-
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._numbers: dict[SSAValue, int] = {}
@@ -33,7 +31,7 @@ class _Hasher:
         """By identity, because attributes are shared; the attributes outlive the walk."""
 
     def digest(self) -> bytes:
-        # Each part is preceded by its length, so that different lists of parts have different bytes.
+        # Preceded by its length, so that different lists of parts have different bytes.
         state = hashlib.blake2b(digest_size=16)
         for part in self._parts:
             state.update(len(part).to_bytes(8, "little"))
@@ -92,5 +90,6 @@ class _Hasher:
 
 @lru_cache(maxsize=4096)
 def _type_text(type_: Attribute) -> bytes:
-    """Cached, because types recur. Not for attributes with numbers, among which 0.0 and -0.0 are equal."""
+    """The text of a type, cached because types recur. Not for attributes with numbers, because 0.0 and -0.0 are
+    equal."""
     return str(type_).encode()

@@ -1,13 +1,12 @@
 """Loops bound to thread axes: work that the threads of a block share, and reductions across thread blocks.
 
-Programs at tir level have the semantics of their loops, run in order. A loop bound to a thread axis may be nested in
-another loop over the same axis: if a nest fills shared memory and does not depend on the outer loop, each iteration of
-the outer loop fills it again with the same values. A thread block fills it once, together: thread t runs iteration
-t of the inner loop (*cooperative fetching*).
+The loops of a tir program run in order. If a nest fills shared memory in a loop bound to a thread axis, and does not
+depend on an outer loop over the same axis, each iteration of the outer loop fills it with the same values. A thread
+block fills it once, together: thread t runs iteration t of the inner loop (*cooperative fetching*).
 
-The threads of a block synchronize, and can reduce together. Thread blocks do not: they combine by atomic operations
-on an element of device memory, in any order, and no other op may access that element until the kernel has ended. The
-same holds for a thread that updates an accumulator that an earlier kernel initializes.
+The threads of a block synchronize, and can reduce together. Thread blocks combine by atomic operations on an element of
+device memory, in any order, and no other op may access that element until the kernel has ended. The same holds for a
+thread that updates an accumulator that an earlier kernel initializes.
 """
 
 from __future__ import annotations
@@ -50,17 +49,16 @@ def is_shared(buffer: SSAValue) -> bool:
 
 
 def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
-    """The loops in `root`, including itself, that are bound to `axis`."""
     for op in root.walk():
         if isinstance(op, ForOp) and axis_of(op) == axis:
             yield op
 
 
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
-    """Another loop, around or inside of `loop`, that is bound to `axis` and is not cooperative.
+    """Another loop, around or inside of `loop`, over `axis` that is not cooperative.
 
-    A thread has one index per axis: of two nested loops over it, only the iterations with equal values would run. That
-    is harmless if the inner one is cooperative.
+    A thread has one index per axis, so only the iterations of nested loops with equal values would run. That is
+    harmless if the inner one is cooperative.
     """
     if axis == VIRTUAL:
         return None
@@ -72,8 +70,8 @@ def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
 
 
 def is_cooperative(inner: Operation, outer: ForOp) -> bool:
-    """Whether `inner`, a loop or block inside `outer`, has the same effect in each iteration of `outer`: it only fills
-    shared memory, in idempotent instances, and does not depend on the loop variable."""
+    """Whether `inner`, a loop or block, has the same effect in each iteration of `outer`: it only fills shared memory,
+    in idempotent instances, and does not depend on the loop variable."""
     return _is_cooperative(inner, outer, set())
 
 
@@ -96,7 +94,6 @@ def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bo
 
 
 def _fills_shared_memory(block: BlockOp) -> bool:
-    """Whether a block stores to shared memory only, in idempotent instances."""
     if IterKind.REDUCE in block.kinds:
         return False
     stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
@@ -105,8 +102,8 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Values and their transitive sources, each once. The sources of loop variables and iterators are the operands of
-    the loop or block."""
+    """Values and their transitive sources, each once. Those of loop variables and iterators are the operands of the
+    loop or block."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
@@ -122,8 +119,7 @@ def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
 
 
 def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
-    """Whether a value may differ between the threads of a block along `axes`, because it depends on their indices or on
-    memory."""
+    """Whether a value may depend on thread indices along `axes`, or on memory."""
     for found in _sources([value]):
         owner = found.owner
         if isinstance(owner, Operation):
@@ -138,10 +134,11 @@ _COMPUTATIONS = ("arith.", "math.", "affine.apply", "memref.dim")
 
 
 def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], carried: ForOp | None) -> Conflict | None:
-    """An element that one thread touches in `first` and another thread of the block touches later in `second`.
+    """An element that one thread touches in `first` and another thread of the block later in `second`, or None. Raises
+    `NotProved`.
 
     Later means in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
-    the same one of the loops around it. Raises `NotProved`.
+    the same one of the loops around it.
     """
     around = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
     common = [loop for loop in around if loop.parent is not None]  # a thread executes all iterations over a box
@@ -161,12 +158,11 @@ def kernel_around(loop: ForOp) -> ForOp:
 
 
 def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Conflict | None:
-    """An element that a thread block touches in one loop of `kernel` over a block axis, and another block of
-    threads in another loop over that axis, at least one of them writing. `bound` is assumed to be bound to `axis`.
+    """An element that a thread block touches in one loop of `kernel` over a block axis, and another block in another
+    loop over that axis, at least one writing. `bound` is assumed to be bound to `axis`. Raises `NotProved`.
 
-    The loops become one: values that pass from an iteration of the first to another iteration of the second would pass
-    between thread blocks, which do not synchronize. For memory that is private to each thread block, only pairs
-    of a write and a read conflict. Raises `NotProved`.
+    The loops become one, and thread blocks do not synchronize. For memory that is private to each thread block, only
+    pairs of a write and a read conflict.
     """
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
@@ -192,7 +188,6 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
 
 
 def _is_of_each_block(buffer: SSAValue) -> bool:
-    """Whether each thread block has a private copy of a buffer: it is not in global memory."""
     return space_of(buffer.type) != "global"
 
 
@@ -203,7 +198,7 @@ UPDATES, STARTS, READS = 7, 8, 9
 
 @dataclass(frozen=True)
 class AtomicUpdate:
-    """An update of an accumulator: `store` writes the value of `load` combined with `term`."""
+    """`store` writes the value of `load` combined with `term`."""
 
     kind: AtomicKind
     load: memref.LoadOp
@@ -212,9 +207,9 @@ class AtomicUpdate:
 
 
 def combining_loop(block: BlockOp, bound: ForOp | None = None, axis: str | None = None) -> ForOp | None:
-    """The loop over whose iterations `block` must combine by atomic operations, or None: a loop over thread blocks
-    that a reduce iterator is bound to or, if the accumulator is initialized elsewhere, over threads. `bound` is assumed
-    to be bound to `axis`."""
+    """The loop over which `block` must combine by atomic operations, or None: one over thread blocks that a reduce
+    iterator is bound to or, if the accumulator is initialized elsewhere, one over threads. `bound` is assumed to be
+    bound to `axis`."""
     if ACROSS_THREADS in block.attributes or IterKind.REDUCE not in _kinds_around(block):
         return None
     wanted = (*BLOCK_AXES, *THREAD_AXES) if block.init is None else BLOCK_AXES
@@ -239,7 +234,7 @@ def _reduced_over(block: BlockOp) -> set[SSAValue]:
 
 
 def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
-    """The updates of a block as atomic operations, or the reason why they cannot be."""
+    """The updates as atomic operations, or the reason why they cannot be."""
     name = f'block "{block.label}"'
     updates = updates_of(block)
     if updates is None:
@@ -303,7 +298,6 @@ def _name(loop: ForOp) -> str:
 
 @or_undecided
 def _touches(ours: Access, other: Access, outside: tuple[ForOp, ...]) -> Violation | None:
-    """Explain why `other` must not access the accumulator of `ours` in the same kernel; None if it does not."""
     conflict = conflict_between(ours, other, outside)
     if conflict is None:
         return None

@@ -8,14 +8,14 @@ from typing import Final
 from weft.analysis.block_patterns import BlockPattern
 from weft.autoschedule.dot_products import load_of
 from weft.autoschedule.executor import planned
-from weft.autoschedule.rules import lanes_for, least_bytes, pays_threads
+from weft.autoschedule.rules import lanes_for, least_bytes, pays_threads, streams_lines
 from weft.autoschedule.tile_sizes import MOST_ROWS, channel_tile, most_pixels, pixel_tile, pixel_tile_of_any, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.passes.schedule.dot_intrinsics import LANES
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
@@ -101,6 +101,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
         registers=len(order) - order.index(pixels),
         lanes=tile.lanes,
         intrinsic=tile.intrinsic,
+        prefetches=_of_weights(blocked, target),
         unrolled=tuple(unrolled),
         most_shared=shared,
     )
@@ -205,6 +206,17 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
         is_flat = decisions.decide(is_flat)
     most = min(most_pixels(vectors, registers), rows * columns if is_flat else columns)
     return _Tile(decisions.choose(range(1, most + 1), min(pixels, most)), lanes, is_flat, dot)
+
+
+def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
+    """The prefetch of the weights of a block of filters, if they exceed L1."""
+    roles = blocked.roles
+    weights = roles.size((*roles.reduced, roles.column)) * bytes_of(roles.kernel.element_type)
+    if blocked.is_depthwise or not streams_lines(weights, target):
+        return ()
+    step = roles.reduced[-1 if blocked.group == 1 else -2]
+    ahead = tuple(fitted.WEIGHT_STEPS_AHEAD * (at == step) for at in range(len(roles.extents)))
+    return (Prefetch(False, ahead, 1 - roles.data_position),)
 
 
 def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:

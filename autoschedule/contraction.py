@@ -11,9 +11,10 @@ from weft.analysis.block_scopes import consumers_of
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import range_of
 from weft.autoschedule.executor import planned
-from weft.autoschedule.rules import product
+from weft.autoschedule.rules import product, streams_lines
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
+    best_streamed_tile,
     best_tile,
     cache_for_panels,
     depth_of_panels,
@@ -167,7 +168,14 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     consecutive columns.
     """
     roles = contraction_roles(pattern)
-    if roles is None or roles.columns == 1:
+    return None if roles is None else contraction_plan(pattern, roles, target, decisions)
+
+
+def contraction_plan(
+    pattern: BlockPattern, roles: ContractionRoles, target: Target, decisions: Decisions
+) -> TilePlan | None:
+    """The plan of `contraction` for a block with these roles, whose extents may be those of a part of its loops."""
+    if roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
     many = roles.most_rows is None or roles.most_rows >= _paying_rows(right)
@@ -204,7 +212,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     )
     if roles.same_buffer:
         plan, pack_right = replace(plan, depth=None), False
-    prefetched = pack_right and decisions.decide(_streams(plan.panel_bytes, target))
+    prefetched = pack_right and decisions.decide(streams_lines(plan.panel_bytes, target))
     # If neither rows nor columns are known, there are many kernels for remainders.
     at_once = _STEPS_AT_ONCE if _fuses(target) and columns is not None else 1
     loops = PanelLoops(plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, at_once))
@@ -265,16 +273,16 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
     if columns is None:
         tiles = [tile for tile in tiles if tile.rows * tile.vectors <= fitted.SYMBOLIC_TILE]
+    if rows is not None and _from_beyond_l2(roles, target):
+        return decisions.tile(tiles, lambda some: best_streamed_tile(some, rows, columns, target.processor))
     return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))
 
 
-def _streams(panel_bytes: int | None, target: Target) -> bool:
-    """Whether each vector of a panel is a cache line that is neither in L1 nor prefetched by hardware: vectors are as
-    long as lines, and the rest of the panel has been streamed since the last tile."""
-    processor = target.processor
-    if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
-        return False
-    return panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
+def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
+    """Whether a right factor that is packed at compile time exceeds L2."""
+    elements = product(roles.extents[at] for at in (roles.column, *roles.reduced))
+    is_large = elements is None or elements * roles.right.element_bytes > target.l2_bytes
+    return roles.right.constant and not roles.same_buffer and is_large
 
 
 def _fuses(target: Target) -> bool:

@@ -45,6 +45,7 @@ from weft.autoschedule.kernels import (
 from weft.autoschedule.nests import argmax_in_lanes, nests_over_shared_rows, reduction_in_parts, single_nest
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
+from weft.autoschedule.products_around_rows import products_around_rows
 from weft.autoschedule.rules import Rule
 from weft.autoschedule.tile_convolution import tile_convolution
 from weft.autoschedule.tile_products import tile_products
@@ -71,6 +72,8 @@ RULES: Final[tuple[Rule, ...]] = (
     grouped_products,
     # Products and convolutions, before other rules take the elementwise blocks around them.
     vector_times_matrix,
+    # Before the rules for its products.
+    products_around_rows,
     # Before the rule that takes all contractions; tiles before vectors.
     tile_products,
     dot_products,

@@ -417,7 +417,7 @@ def prefetches_of_next_rows(
     write it; a nest that computes functions prefetches the destination of a later nest. The first nest, which is
     limited by the speed of memory, prefetches nothing.
 
-    The caller restricts it to rows of known length that take, with the results, at most half of L2.
+    The caller excludes rows that are known to take, with the results, more than half of L2.
     """
     wanted: dict[BlockPattern, tuple[Prefetch, ...]] = {}
 
@@ -461,7 +461,8 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
     iterators = iterators_of(pattern)
     if len(iterators) == shared:
         return False
-    return operand.stride_of(iterators[shared - 1]) not in (None, 0) and operand.stride_of(iterators[-1]) == 1
+    moves = any(index.coefficient(iterators[shared - 1]) for index in operand.indices)
+    return moves and operand.stride_of(iterators[-1]) == 1
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
@@ -579,13 +580,13 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     shared loops each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if
     there are fewer rows than threads.
     """
-    patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: _rows(pattern, target))
+    patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: outer_rows(pattern, target))
     decisions = Sampled(sch)
-    if len(patterns) < 2 or not decisions.decide(not _starves_threads(patterns, shared, target)):
+    if len(patterns) < 2 or not decisions.decide(not starves_threads(patterns, shared, target)):
         return False
     moved = bytes_of_row(patterns, shared)
     rows = decisions.choose(_WIDTHS, _rows_at_once(patterns, shared, moved, target))
-    fits = moved is not None and decisions.decide(2 * moved <= target.l2_bytes)
+    fits = decisions.decide(moved is None or 2 * moved <= target.l2_bytes)
     prefetches = prefetches_of_next_rows(patterns, shared, rows) if fits else {}
     members: list[RowMember] = []
     for pattern in patterns:
@@ -598,7 +599,7 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
     """The row length up to which the nests from `first` on compute several rows before the next nest starts, for rows
     of one symbolic extent. None if the schedule does not depend on the length."""
-    patterns, shared = nests_over_rows(first, lambda pattern: _rows(pattern, target))
+    patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return None
     lengths = {
@@ -637,7 +638,7 @@ def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tupl
     return patterns, shared
 
 
-def _rows(pattern: BlockPattern, target: Target) -> int:
+def outer_rows(pattern: BlockPattern, target: Target) -> int:
     """The number of outer loops that may be rows, with vectorized loops inside."""
     if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
         return leading(pattern)
@@ -672,8 +673,11 @@ def _same_row(pair: _Pair, level: int) -> bool:
     if level >= min(len(iterators_of(pattern)), len(iterators_of(candidate))):
         return False
     first, second = iterators_of(pattern)[level], iterators_of(candidate)[level]
-    if pattern.block.extents[level] != candidate.block.extents[level]:
+    extent = pattern.block.extents[level]
+    if extent != candidate.block.extents[level]:
         return False
+    if extent == 1:  # such an iterator may index no dimension
+        return True
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
 
@@ -703,7 +707,7 @@ def _bytes_of_rows_ahead(target: Target) -> int:
     return int(part * target.l1_bytes)
 
 
-def _starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
+def starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
     """Whether there are fewer rows than threads for work that several threads would do faster."""
     rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:

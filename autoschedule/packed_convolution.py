@@ -76,7 +76,12 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         reindexed=tuple(in_data),
         fuses_producer=border is not None and not _repeats_functions(roles, pattern_of(border)),
         layout=panels(len(dimensions), dimensions.index(pixel), tile.columns),
-        nest=Nest((None, tile.lanes), inside=(ALL, 0), unrolled=_unrolled([depth, *(extents[at] for at in window)])),
+        # Rows of single elements are copied whole: the lines of a row are prefetched together.
+        nest=Nest(
+            (None, tile.lanes),
+            inside=(ALL if roles.size(tuple(window)) > 1 else 0, 0),
+            unrolled=_unrolled([depth, *(extents[at] for at in window)]),
+        ),
     )
     in_place = in_parts and is_whole and not roles.is_grouped and not consumers_of(pattern.block)
     result: Result | None = Result(outer_row, reindexed=True, is_first=True)
@@ -149,4 +154,9 @@ def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> boo
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return utilization(roles.known(roles.column), lanes) < fitted.FULL_LANES or window > target.l1_bytes
+    if roles.column in roles.symbolic and roles.size(roles.reduced[1:]) == 1:
+        # Rows of unknown length start at any offset from a cache line, and each element is packed once.
+        return True
+    # Tiles of images with symbolic rows that are read in place have an interior without conditions.
+    columns = roles.known(roles.column) if roles.windowed else roles.extents[roles.column]
+    return utilization(columns, lanes) < fitted.FULL_LANES or window > target.l1_bytes

@@ -220,3 +220,12 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
             return True
         total += pattern.instances * cost_of(pattern)
     return fitted.ELEMENT * total >= threads_pay_from(target.processor)
+
+
+def streams_lines(panel_bytes: int | None, target: Target) -> bool:
+    """Whether each vector of a panel is a cache line that is neither in L1 nor prefetched by hardware: vectors are as
+    long as lines, and the rest of the panel has been streamed since the last tile."""
+    processor = target.processor
+    if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
+        return False
+    return panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes

@@ -75,6 +75,22 @@ def best_tile(
     return max(tiles, key=merit)
 
 
+def best_streamed_tile(
+    tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor
+) -> RegisterTile:
+    """The tile of a matrix product with the least time if the right factor is read from beyond L2, packed; the largest
+    of equals. The first tile of rows waits for each line of a panel, later ones find it in L2."""
+    arrival = processor.fma_ports * processor.line_bytes / processor.bytes_per_cycle[1]
+
+    def time(tile: RegisterTile) -> tuple[float, int]:
+        results = tile.rows * tile.vectors
+        steps = step(fitted.BLOCKS, results, tile.vectors, tile.rows, processor) / results
+        rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
+        return (steps + max(arrival - tile.rows, 0.0) / rows) / rest, -results
+
+    return min(tiles, key=time)
+
+
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
     """The number of reduction steps per part: a panel of `columns` takes a quarter of L2. None, so that results stay in
     registers, if half of L2 holds the panel of all steps, or if their number is unknown."""

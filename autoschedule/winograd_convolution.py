@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.analysis.block_scopes import buffers_read
 from weft.autoschedule.executor import execute
 from weft.autoschedule.inlining import fuse_consumers, producer_of
 from weft.autoschedule.rules import (
@@ -14,14 +15,16 @@ from weft.autoschedule.rules import (
     extent_of,
     keep_in_registers,
     lanes_for,
+    least_bytes,
     op_of,
     pays_threads,
     share_among_threads,
+    streams_lines,
 )
 from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, pixel_tile_of_any, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
-from weft.plans.tile_plan import Loop, Result, Split, TilePlan
+from weft.plans.tile_plan import Loop, Prefetch, Result, Split, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -68,6 +71,7 @@ class _Stages:
     result: BlockHandle
     pattern: BlockPattern
     """Of the products."""
+    kernel: Operand
     size: int
     """Elements per side of a multiplied tile."""
     tile: int
@@ -134,6 +138,7 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
         outer,
         result,
         pattern,
+        kernel,
         rows,
         tile,
         y,
@@ -284,7 +289,16 @@ class _Tiling:
             start=blocks,
             registers=3,
             lanes=self.plan.lanes,
+            prefetches=self._of_kernel(),
             threads=(),
         )
         block = self.stages.products
         execute(self.sch, block, plan, self.target, self.sch.get_loops(block)[-7:])
+
+    def _of_kernel(self) -> tuple[Prefetch, ...]:
+        """The prefetch of the transformed kernel, which the first tiles of pixels read from beyond L1."""
+        pattern, kernel = self.stages.pattern, self.stages.kernel
+        if not streams_lines(least_bytes(kernel), self.target):
+            return ()
+        shifts = (*(0 for _ in range(_FILTER + 2)), fitted.WEIGHT_STEPS_AHEAD)
+        return (Prefetch(False, shifts, buffers_read(pattern.block).index(kernel.buffer)),)

@@ -1,6 +1,4 @@
-"""Queries and checks of low modules for all backends: functions and their signatures, and the form of operations. Each
-raises `CompileError` at an op of another form.
-"""
+"""Queries and checks of low modules for all backends. Each raises `CompileError` at an op of another form."""
 
 from __future__ import annotations
 
@@ -38,11 +36,11 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
 MAX_STACK_BYTES: Final = 256 << 10
-"""Limit of the local buffers of one function; the stacks of threads often have 8 MiB, but some only 512 KiB."""
+"""Limit of the local buffers of a function; stacks of threads often have 8 MiB, but some only 512 KiB."""
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
-    """The functions of a module, those that it only declares, and its data. Raises `CompileError` for other ops."""
+    """Functions, declarations, and data. Raises `CompileError` for other ops."""
     functions: list[FuncOp] = []
     outside: list[FuncOp] = []
     data: list[GlobalOp] = []
@@ -61,7 +59,7 @@ def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalO
 
 
 def check_low_level(module: ModuleOp, kind: str = "") -> None:
-    """Raise `CompileError` at the first op that is not legal at low level; `kind`: the target to lower it for."""
+    """Raise `CompileError` at the first illegal op; `kind`: the target to lower it for."""
     for op in module.walk():
         if not allowed_at("low", op.name):
             options = f"{{target={kind}}}" if kind else ""
@@ -71,7 +69,7 @@ def check_low_level(module: ModuleOp, kind: str = "") -> None:
 
 
 def check_has_functions(module: ModuleOp, target: str) -> None:
-    """Raise `CompileError` if `-t target` has neither functions nor data to print."""
+    """Raise `CompileError` if `-t target` has nothing to print."""
     if any(isinstance(op, GlobalOp) or (isinstance(op, FuncOp) and not op.is_declaration) for op in module.ops):
         return
     raise CompileError.at(
@@ -82,7 +80,7 @@ def check_has_functions(module: ModuleOp, target: str) -> None:
 
 
 def is_external(data: GlobalOp) -> bool:
-    """Whether a constant is defined outside of the module, in which case it has no value."""
+    """A constant defined outside of the module has no value."""
     return data.constant is not None and not isinstance(data.initial_value, DenseIntOrFPElementsAttr)
 
 
@@ -108,9 +106,8 @@ def described(function: FuncOp) -> str:
 
 
 def check_unrolled(loop: Operation, trips: int | None) -> int:
-    """The iterations of a loop marked `low.unroll`. Raises `CompileError` if they are unknown (None), or if the loop
-    and the marked loops around it would create too many copies.
-    """
+    """The iterations of a loop marked `low.unroll`. Raises `CompileError` if they are unknown (None), or if it and the
+    marked loops around it would create too many copies."""
     if trips is None:
         raise CompileError.at(loop, f"a loop that is marked {UNROLL} needs constant bounds and a constant step")
     copies, around = trips, loop.parent_op()
@@ -126,7 +123,7 @@ def check_unrolled(loop: Operation, trips: int | None) -> int:
 
 
 def unknown_op(op: Operation, problem: str) -> Exception:
-    """The error for an op without a rule: `problem` if it is legal at low level, else an internal error."""
+    """The error for an op without a rule: `problem` if it is legal, else an internal error."""
     if allowed_at("low", op.name):
         return CompileError.at(op, f"{op.name} has no {problem}")
     return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
@@ -140,12 +137,12 @@ _SCALARS: Final[Mapping[Attribute, str]] = {
 
 
 def scalar_name(type_: Attribute) -> str | None:
-    """The name of a scalar type of low, `ptr` for buffers and pointers; None for any other type."""
+    """`ptr` for buffers and pointers; None for types that are no scalars of low."""
     return "ptr" if isinstance(type_, MemRefType | PtrType) else _SCALARS.get(type_)
 
 
 def lane_count(type_: Attribute, op: Operation) -> int:
-    """The lanes of a value of `type_`, 0 for a scalar."""
+    """0 for a scalar."""
     if not isinstance(type_, VectorType):
         return 0
     shape = type_.get_shape()
@@ -155,7 +152,7 @@ def lane_count(type_: Attribute, op: Operation) -> int:
 
 
 def flat_buffer(type_: Attribute, op: Operation) -> tuple[Attribute, int | None]:
-    """Element type and static length of a flat buffer."""
+    """Element type and static length."""
     if not isinstance(type_, MemRefType):
         raise CompileError.at(op, f"{op.name} needs a memref, got {type_}")
     shape = type_.get_shape()
@@ -165,20 +162,20 @@ def flat_buffer(type_: Attribute, op: Operation) -> tuple[Attribute, int | None]
 
 
 def check_starts_together(op: Operation) -> None:
-    """Check that a cast of a buffer starts where the buffer does."""
+    """A cast of a buffer must start where the buffer does."""
     if isinstance(op, ReinterpretCastOp) and (op.offsets or any(op.static_offsets.get_values())):
         raise CompileError.at(op, f"{op.name} at low level starts at element 0")
 
 
 def base_and_index(op: Operation, first: int, others: int = 0) -> tuple[SSAValue, SSAValue]:
-    """The buffer and the index of an access, operands `first` and the next, before `others`."""
+    """The buffer and the index, operands `first` and the next, before `others`."""
     if len(op.operands) != first + 2 + others:
         raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
     return op.operands[first], op.operands[first + 1]
 
 
 def check_stack(op: Operation, name: str, total: int) -> None:
-    """Check the size of the local buffers of a function, up to the one that `op` allocates."""
+    """Check the local buffers of a function, up to that of `op`."""
     if total > MAX_STACK_BYTES:
         raise CompileError.at(
             op,
@@ -188,7 +185,7 @@ def check_stack(op: Operation, name: str, total: int) -> None:
 
 
 def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue], str]) -> str | None:
-    """The lane that `op` accesses, a number or the `text` of a value; None for the whole vector."""
+    """The accessed lane, a number or the `text` of a value; None for the whole vector."""
     positions = op.get_mixed_position()
     if not positions:
         return None
@@ -196,7 +193,7 @@ def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue]
 
 
 def reduction_op(op: Operation) -> type[Operation]:
-    """The `arith` op by which a `vector.reduction` combines lanes. Raises `CompileError` if there is none."""
+    """The `arith` op that combines lanes. Raises `CompileError` if there is none."""
     kind = cast("vector.ReductionOp", op).kind.data
     combining = op_of_kind(kind, op.results[0].type)
     if combining is None:
@@ -215,7 +212,7 @@ def predicate(op: Operation) -> str:
 
 
 def trip_count(op: Operation, lower: float | None, upper: float | None, step: float | None) -> int | None:
-    """The iterations of a loop with known bounds and step; None if one is unknown."""
+    """None if a bound or the step is unknown."""
     if step is not None and step <= 0:
         raise CompileError.at(op, f"the step of a loop must be positive, got {step}")
     if lower is None or upper is None or step is None:
@@ -224,7 +221,7 @@ def trip_count(op: Operation, lower: float | None, upper: float | None, step: fl
 
 
 def check_last(op: Operation, name: str) -> None:
-    """Check that a terminator in function `name` ends its block, and that a low function returns nothing."""
+    """A terminator ends its block, and a low function returns nothing."""
     if op.next_op is not None:
         raise InternalError(f"{op.name} in @{name} is followed by {op.next_op.name}")
     if isinstance(op, ReturnOp) and op.operands:
@@ -232,7 +229,7 @@ def check_last(op: Operation, name: str) -> None:
 
 
 def check_branches(op: Operation) -> bool:
-    """Whether an `scf.if` has an else branch; one with results needs it."""
+    """Whether there is an else branch, which results require."""
     has_else = bool(op.regions[1].blocks)
     if op.results and not has_else:
         raise CompileError.at(op, "scf.if with results needs an else branch")
@@ -240,7 +237,7 @@ def check_branches(op: Operation) -> bool:
 
 
 def check_outside(function: FuncOp) -> None:
-    """Check the signature of an external function: scalar and pointer parameters, and at most one result."""
+    """An external function has scalar and pointer parameters, and at most one result."""
     name = function.sym_name.data
     if len(function.function_type.outputs) > 1:
         raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")
@@ -253,7 +250,7 @@ def check_outside(function: FuncOp) -> None:
 
 
 def check_parameter_count(function: FuncOp) -> None:
-    """Check that a function has the parameters named by `low.params` and `low.symbols`."""
+    """A function has the parameters of `low.params` and `low.symbols`."""
     params, symbols = params_of(function), symbols_of(function)
     if len(params) + len(symbols) != len(function.args):
         raise CompileError.at(

@@ -2,8 +2,7 @@
 
     weft-opt prog.mlir -p 'lower-tir-to-low,convert-low-to-upstream' -t upstream | mlir-opt ...
 
-xDSL's custom syntax is MLIR's with exceptions; for these the generic form is printed, which all versions of MLIR
-accept.
+Where xDSL's custom syntax is not MLIR's, the generic form is printed, which all versions accept.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ _OURS: Final = frozenset(("graph", "te", "tir", "low", "sched"))
 _WITH_INHERENT: Final = frozenset(
     (memref.AllocOp, memref.AllocaOp, memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp)
 )
-"""Operations whose inherent attributes xDSL prints among the discardable ones, where MLIR does not look for them."""
+"""xDSL prints their inherent attributes among the discardable ones, where MLIR does not look."""
 _INHERENT: Final = frozenset(("alignment", "nontemporal"))
 _SCALARS: Final = {form: scalar for scalar, form in LANE_FORMS.items()}
-"""Operations on lanes -> those of `arith`, which apply to lanes in MLIR."""
+"""Operations on lanes -> those of `arith`."""
 
 
 @dataclass(frozen=True)
@@ -84,5 +83,4 @@ _CUSTOM: Final[Mapping[type[Operation], type[Operation]]] = {
     if issubclass(reader, op)
 }
 """Operations whose attributes all versions of MLIR interpret alike only in the custom form, which xDSL lacks, and the
-classes that print it.
-"""
+classes that print it."""

@@ -493,7 +493,7 @@ def row(name: str, folder: Path, seconds: float) -> list[str]:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     start = time.perf_counter()
-    library = weft.build(weft.from_onnx(str(path)))
+    library = weft.build(weft.from_onnx(str(path)), weft.Target("llvm", num_threads=1))
     built = time.perf_counter() - start
     main = library["main"]
     rows: list[str] = []

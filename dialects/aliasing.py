@@ -1,9 +1,8 @@
 """Aliasing of the buffers of a function.
 
-Parameters of functions that promise `noalias` (`promises.py`) do not alias. Those of other functions may overlap,
-wholly or in part and whatever their element types, except for arguments with the attribute `llvm.noalias`. Allocations
-of a function and the globals of its module alias no parameter. Buffers of other origin, such as the results of
-`scf.if`, may alias any.
+Parameters of functions that promise `noalias` (`promises.py`) do not alias. Those of other functions may overlap in
+part and with other element types, except for arguments with `llvm.noalias`. Allocations and globals alias no parameter.
+Buffers of other origin, such as results of `scf.if`, may alias any.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from weft.dialects.promises import PROMISES, Promise, promises_of
 from weft.dialects.traversal import ancestors
 
 NOALIAS_ARGUMENT: Final = "llvm.noalias"
-"""Unit attribute of an argument: the buffer overlaps no other argument."""
+"""The buffer overlaps no other argument."""
 _OWN = frozenset((memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))
 
 
 def may_overlap(first: SSAValue, second: SSAValue) -> bool:
-    """Whether two buffers that are not views may share memory."""
+    """Whether buffers that are not views may share memory."""
     if first is second or _is_of_any_memory(first) or _is_of_any_memory(second):
         return True
     return is_exposed(first) and is_exposed(second)
 
 
 def is_exposed(buffer: SSAValue) -> bool:
-    """Whether some parameter of the function may overlap a buffer that is not a view."""
+    """Whether some parameter may overlap a buffer that is not a view."""
     if type(buffer) is BlockArgument and type(function := buffer.block.parent_op()) is FuncOp:
         if PROMISES not in function.attributes or Promise.NOALIAS in promises_of(function):
             return False
@@ -56,7 +55,7 @@ def _function_around(buffer: SSAValue) -> FuncOp | None:
 
 
 def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
-    """The parameters that may overlap each other; empty if fewer than two may."""
+    """Parameters that may overlap each other."""
     if PROMISES not in function.attributes or not function.body.blocks:
         return ()
     found = tuple(a for a in function.args if isinstance(a.type, MemRefType) and is_exposed(a))
@@ -64,7 +63,7 @@ def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
 
 
 def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
-    """The other parameters of the function that may overlap `buffer`, which is not a view."""
+    """The other parameters that may overlap `buffer`, which is not a view."""
     if not is_exposed(buffer) or (function := _function_around(buffer)) is None:
         return ()
     if _is_of_any_memory(buffer):
@@ -73,35 +72,33 @@ def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
 
 
 def with_overlapping(buffers: Iterable[SSAValue]) -> set[SSAValue]:
-    """Buffers that are not views, and the parameters that may overlap one of them."""
+    """Buffers that are not views, and parameters that may overlap them."""
     found = set(buffers)
     return found.union(*[overlapping(buffer) for buffer in found if is_exposed(buffer)])
 
 
 def has_noalias(function: FuncOp, position: int) -> bool:
-    """Whether an argument is stated not to overlap others."""
     return has_argument_attribute(function, position, NOALIAS_ARGUMENT)
 
 
 def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
-    """State that some arguments do not overlap others."""
     set_argument_attribute(function, positions, NOALIAS_ARGUMENT)
 
 
 def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:
-    """Shift the attributes of arguments for `before` arguments added at the start and `behind` arguments at the end."""
+    """Shift attributes for arguments added at the start and the end."""
     if isinstance(function.arg_attrs, ArrayAttr):
         none = DictionaryAttr({})
         function.arg_attrs = ArrayAttr([none] * before + [*function.arg_attrs] + [none] * behind)
 
 
 def overlap_text(first: SSAValue, second: SSAValue) -> str:
-    """The part of a message about two parameters that may share memory."""
+    """Part of a message about two parameters."""
     return f"{buffer_name(first)} and {buffer_name(second)} may overlap"
 
 
 def overlap_advice(buffer: SSAValue) -> str:
-    """The advice how to promise that a parameter overlaps no other."""
+    """How to promise that a parameter overlaps no other."""
     function = _function_around(buffer)
     name = "the function" if function is None else f"@{function.sym_name.data}"
     return (

@@ -20,7 +20,7 @@ from weft.dialects.graph_shapes import KnownExtent, evaluate, parse_extent, show
 from weft.support.errors import InternalError
 
 ARENA_BYTES: Final = "tir.arena_bytes"
-"""Attribute of a function: the bytes of the buffer that contains its temporaries, or of each of several."""
+"""Bytes of the buffer of a function's temporaries, or of each of several."""
 
 
 def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
@@ -32,8 +32,8 @@ def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
 
 
 def arena_sizes(function: FuncOp) -> list[list[str]]:
-    """For each arena buffer of `function`, the candidate sizes in bytes, in the syntax of `show_extent`; the buffer has
-    the greatest of them. Empty without a memory plan."""
+    """For each arena buffer, candidate sizes in bytes, in the syntax of `show_extent`; the buffer has the greatest.
+    Empty without a memory plan."""
     stated = function.attributes.get(ARENA_BYTES)
     if stated is None:
         return []
@@ -51,7 +51,7 @@ def _sizes(size: Attribute) -> list[str]:
 
 
 def _operands_of_max(text: str) -> list[str]:
-    """The operands of (possibly nested) `max(x, y, ...)`; any other text is a single operand."""
+    """The operands of possibly nested `max(x, y, ...)`; other text is one operand."""
     depth, start, found = 0, len("max("), list[str]()
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -64,8 +64,7 @@ def _operands_of_max(text: str) -> list[str]:
 
 
 def planned_bytes(function: FuncOp, extents: Mapping[str, int]) -> int | None:
-    """The bytes of temporaries of a call of `function`, given the extents of its arguments; None without a memory plan.
-    A missing extent is a KeyError."""
+    """Bytes of temporaries of a call with these extents; None without a memory plan. A missing extent is a KeyError."""
     if ARENA_BYTES not in function.attributes:
         return None
     buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(function)]

@@ -1,4 +1,4 @@
-"""Unit attributes of function arguments: facts that callers promise, such as `llvm.noalias`."""
+"""Unit attributes of function arguments: promises of callers, such as `llvm.noalias`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ def has_argument_attribute(function: FuncOp, position: int, name: str) -> bool:
 
 
 def set_argument_attribute(function: FuncOp, positions: Iterable[int], name: str) -> None:
-    """Give some arguments a unit attribute."""
     entries = argument_attributes(function)
     for position in positions:
         stated: dict[str, Attribute] = {**entries[position].data, name: UnitAttr()}

@@ -1,4 +1,4 @@
-"""Conversions between attributes and Python values, and Python source text of attributes."""
+"""Conversions between attributes and Python values or source text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from weft.support.names import string_text
 def attribute_of(value: object, special: Callable[[object], Attribute | None] = lambda value: None) -> Attribute:
     """The attribute of a Python value: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`, `{unroll = 16}`.
 
-    `special` handles other values and returns None for those that it does not handle. Raises `CompileError` for a value
-    without an attribute.
+    `special` returns attributes of other values, or None. Raises `CompileError` for a value without an attribute.
     """
     given = special(value)
     if given is not None:
@@ -58,7 +57,7 @@ def attribute_of(value: object, special: Callable[[object], Attribute | None] = 
 def attributes_of(
     values: Mapping[object, object], special: Callable[[object], Attribute | None] = lambda value: None
 ) -> dict[str, Attribute]:
-    """A dict as named attributes. Raises `CompileError` for names that are not strings."""
+    """Raises `CompileError` for names that are not strings."""
     named: dict[str, Attribute] = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name:
@@ -69,8 +68,7 @@ def attributes_of(
 
 
 def value_of(attribute: Attribute) -> object:
-    """The Python value of an integer, float, string, list or dict attribute; other attributes are returned
-    unchanged."""
+    """The value of an integer, float, string, list or dict; others are unchanged."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return bool(attribute.value.data)
@@ -87,8 +85,7 @@ def value_of(attribute: Attribute) -> object:
 
 
 def python_text(attribute: Attribute, other: Callable[[Attribute], str]) -> str:
-    """The Python expression that `attribute_of` converts to `attribute`; `other` handles attributes without a Python
-    value."""
+    """An expression that `attribute_of` converts to `attribute`; `other` handles attributes without a Python value."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return str(attribute.value.data != 0)

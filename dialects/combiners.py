@@ -1,4 +1,4 @@
-"""Associative and commutative ops that combine two values, for reductions, atomics and lanes of vectors."""
+"""Associative and commutative ops for reductions, atomics and lanes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from weft.dialects.element_types import greatest, least
 
 @dataclass(frozen=True)
 class Combination:
-    """The properties of an op that combines two values."""
-
     kind: Kind
-    """The kind of `vector.reduction` that combines lanes with it."""
+    """The kind of `vector.reduction`."""
     neutral: Callable[[Attribute], float | int]
     """The neutral element for a type."""
     is_idempotent: bool = False
-    """Whether combining a value with itself gives that value."""
+    """Combining a value with itself gives that value."""
 
 
 def _always(number: float | int) -> Callable[[Attribute], float | int]:
@@ -54,7 +52,7 @@ COMBINATIONS: Final[Mapping[type[Operation], Combination]] = {
 UPSTREAM_KINDS: Final[Mapping[str, type[Operation]]] = {
     re.sub("([su])i$", r"\1", op_class.name.removeprefix("arith.")): op_class for op_class in COMBINATIONS
 }
-"""Names of `arith.AtomicRMWKind`, such as `addf` or `maxs` -> the op that combines. `assign` has none."""
+"""Names of `arith.AtomicRMWKind`, such as `addf` or `maxs` -> op. `assign` has none."""
 
 OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "add": (arith.AddfOp, arith.AddiOp),
@@ -66,7 +64,7 @@ OPS_BY_NAME: Final[Mapping[str, tuple[type[Operation], type[Operation]]]] = {
     "minu": (arith.MinUIOp, arith.MinUIOp),
     "maxu": (arith.MaxUIOp, arith.MaxUIOp),
 }
-"""Name in reductions and atomics -> the op on floats, and the op on integers."""
+"""Name in reductions and atomics -> op on floats, op on integers."""
 
 
 def op_named(name: str, type_: Attribute) -> type[Operation]:
@@ -75,7 +73,7 @@ def op_named(name: str, type_: Attribute) -> type[Operation]:
 
 
 def op_of_kind(kind: Kind, type_: Attribute) -> type[Operation] | None:
-    """The op that combines lanes of a type in a `vector.reduction` of a kind."""
+    """The op for lanes of a type."""
     for op_class, combination in COMBINATIONS.items():
         of_floats = issubclass(op_class, arith.FloatingPointLikeBinaryOperation)
         if combination.kind is kind and of_floats == isinstance(type_, AnyFloat):

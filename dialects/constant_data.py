@@ -1,4 +1,4 @@
-"""The elements of large constants: memory shared by attributes, arrays and compiled code."""
+"""Elements of large constants: memory shared by attributes, arrays and compiled code."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 LARGE_BYTES: Final = 1 << 16
-"""Constants of at least this size are stored in separate pages, which compiled code reads in place."""
+"""Constants of at least this size are in separate pages, which compiled code reads in place."""
 
 
 def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray[Any], DenseIntOrFPElementsAttr]:
-    """An array of zeros, and an attribute with the same memory: fill the array before the attribute is used.
+    """An array of zeros, and an attribute with its memory: fill the array before the attribute is used.
 
-    The elements are those of arrays, bf16 as uint16 bit patterns. Raises `CompileError` for elements without arrays.
+    bf16 are uint16 bit patterns. Raises `CompileError` for elements without arrays.
     """
     import numpy as np
 
     dtype = _dtype(element_type)
     size = prod(shape) * dtype.itemsize
     data = memoryview(fresh_pages(size))[:size]
-    # xDSL only reads the bytes; a view has their length, hash and equality.
+    # xDSL only reads bytes; a view has their length, hash and equality.
     attribute = DenseIntOrFPElementsAttr(
         cast("TensorType[Any]", TensorType(element_type, shape)), BytesAttr(cast("bytes", data.toreadonly()))
     )
@@ -43,7 +43,7 @@ def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray
 
 
 def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
-    """A constant with a copy of the elements of an array, whose dtype is that of `element_type`."""
+    """A copy of an array, whose dtype is that of `element_type`."""
     if array.nbytes >= LARGE_BYTES and array.dtype == _dtype(element_type):
         elements, attribute = new_constant(array.shape, element_type)
         elements[...] = array
@@ -54,8 +54,8 @@ def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrF
 
 
 def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
-    """A constant that shares the memory of an array of the dtype of `element_type`, which must not be written
-    afterwards. Small arrays and arrays of another memory layout are copied."""
+    """Share the memory of an array, which must not be written afterwards. Small arrays and arrays of another dtype or
+    layout are copied."""
     is_plain = array.flags.c_contiguous and array.dtype == _dtype(element_type) and array.dtype.kind != "b"
     if array.nbytes < LARGE_BYTES or not is_plain:
         return dense_attribute(array, element_type)
@@ -66,14 +66,14 @@ def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOr
 
 @cache
 def _hashable_array() -> type[NDArray[Any]]:
-    """Arrays that hash by identity: a view of memory is hashable, by its bytes, if the owner of the memory is."""
+    """Hash by identity: a view is hashable, by its bytes, if the owner of the memory is."""
     import numpy as np
 
     return type("HashableArray", (np.ndarray,), {"__hash__": object.__hash__})
 
 
 def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
-    """The elements of a constant in its shape, read-only; without a copy if the attribute stores all of them.
+    """The elements, read-only; without a copy if the attribute stores all of them.
 
     Raises `CompileError` for elements without arrays, and for a wrong number of elements.
     """
@@ -104,10 +104,10 @@ def _dtype(element_type: Attribute) -> np.dtype[Any]:
 
 
 def constant_elements(numbers: ArrayLike, dtype: str) -> NDArray[Any]:
-    """Numbers as the elements of a constant: floats are rounded to nearest, and converted to integers as by
-    `arith.fptosi`. Element types of the package ml_dtypes are represented by their bits if it is not loaded.
+    """Elements of a constant: floats are rounded to nearest, and converted to integers as by `arith.fptosi`. Types of
+    ml_dtypes are their bits if it is not loaded.
 
-    Raises `CompileError` for an integer that is out of range of its type.
+    Raises `CompileError` for an integer out of range.
     """
     import numpy as np
 
@@ -133,7 +133,7 @@ def constant_elements(numbers: ArrayLike, dtype: str) -> NDArray[Any]:
 
 
 def _bfloat16_bits(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Doubles as the bits of the nearest bfloat16, ties to even, via a float32 that is rounded to odd."""
+    """The nearest bfloat16, ties to even, via a float32 rounded to odd."""
     import numpy as np
 
     single = np.asarray(numbers.astype(np.float32))

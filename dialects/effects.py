@@ -1,13 +1,11 @@
 """Side effects of operations, for all passes and analyses.
 
-The effects of an op are those of its `MemoryEffect` traits. Those of upstream ops without the traits are in
-`_UPSTREAM`, those of ops of other dialects are stated by `state_effects`. A call has the effects of its callee: effects
-on its operands only if the callee is `low.pure`, an intrinsic that is registered as pure, or a function with a body
-without other effects.
+Effects are those of `MemoryEffect` traits, in `_UPSTREAM` for upstream ops without traits, and stated by
+`state_effects` for other dialects. A call has effects on its operands only, if the callee is `low.pure`, a pure
+intrinsic, or a function with a body without other effects.
 
-An op with unknown effects is *opaque*: it may read and write all memory that it can reach, and affect the outside
-world. Its executions are preserved in number and order; it is not erased, and not run by several threads or lanes at a
-time.
+An op with unknown effects is *opaque*: it may access all memory that it can reach, and affect the outside world. Its
+executions are preserved in number and order, and by one thread or lane at a time.
 """
 
 from __future__ import annotations
@@ -37,10 +35,10 @@ from weft.dialects.upstream.views import CASTS, VIEWS
 from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
-"""Unit attribute of a declared function: it computes its result from its arguments alone, and accesses only the memory
-that pointers among them (`low.access_ptr`) give access to."""
+"""Unit attribute of a declared function: it computes its result from its arguments, and accesses only memory of
+pointers among them (`low.access_ptr`)."""
 INTRINSIC = "low.intrinsic"
-"""String attribute of such a function: the intrinsic that it was lowered from."""
+"""The intrinsic from which such a function was lowered."""
 
 READ, WRITE, ALLOC, FREE = (
     MemoryEffectKind.READ,
@@ -61,13 +59,13 @@ class _NamedResource(Resource):
 
 
 THREADS: Final = _NamedResource("threads")
-"""Resource of effects on other threads of a kernel, such as those of a barrier."""
+"""Resource of effects on other threads of a kernel, such as a barrier's."""
 STATEMENTS: Final = _NamedResource("statements")
-"""Resource that preserves ops without results which state a fact or give a hint: they access no memory."""
+"""Preserves ops without results that state a fact or give a hint."""
 
 
 class Synchronizes(MemoryEffect):
-    """Trait of ops that wait for other threads, or exchange values with them: they are neither erased nor moved."""
+    """Waits for other threads, or exchanges values with them: neither erased nor moved."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -75,7 +73,7 @@ class Synchronizes(MemoryEffect):
 
 
 class StatesFact(MemoryEffect):
-    """Trait of ops that state a fact or give a hint to passes, and have no effect at run time."""
+    """States a fact or gives a hint to passes, without effect at run time."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -87,7 +85,7 @@ _STATES: Final = frozenset((EffectInstance(WRITE, None, STATEMENTS),))
 
 
 class PointerEffects(MemoryEffect):
-    """Trait of ops that access only the memory that their pointers (`low.access_ptr`) give access to."""
+    """Accesses only the memory of its pointers (`low.access_ptr`)."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -97,25 +95,25 @@ class PointerEffects(MemoryEffect):
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of one op, without those of the ops in its regions."""
+    """The effects of one op, without its regions."""
 
     reads: tuple[SSAValue, ...] = ()
-    """Buffers and pointers among its operands that it reads from."""
+    """Operands that it reads."""
     writes: tuple[SSAValue, ...] = ()
-    """Buffers and pointers among its operands that it writes to."""
+    """Operands that it writes."""
     allocates: bool = False
     reads_all: bool = False
-    """Whether it may read any memory that it can reach, or something outside of the program."""
+    """It may read any reachable memory, or something outside of the program."""
     synchronizes: bool = False
-    """Whether it affects other threads of a kernel."""
+    """It affects other threads of a kernel."""
     is_opaque: bool = False
-    """Whether it may have any effect."""
+    """It may have any effect."""
 
 
 NO_EFFECTS: Final = Effects()
 
 _RECURSIVE: Final = frozenset((scf.ExecuteRegionOp, memref.AllocaScopeOp, affine.ForOp, affine.ParallelOp, func.FuncOp))
-"""Upstream ops without the trait whose effects are those of the ops in their regions."""
+"""Upstream ops without the trait that have the effects of their regions."""
 _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys(_RECURSIVE, _NONE),
     **dict.fromkeys((arith.RemUIOp, arith.ExtSIOp, affine.MinOp, tensor.YieldOp, func.ReturnOp), _NONE),
@@ -125,14 +123,14 @@ _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys((affine.LoadOp, affine.VectorLoadOp), frozenset((READ,))),
     **dict.fromkeys((affine.StoreOp, affine.VectorStoreOp), frozenset((WRITE,))),
 }
-"""Effects of upstream ops without traits on the buffers among their operands."""
+"""Effects of upstream ops without traits on the buffers among the operands."""
 _stated: dict[str, Kinds] = {}
-"""The stated effects of ops of other dialects, by name."""
+"""The stated effects of other dialects, by op name."""
 
 
 def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
-    """State that ops called `name`, which have no `MemoryEffect` trait, have effects of these kinds on their memref
-    operands and no others. No kinds: no effects. None: any effects, as for ops without a statement."""
+    """State the effects on memref operands of ops without a `MemoryEffect` trait. Empty: no effects. None: any
+    effects."""
     _stated.pop(name, None)
     if kinds is not None:
         _stated[name] = frozenset(kinds)
@@ -145,7 +143,7 @@ def op_name(op: Operation) -> str:
 
 
 def effects_of(op: Operation) -> Effects:
-    """The effects of `op`, without those of the ops in its regions."""
+    """The effects of `op`, without the ops in its regions."""
     if _silent(type(op)):
         return NO_EFFECTS
     if type(op) is func.CallOp:
@@ -193,7 +191,7 @@ def _buffers(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _on_operands(op: Operation, kinds: Kinds) -> Effects:
-    """Effects of the given kinds on the buffers among the operands, or on any memory if there are none."""
+    """Effects of the given kinds on buffers among the operands, or on any memory without one."""
     if not kinds:
         return NO_EFFECTS
     buffers = _buffers(op)
@@ -205,7 +203,7 @@ def _on_operands(op: Operation, kinds: Kinds) -> Effects:
 
 @cache
 def _silent(op_class: type[Operation]) -> bool:
-    """Whether ops of a class have no effects apart from those of their regions, whatever their operands."""
+    """No effects apart from those of regions, for all operands."""
     if op_class is UnregisteredOp or issubclass(op_class, UnregisteredOp):
         return False
     traits = [trait for trait in op_class.traits.traits if isinstance(trait, MemoryEffect)]
@@ -215,7 +213,7 @@ def _silent(op_class: type[Operation]) -> bool:
 
 
 class RegionEffects(RecursiveMemoryEffect):
-    """Trait of ops with the effects of the ops in their regions: none, or unknown ones."""
+    """None, or unknown ones, depending on the regions."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -223,17 +221,14 @@ class RegionEffects(RecursiveMemoryEffect):
         return frozenset() if all(effects_of(inner) == NO_EFFECTS for inner in inside) else None
 
 
-# Calls
-
-
 def callee_of(call: func.CallOp) -> func.FuncOp | None:
-    """The callee of a call, None if the module around the call does not have it."""
+    """None if the module lacks it."""
     return function_around(call, call.callee.string_value())
 
 
 def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
-    """Declarations of the functions that `root` calls, with the effects of those in the module of `home`. A copy of
-    `home` in another module needs them to keep the effects of its calls."""
+    """Declarations of functions that `root` calls, with the effects of those in the module of `home`: a copy of `home`
+    in another module needs them."""
     found: dict[str, func.FuncOp] = {}
     for op in operations_in(root):
         if not isinstance(op, func.CallOp) or (name := op.callee.string_value()) in found:
@@ -248,12 +243,12 @@ def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
 
 
 def is_pure_function(function: func.FuncOp) -> bool:
-    """Whether the only effects of a function are on the buffers that it takes."""
+    """The only effects are on the buffers that it takes."""
     return _is_pure_function(function.sym_name.data, function)
 
 
 def _effects_of_call(call: func.CallOp) -> Effects:
-    """The effects of the callee: reads and writes of the buffers and pointers that it takes."""
+    """Reads and writes of operands, if the callee has no other effects."""
     if not _is_pure_function(call.callee.string_value(), callee_of(call)):
         return _opaque(call)
     memory = tuple(dict.fromkeys(v for v in call.operands if isinstance(v.type, MemRefType | PtrType)))
@@ -261,10 +256,9 @@ def _effects_of_call(call: func.CallOp) -> Effects:
 
 
 def _is_pure_function(name: str, function: func.FuncOp | None) -> bool:
-    """Whether the only effects of a function are on the buffers that it takes. All functions that it calls must be such
-    functions, without recursion."""
+    """Effects are on the function's buffers only, also of all callees, without recursion."""
     done = set[str]()
-    around: dict[str, Iterator[func.CallOp]] = {}  # each function on the path, and its calls still to visit
+    around: dict[str, Iterator[func.CallOp]] = {}  # functions on the path, and their calls still to visit
     while name not in around:
         if name not in done:
             calls = _calls_if_pure(name, function)
@@ -302,7 +296,7 @@ def _calls_if_pure(name: str, function: func.FuncOp | None) -> list[func.CallOp]
 
 
 def _is_own(memory: SSAValue) -> bool:
-    """Whether memory accessed by a function is a parameter, an allocation of the function, or constant."""
+    """A parameter, an allocation of the function, or constant."""
     memory = underlying(memory)
     if not isinstance(memory, OpResult):
         return True
@@ -320,17 +314,13 @@ def _is_constant(get: memref.GetGlobalOp) -> bool:
     return any(op.constant is not None for op in found)
 
 
-# Questions
-
-
 def is_pure(op: Operation) -> bool:
-    """Whether `op` only computes its results from its operands. False for ops with regions."""
+    """`op` only computes results from operands. False for ops with regions."""
     return bool(op.results) and not op.regions and effects_of(op) == NO_EFFECTS
 
 
 def only_computes(op: Operation) -> bool:
-    """Whether `op` only computes results and reads memory, so that it may be erased if unused. False for ops with
-    regions."""
+    """`op` only computes results and reads memory: it may be erased if unused. False for ops with regions."""
     if op.regions or not op.results:
         return False
     effects = effects_of(op)
@@ -338,14 +328,14 @@ def only_computes(op: Operation) -> bool:
 
 
 def may_trap(op: Operation) -> bool:
-    """Whether `op` may fail if it is executed speculatively."""
+    """`op` may fail if executed speculatively."""
     if isinstance(op, func.CallOp):
         return True
     return isinstance(op, DIVISIONS) and constant_integer(op.operands[1]) in (None, 0, -1)
 
 
 def touches_memory(op: Operation) -> bool:
-    """Whether `op` itself has effects other than allocations and statements of facts."""
+    """`op` itself has effects other than allocations and statements of facts."""
     if _silent(type(op)):
         return False
     effects = effects_of(op)
@@ -353,7 +343,6 @@ def touches_memory(op: Operation) -> bool:
 
 
 def is_opaque(op: Operation) -> bool:
-    """Whether `op` itself may have any effect."""
     return not _silent(type(op)) and effects_of(op).is_opaque
 
 
@@ -375,7 +364,7 @@ def opaque_text(op: Operation) -> str:
 
 
 def opaque_advice(op: Operation) -> str:
-    """The advice how to declare that an opaque op has no effects."""
+    """How to declare that an opaque op has no effects."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         if name in intrinsics():
@@ -388,21 +377,21 @@ def opaque_advice(op: Operation) -> str:
     return f"if {op_name(op)} has no effects, give it the trait Pure, or weft.register_operation(..., effects=())"
 
 
-# Sets of types, because a failing `isinstance` takes a microsecond for each class with a metaclass.
+# Sets, because a failing `isinstance` takes a microsecond for each class with a metaclass.
 _CASTS: Final = frozenset(CASTS)
 RENAMES: Final = frozenset((*VIEWS, memref.ViewOp))
-"""Ops that rename the memory of their first operand: views, including views of another element type."""
+"""Views, also of another element type."""
 
 
 def underlying(buffer: SSAValue) -> SSAValue:
-    """The buffer that `buffer` is a view of; the first of several results of `memref.get_global` for one global."""
+    """The buffer of a view; the first result of `memref.get_global` for a global."""
     while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         buffer = buffer.op.operands[0]
     return _names_of_global(buffer.op)[0] if _is_global(buffer) else buffer
 
 
 def is_same_elements(buffer: SSAValue) -> bool:
-    """Whether `buffer` has the same indices as the buffer that it is a view of."""
+    """`buffer` has the indices of its `underlying` one."""
     while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         if type(buffer.op) not in _CASTS:
             return False
@@ -415,7 +404,7 @@ def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
     names = [buffer]
     if _is_global(buffer) and (of_global := _names_of_global(buffer.op))[0] is buffer:
         names = of_global
-    for name in names:  # grows as views are found
+    for name in names:  # grows
         if name is not buffer:
             yield name
         names += (use.operation.results[0] for use in name.uses if type(use.operation) in RENAMES)
@@ -426,11 +415,11 @@ def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:
 
 
 def _names_of_global(get: Operation) -> list[SSAValue]:
-    """The results of all ops in the function that access the same global as `get`, in order."""
+    """Results of all ops in the function for the global of `get`, in order."""
     function = get
     while isinstance(parent := function.parent_op(), Operation) and not isinstance(parent, ModuleOp):
         function = parent
-    # Called for each of hundreds of constants of a model, so it avoids xDSL's properties and generators.
+    # Avoids xDSL's slow properties and generators, since models have hundreds of constants.
     name = cast("SymbolRefAttr", get.properties["name"]).root_reference.data
     return [
         op.results[0]
@@ -440,7 +429,7 @@ def _names_of_global(get: Operation) -> list[SSAValue]:
 
 
 def reachable_buffers(function: Operation) -> list[SSAValue]:
-    """The buffers of a function that its opaque ops may access: all except temporaries that do not escape."""
+    """Buffers that opaque ops may access: all except temporaries that do not escape."""
     found: dict[SSAValue, None] = {}
     for region in function.regions:
         for block in region.blocks:
@@ -455,7 +444,7 @@ def reachable_buffers(function: Operation) -> list[SSAValue]:
 
 
 def _escapes(buffer: SSAValue) -> bool:
-    """Whether a temporary is an operand of an opaque op, or of one that returns a buffer."""
+    """A temporary is an operand of an opaque op, or of one that returns a buffer."""
     for use in buffer.uses:
         op = use.operation
         if type(op) in RENAMES:

@@ -1,10 +1,8 @@
 """Element types: their NumPy names, and their size in memory.
 
-Arrays distinguish unsigned from signed integers, and so do the tensors of graphs (`tensor<4xui8>`). All other levels
-use signless integers, as MLIR does: tensors, buffers and values are `i8`, and operations are signed or unsigned. At
-these levels a parameter or result of a function for arrays of unsigned integers states its element type:
-`%x: memref<4xi8> {tir.element = ui8}`. So does one with a storage type, whose values are bytes:
-`%w: memref<4xi8> {tir.element = f8E4M3FN}`.
+Arrays and graphs distinguish unsigned integers (`tensor<4xui8>`). Other levels use signless integers, as MLIR does:
+there a parameter or result for unsigned integers states its element type, `%x: memref<4xi8> {tir.element = ui8}`. So
+does one with a storage type, whose values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
 """
 
 from __future__ import annotations
@@ -58,13 +56,12 @@ TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
     "uint2": IntegerType(2, Signedness.UNSIGNED),
     "uint4": IntegerType(4, Signedness.UNSIGNED),
 }
-"""Name -> type, for all element types of arrays. Integers wrap."""
+"""Name -> type, for elements of arrays. Integers wrap."""
 STORED: Final = frozenset({*SMALL_FLOATS, "int2", "int4", "uint2", "uint4"})
-"""Types that exist in memory only: the only operation on their elements is conversion to other types. An element takes
-a byte, and is a value of 8 bits until it is converted."""
+"""Types in memory only: elements are bytes until they are converted to other types."""
 _NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.items()}
 _registered: dict[type[Attribute], str] = {}
-"""Types of other dialects -> the element type of their arrays."""
+"""Types of other dialects -> element type of their arrays."""
 
 
 @checked
@@ -73,10 +70,9 @@ def register_element_type(type_: type[Attribute], dtype: str, *, override: bool 
 
         weft.register_element_type(FixedType, "int16")
 
-    The interpreter can then run functions over such buffers, and `--validate` compares them; operations on the elements
-    take and return numbers of `dtype` (`register_operation(..., meaning=...)`). A user-supplied pass replaces the type
-    before the low level. Raises `CompileError` for a type of weft, an unknown `dtype`, and a type that is already
-    registered unless `override` is given.
+    The interpreter and `--validate` then support such buffers; operations take and return numbers of `dtype`
+    (`register_operation(..., meaning=...)`). A user-supplied pass replaces the type before the low level. Raises
+    `CompileError` for a type of weft, an unknown `dtype`, and a registered type unless `override`.
     """
     if dtype not in TYPES:
         raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")
@@ -90,33 +86,33 @@ def register_element_type(type_: type[Attribute], dtype: str, *, override: bool 
 
 
 def unregister_element_type(type_: type[Attribute]) -> None:
-    """Unregister a type. Raises `CompileError` if it is not registered."""
+    """Raises `CompileError` if the type is not registered."""
     if _registered.pop(type_, None) is None:
         raise CompileError(f"{type_.name} is not registered")
 
 
 def array_name(type_: Attribute) -> str | None:
-    """The element type of the arrays for an element type, None without such arrays."""
+    """The element type of arrays, None without arrays."""
     return _NAMES.get(type_) or _registered.get(type(type_))
 
 
 def element_name(type_: Attribute) -> str | None:
-    """The name of an element type, None for other types."""
+    """None for other types."""
     return _NAMES.get(type_)
 
 
 ELEMENT: Final = "tir.element"
-"""Attribute of a parameter or result of a function: the element type of its arrays, or the type of the number, if the
-type of the value does not determine it."""
+"""Attribute of a parameter or result: the element type of its arrays, or the type of the number, if its type does not
+determine it."""
 
 
 def is_stored(type_: Attribute) -> bool:
-    """Whether elements of a type exist in memory only, see `STORED`."""
+    """See `STORED`."""
     return _NAMES.get(type_) in STORED
 
 
 def is_unsigned(type_: Attribute) -> bool:
-    """Whether a type is an unsigned integer, which only arrays and graphs have."""
+    """Only arrays and graphs have such integers."""
     return isinstance(type_, IntegerType) and type_.signedness.data is Signedness.UNSIGNED
 
 
@@ -125,8 +121,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def value_type(type_: Attribute) -> Attribute:
-    """The type of the values of an element type, or a tensor or memref type of such elements: integers are signless,
-    and storage types are bytes."""
+    """The type of elements, tensors or memrefs: integers are signless, storage types bytes."""
     element = element_of(type_)
     if is_stored(element):
         return _with_element(type_, IntegerType(8))
@@ -140,8 +135,7 @@ def value_elements(elements: DenseIntOrFPElementsAttr[Any]) -> DenseIntOrFPEleme
 
 
 def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | None:
-    """The attributes of parameters or results that have one of these types as their own or their arrays' element type;
-    None if all are implied."""
+    """Attributes of parameters or results with these element types, None if all are implied."""
     stated = [DictionaryAttr({ELEMENT: type_} if value_type(type_) != type_ else {}) for type_ in types]
     return ArrayAttr(stated) if any(entry.data for entry in stated) else None
 
@@ -149,15 +143,14 @@ def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | N
 def joined_attributes(
     first: ArrayAttr[DictionaryAttr] | None, second: ArrayAttr[DictionaryAttr] | None
 ) -> ArrayAttr[DictionaryAttr] | None:
-    """The union of two lists of attributes of parameters or results."""
     if first is None or second is None:
         return first or second
     return ArrayAttr([DictionaryAttr(a.data | b.data) for a, b in zip(first, second, strict=True)])
 
 
 def parameter_types(function: FuncOp) -> Sequence[Attribute]:
-    """The types of the parameters of a function as callers see them. Raises `CompileError` if a parameter cannot have
-    the stated element type."""
+    """The types of the parameters of a function as callers see them. Raises `CompileError` for a wrong stated element
+    type."""
     return _as_stated(function, function.function_type.inputs.data, function.arg_attrs)
 
 
@@ -167,7 +160,7 @@ def result_types(function: FuncOp) -> Sequence[Attribute]:
 
 
 def forget_elements(function: FuncOp) -> None:
-    """Remove the stated element types of the parameters of a function."""
+    """Remove the stated element types of parameters."""
     if function.arg_attrs is not None:
         left = [DictionaryAttr({n: a for n, a in entry.data.items() if n != ELEMENT}) for entry in function.arg_attrs]
         function.arg_attrs = ArrayAttr(left) if any(entry.data for entry in left) else None
@@ -208,19 +201,19 @@ def bytes_of(element: Attribute) -> int:
 
 
 def buffer_bytes(type_: Attribute) -> int:
-    """Bytes of all elements of a buffer of static shape; 0 for another type."""
+    """Bytes of a buffer of static shape; else 0."""
     return math.prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 
 def least(type_: Attribute) -> float | int:
-    """The least value of a float, integer or index; signless integers are taken as signed."""
+    """Signless integers are taken as signed."""
     if isinstance(type_, AnyFloat):
         return -math.inf
     return 0 if is_unsigned(type_) else -(1 << (_width(type_) - 1))
 
 
 def greatest(type_: Attribute) -> float | int:
-    """The greatest value of a float, integer or index; signless integers are taken as signed."""
+    """Signless integers are taken as signed."""
     if isinstance(type_, AnyFloat):
         return math.inf
     return (1 << (_width(type_) - (not is_unsigned(type_)))) - 1

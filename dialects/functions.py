@@ -12,8 +12,8 @@ from xdsl.ir import Operation
 from weft.dialects.traversal import ancestors
 
 _FUNCTIONS: Final[WeakKeyDictionary[ModuleOp, WeakValueDictionary[str, FuncOp]]] = WeakKeyDictionary()
-"""Cached look-ups: searching a module for each call takes time quadratic in its functions. An entry is valid while the
-function is still in that module under that name."""
+"""Searching a module for each call takes time quadratic in its functions. An entry is valid while the function is in
+that module under that name."""
 
 
 def function_around(place: Operation, name: str) -> FuncOp | None:
@@ -27,7 +27,7 @@ def function_around(place: Operation, name: str) -> FuncOp | None:
     found = None if table is None else table.get(name)
     if found is None or found.parent_op() is not module or _name_of(found) != name:
         functions = [op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)]
-        # The first function of each name, as a search would find it.
+        # The first of each name, as a search would find it.
         names = [(_name_of(function), function) for function in reversed(functions)]
         table = WeakValueDictionary({known: function for known, function in names if known is not None})
         _FUNCTIONS[module] = table
@@ -36,13 +36,13 @@ def function_around(place: Operation, name: str) -> FuncOp | None:
 
 
 def _name_of(function: FuncOp) -> str | None:
-    """None for a function without a name, which does not verify."""
+    """None without a name, which does not verify."""
     name = function.properties.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 
 
 def why_misplaced(op: Operation) -> str | None:
-    """Explain why a function, a schedule or a module is in an invalid place; None for other ops."""
+    """Why a function, a schedule or a module is in an invalid place; None for other ops."""
     if op.name not in ("func.func", "sched.func", "builtin.module"):
         return None
     around = next((parent for parent in ancestors(op) if parent.name in ("func.func", "sched.func")), None)
@@ -50,5 +50,4 @@ def why_misplaced(op: Operation) -> str | None:
 
 
 def is_weft(op: Operation) -> bool:
-    """True for an op that weft defines."""
     return type(op).__module__.startswith("weft.")

@@ -1,8 +1,8 @@
 """graph: pure operations on whole tensors, in functions that call tensor functions (the role of TVM's Relax).
 
-A graph function is a `func.func` over tensors. Its ops have no side effects; shapes may be symbolic (`graph_shapes`).
-An op is an operator (declared in `weft.texpr.graph_operators`) or a call: of a function of this module that writes its
-results into buffers of the caller (`graph.call_tir`), or of a function registered at run time (`graph.call_dps`).
+A graph function is a `func.func` over tensors, with possibly symbolic shapes (`graph_shapes`). Its ops are operators
+(`weft.texpr.graph_operators`) and calls: of functions of this module that write results into the caller's buffers
+(`graph.call_tir`), or registered at run time (`graph.call_dps`).
 
 ```mlir
 func.func @main(%x: tensor<?x784xf32, #graph.dims<n>>) -> tensor<?x128xf32, #graph.dims<n>> {
@@ -104,11 +104,10 @@ Tensor: TypeAlias = TensorType[Attribute]
 
 
 WEIGHT: Final = "graph.weight"
-"""Attribute of a constant: the name of its elements in the weights file that the module names (`graph.weights`); it
-prints as `dense_resource<name>`."""
+"""Attribute of a constant: its name in the weights file of the module (`graph.weights`); it prints as
+`dense_resource<name>`."""
 PRECONDITIONS: Final = "graph.preconditions"
-"""Attribute of a function: an array of texts of `CallPrecondition` over the names of its extents, which are checked at
-calls."""
+"""Attribute of a function: texts of `CallPrecondition` over extents, which calls check."""
 
 
 @irdl_op_definition
@@ -119,8 +118,8 @@ class ConstantOp(IRDLOperation):
     %b = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %w = graph.constant dense<"0x0000803F00000040"> : tensor<1x2xf32>
     ```
-    The hexadecimal form holds the little-endian bytes of the elements in row-major order. It parses and prints at the
-    speed of `bytes.fromhex`, so it suits large constants.
+    The hexadecimal form contains the little-endian bytes in row-major order. It parses and prints at the speed of
+    `bytes.fromhex`.
 
     Syntax: `graph.constant [{...}] dense<...> : type`, or with `dense_resource<...>`.
     """
@@ -164,7 +163,7 @@ class ConstantOp(IRDLOperation):
 
 
 def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
-    """The elements of a constant; a `dense_resource` is read from the resources of the parsed file.
+    """The elements; a `dense_resource` is read from the parsed file.
 
     Raises `VerifyException` if the resource is missing or its size differs from that of the type.
     """
@@ -176,7 +175,7 @@ def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
     blob = None if resources is None else resources.lookup(key)
     if not blob:
         raise VerifyException(f"graph.constant: the file gives no data for the resource '{key}'")
-    # A blob starts with the alignment of its data, four bytes.
+    # a blob starts with four bytes, the alignment
     data = bytes.fromhex(blob[2:])[4:]
     type_ = op.result.type
     expected = prod(type_.get_shape()) * cast("FixedBitwidthType", type_.element_type).compile_time_size
@@ -186,7 +185,7 @@ def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
 
 
 def splat_value(op: ConstantOp) -> int | float | None:
-    """The common value of all elements of a constant; None if they differ."""
+    """The common element, None if elements differ."""
     if not isinstance(op.value, DenseIntOrFPElementsAttr):
         return None
     element, data = op.result.type.element_type, op.value.data.data
@@ -194,7 +193,7 @@ def splat_value(op: ConstantOp) -> int | float | None:
         return None
     size = element.compile_time_size
     first = bytes(data[:size])
-    # Most constants differ in the first elements, so the comparison of all elements is rare.
+    # Most constants differ in the first elements: comparing all is rare.
     if not data or data[size : 2 * size] not in (b"", first) or data != first * (len(data) // size):
         return None
     (number,) = element.unpack(first, 1)
@@ -220,12 +219,10 @@ class CallTirOp(IRDLOperation):
       func.return %y : tensor<1x128xf32>
     }
     ```
-    The callee takes one buffer for each operand, then one for each result; it may still be a tensor expression
-    function, which takes and returns tensors. It must write only the results. An extent that the callee declares static
-    must be the same here; a dynamic extent of the callee accepts any.
+    The callee takes a buffer for each operand, then each result; or it is a tensor expression function, which takes and
+    returns tensors. It must write only the results. Static extents of the callee must be the same here.
 
-    `extents` are passed as further arguments of type `index`, after those for the operands. They are values that the
-    callee computes with and cannot read from the shape of an operand.
+    `extents` are `index` arguments after the operands, for values that no shape of an operand gives.
     ```mlir
     func.func private @reshape(memref<?xf32>, index, memref<?x8xf32>)
     func.func @rows(%x: tensor<?xf32, #graph.dims<8 * n>>) -> tensor<?x8xf32, #graph.dims<n>> {
@@ -269,7 +266,7 @@ class CallTirOp(IRDLOperation):
 
 
 def callee_of(call: CallTirOp) -> FuncOp:
-    """The function that `call` names. Raises `VerifyException` when the module has no such function."""
+    """Raises `VerifyException` if the module lacks the function."""
     return function_of(call, call.callee.string_value())
 
 
@@ -282,7 +279,7 @@ def function_of(op: Operation, name: str) -> FuncOp:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """The preconditions stated on a graph function. Raises `VerifyException` for a malformed attribute."""
+    """Raises `VerifyException` for a malformed attribute."""
     stated = function.attributes.get(PRECONDITIONS, ArrayAttr([]))
     texts = stated.data if isinstance(stated, ArrayAttr) else (stated,)
     try:
@@ -292,7 +289,7 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 
 
 def verify_callee(call: CallTirOp, callee: FuncOp) -> None:
-    """Check that `callee` accepts the operands of `call` and returns its results. Raises `VerifyException`."""
+    """Raises `VerifyException` unless `callee` accepts the operands and returns the results."""
     name = f"graph.call_tir @{callee.sym_name.data}"
     inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
     extents = [IndexType()] * len(call.passed_extents)
@@ -339,8 +336,8 @@ class CallDpsOp(IRDLOperation):
     ```mlir
     %y = graph.call_dps "env.linear"(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
     ```
-    The function receives the operands, then the results, as arrays; it writes every element of the results and no other
-    memory (`weft.register_func`; in exported libraries, C's `weft_set_function`).
+    The function receives operands, then results, as arrays; it writes all elements of the results and no other memory
+    (`weft.register_func`; in exported libraries, C's `weft_set_function`).
     """
 
     name = "graph.call_dps"
@@ -376,9 +373,9 @@ class MatchShapeOp(IRDLOperation):
     %y = graph.prefix %places {shape = #graph.dims<1, k>} : tensor<1x?xi64, #graph.dims<n>>
       -> tensor<1x?xi64, #graph.dims<k>>
     ```
-    `sizes` is an integer, or a vector with an integer for each name. The function is split after this op: the code that
-    follows allocates with the value of the name. Values are in 0 .. `at_most`, where `?` means unbounded. A value out
-    of this range is an error in checked builds; other builds clamp it, so that no access is out of bounds.
+    `sizes` is an integer, or a vector with one for each name. The function is split after this op: later code allocates
+    with the value. Values are in 0 .. `at_most`, where `?` is unbounded. Others are an error in checked builds; other
+    builds clamp them, so that no access is out of bounds.
     """
 
     name = "graph.match_shape"
@@ -395,7 +392,7 @@ class MatchShapeOp(IRDLOperation):
 
     @property
     def bound_names(self) -> tuple[str, ...]:
-        """The names that the op binds. Raises `VerifyException` for expressions."""
+        """Raises `VerifyException` for expressions."""
         found = [lone_name(extent) for extent in self.names.data]
         if None in found:
             raise VerifyException(f"{self.name} binds names, got {show_shape(self.names.data)}")
@@ -403,7 +400,7 @@ class MatchShapeOp(IRDLOperation):
 
     @property
     def bounds(self) -> Shape:
-        """The greatest value of each name; None if it has no bound."""
+        """Maximum values; None if unbounded."""
         return (None,) * len(self.names.data) if self.at_most is None else self.at_most.data
 
     def verify_(self) -> None:
@@ -426,7 +423,7 @@ class MatchShapeOp(IRDLOperation):
             self._verify_new(own, function)
 
     def _verify_new(self, own: set[str], function: FuncOp) -> None:
-        """Check that no parameter of the function and no earlier op uses the names."""
+        """No parameter and no earlier op uses the names."""
         used = own & {name for argument in function.args for name in _names_of(argument.type)}
         for op in function.body.walk():
             if op is self or used:
@@ -437,7 +434,7 @@ class MatchShapeOp(IRDLOperation):
                 if isinstance(attribute, DimsAttr):
                     used |= own & {name for extent in attribute.data for name in names_in(extent)}
             if isinstance(op, DataflowOp):
-                used = set[str]()  # its results may have names that ops in it bind
+                used = set[str]()  # names that ops in it bind
         if used:
             raise VerifyException(
                 f"{self.name} binds new names, but '{min(used)}' is the extent of a parameter or of an earlier op"
@@ -449,8 +446,8 @@ def _names_of(type_: Attribute) -> set[str]:
 
 
 def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
-    """The elements of integer parameters that the extents and the preconditions of a graph function name, each with the
-    position of the parameter and the element."""
+    """Elements of integer parameters that extents and preconditions name -> (position of the parameter, of the
+    element)."""
     parameters = {argument.name_hint: argument for argument in function.args}
     types: list[Attribute] = [argument.type for argument in function.args]
     attributes: list[Attribute] = []
@@ -524,7 +521,6 @@ class DataflowOp(IRDLOperation):
 
     @property
     def output(self) -> OutputOp:
-        """The terminator of the region."""
         last = self.body.block.last_op
         if not isinstance(last, OutputOp):
             raise VerifyException("graph.dataflow ends with graph.output")
@@ -659,7 +655,7 @@ class TupleGetOp(IRDLOperation):
 DIALECT = "graph"
 
 FUSED = "graph.fused"
-"""Marks a function over tensors that contains the operators of a fused group, computed by one kernel."""
+"""Marks a function over tensors of a fused group, computed by one kernel."""
 
 
 @irdl_op_definition
@@ -670,7 +666,7 @@ class ObserveOp(IRDLOperation):
     %o = graph.observe %x as "conv1" : tensor<4xf32>
     %p = graph.observe %x as "conv1" in [-0.5, 2.0] : tensor<4xf32>
     ```
-    `range` is the range of numbers that the integers represent, found by calibration.
+    `range` of the numbers that the integers represent is found by calibration.
     """
 
     name = "graph.observe"
@@ -690,7 +686,7 @@ class ObserveOp(IRDLOperation):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """The least and the greatest number, None before calibration."""
+        """Least and greatest number, None before calibration."""
         if self.range is None:
             return None
         low, high = cast("ArrayAttr[FloatAttr]", self.range).data

@@ -1,7 +1,7 @@
 """Control flow of graphs: ops that call one of two graph functions of the module, or one repeatedly.
 
-The functions are ordinary graph functions: passes transform each separately, and lowering turns each into a function
-over buffers. Values from the enclosing function are passed as operands.
+Passes transform these graph functions separately, and lowering turns each into a function over buffers. Outer values
+are passed as operands.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from weft.dialects.printing import write
 
 CONDITION = TensorType(i1, [])
 STEP = TensorType(i64, [])
-"""The type of the first argument of a loop's body: the step number."""
+"""The type of the step number, the first argument of a loop's body."""
 
 
 def result_types(op: Operation, callee: FuncOp, given: Sequence[Attribute]) -> list[Tensor]:
-    """The result types of a graph function called with tensors of these types; the callee's names for extents are
-    replaced by the caller's. Raises `VerifyException` for tensors that the function does not accept."""
+    """The result types of a graph function called with tensors of these types, with the caller's names for extents.
+    Raises `VerifyException` for tensors that it does not accept."""
     name, wanted = f"{op.name} @{callee.sym_name.data}", callee.function_type.inputs.data
     if not all(isinstance(type_, TensorType) for type_ in (*wanted, *callee.function_type.outputs)):
         raise VerifyException(f"{name} must be a function over tensors, got {callee.function_type}")
@@ -133,7 +133,7 @@ class IfOp(IRDLOperation):
         return [value.type for value in self.arguments]
 
     def inferred(self) -> list[Tensor]:
-        """The result types. Raises `VerifyException` if the functions do not match the op."""
+        """Raises `VerifyException` if the functions do not match the op."""
         given = self.taken_types()
         first, second = (result_types(self, function_of(self, callee.string_value()), given) for callee in self.callees)
         if first != second:
@@ -144,7 +144,7 @@ class IfOp(IRDLOperation):
 
 
 def branches_of(op: Operation) -> Iterator[str]:
-    """The functions that conditionals in an op call."""
+    """Functions that conditionals in an op call."""
     for inner in op.walk():
         if isinstance(inner, IfOp):
             yield from (callee.string_value() for callee in (inner.then_callee, inner.else_callee))
@@ -170,9 +170,9 @@ class LoopOp(IRDLOperation):
       func.return %last, %all : tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>
     }
     ```
-    The function takes the step number (a `tensor<i64>`), then the carried values, the row of each scanned tensor, and
-    the captured values. It returns the carried values of the next step, followed by the values that are stacked: the
-    corresponding results of the op have the number of steps as the first extent.
+    The function takes the step number (a `tensor<i64>`), the carried values, a row of each scanned tensor, and the
+    captured values. It returns the next carried values, then values to be stacked, with the number of steps as first
+    extent of the results.
 
     Syntax: `graph.loop @body for extent carried(...) scanned(...) captured(...) : (types) -> types`; empty parts are
     optional.
@@ -211,8 +211,7 @@ class LoopOp(IRDLOperation):
         return cast("KnownExtent", self.steps.data[0])
 
     def row_types(self) -> list[Tensor]:
-        """The row types of the scanned tensors. Raises `VerifyException` if their number of rows is not the step
-        count."""
+        """Rows of the scanned tensors. Raises `VerifyException` if their number is not the step count."""
         rows: list[Tensor] = []
         for value in self.scanned:
             type_ = cast("Tensor", value.type)
@@ -231,7 +230,7 @@ class LoopOp(IRDLOperation):
         return [STEP, *carried, *self.row_types(), *captured]
 
     def inferred(self) -> list[Tensor]:
-        """The result types. Raises `VerifyException` if the function does not match the op."""
+        """Raises `VerifyException` if the function does not match the op."""
         if len(self.steps.data) != 1 or self.steps.data[0] is None:
             raise VerifyException(f"{self.name} needs its number of steps, got {self.steps}")
         carried = [value.type for value in self.carried]
@@ -269,7 +268,7 @@ _PARTS = ("carried", "scanned", "captured")
 def _parse_parts(
     parser: Parser, names: Sequence[str]
 ) -> tuple[list[list[SSAValue]], dict[str, Attribute], Sequence[Attribute], int]:
-    """The operands of each optional named part, the attributes, the result types, and the position of the types."""
+    """Operands of the optional named parts, attributes, result types, and the types' position."""
     groups = [
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         if parser.parse_optional_keyword(name) is not None
@@ -312,8 +311,8 @@ class WhileOp(IRDLOperation):
       func.return %y : tensor<f32>
     }
     ```
-    Both functions take the carried values and then the captured values. The first returns a bool of rank 0; when it is
-    false, the carried values are the results. The second returns the carried values of the next step.
+    Both functions take the carried, then the captured values. The first returns a bool of rank 0; when it is false, the
+    carried values are the results. The second returns the next carried values.
 
     Syntax: `graph.while @test do @body carried(...) captured(...) : (types) -> types`; `captured` is optional.
     """
@@ -342,7 +341,7 @@ class WhileOp(IRDLOperation):
         return list(self.operand_types)
 
     def inferred(self) -> list[Tensor]:
-        """The result types. Raises `VerifyException` if the functions do not match the op."""
+        """Raises `VerifyException` if the functions do not match the op."""
         given = self.taken_types()
         test, body = (result_types(self, function_of(self, name.string_value()), given) for name in self.callees)
         if test != [CONDITION]:
@@ -376,4 +375,3 @@ class WhileOp(IRDLOperation):
 
 ControlOp: TypeAlias = IfOp | LoopOp | WhileOp
 CONTROL = (IfOp, LoopOp, WhileOp)
-"""The ops of control flow."""

@@ -1,7 +1,6 @@
 """Symbolic tensor shapes: names of extents, expressions over names, and their encoding in tensor types.
 
-A tensor type writes a dynamic extent as `?`; the encoding `#graph.dims<...>` of the type names its dynamic extents in
-order, so that the same name in two types means equal extents:
+The encoding `#graph.dims<...>` of a tensor type names its dynamic extents in order; the same name means equal extents:
 
     tensor<?x784xf32, #graph.dims<n>>
     tensor<?x?xf32, #graph.dims<n, 2 * m + 1>>
@@ -32,7 +31,7 @@ from weft.dialects.strides import Arithmetic, only_number
 
 Division: TypeAlias = Literal["floordiv", "mod"]
 _MOST_PARTS: Final = 512
-"""The maximum number of factors of an extent. Products of sums, and sums of quotients, grow exponentially."""
+"""Maximum factors of an extent: products of sums, and sums of quotients, grow exponentially."""
 Choice: TypeAlias = Literal["min", "max"]
 
 
@@ -61,10 +60,9 @@ Monomial: TypeAlias = tuple[Atom, ...]
 
 @dataclass(frozen=True)
 class Expression:
-    """A non-constant polynomial: pairs of monomial and coefficient, ordered by their text.
+    """A non-constant polynomial: pairs of monomial and coefficient, ordered by text.
 
-    Build it with `symbol`, `add`, `multiply`, `floordiv`, `modulo` and `choose`, which keep it canonical, or with
-    Python's operators.
+    `symbol`, `add`, `multiply`, `floordiv`, `modulo`, `choose` and Python's operators keep it canonical.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -115,7 +113,7 @@ class Expression:
 
 KnownExtent: TypeAlias = int | Expression
 Extent: TypeAlias = KnownExtent | None
-"""The extent of a dimension: a number, an expression over names, or None if unknown."""
+"""A number, an expression over names, or None if unknown."""
 Shape: TypeAlias = tuple[Extent, ...]
 
 
@@ -124,7 +122,7 @@ class ShapeError(VerifyException):
 
 
 def _is_simple(atom: Atom) -> bool:
-    """Whether an atom needs no parentheses as a factor."""
+    """Needs no parentheses as a factor."""
     return isinstance(atom, str) or atom.kind in ("min", "max")
 
 
@@ -138,7 +136,7 @@ def symbol(name: str) -> Expression:
 
 
 def _size(monomial: Monomial) -> int:
-    """The number of factors, including those within quotients and remainders, plus one for the coefficient."""
+    """Factors, also within quotients and remainders, plus one for the coefficient."""
     return 1 + sum(1 if isinstance(atom, str) else atom.size for atom in monomial)
 
 
@@ -154,13 +152,13 @@ def _canonical(terms: Mapping[Monomial, int]) -> KnownExtent:
         raise ShapeError(f"an extent has more than {_MOST_PARTS} factors: {len(kept)} terms")
     if not kept.keys() - {()}:
         return kept.get((), 0)
-    # Constants last, as is customary; the text orders the others.
+    # constants last, as is customary
     order = sorted(kept, key=lambda m: (not m, -len(m), [str(atom) for atom in m]))
     return Expression(tuple((m, kept[m]) for m in order))
 
 
 _E = TypeVar("_E", KnownExtent, Extent)
-"""Results for known extents are known."""
+"""of known extents, known"""
 
 
 def add(a: _E, b: _E) -> _E:
@@ -192,14 +190,13 @@ def subtract(a: _E, b: _E) -> _E:
 
 
 def floordiv(a: _E, b: _E) -> _E:
-    """`a` divided by `b`, rounded down. Multiples of a constant divisor are moved out of the quotient: `(3 * n + 5)
-    floordiv 2` is `n + (n + 1) floordiv 2 + 2`. Nested quotients are merged: `(n floordiv 2 + 1) floordiv 2` is `(n +
-    2) floordiv 4`."""
+    """Round down. Multiples of a constant divisor are moved out: `(3 * n + 5) floordiv 2` is `n + (n + 1) floordiv 2 +
+    2`. Nested quotients are merged: `(n floordiv 2 + 1) floordiv 2` is `(n + 2) floordiv 4`."""
     return divide("floordiv", a, b)
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
-    """`total` divided by `divisor` if the polynomial division has no remainder, else None."""
+    """If the polynomial division has no remainder, else None."""
     if total == divisor:
         return None if total == 0 else 1
     if divisor == 0:
@@ -231,7 +228,7 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
 
 
 def without_common_factors(a: KnownExtent, b: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
-    """Two extents divided by the names and operations that are factors of each of their terms."""
+    """Divided by the names and operations that are factors of every term."""
     monomials = [monomial for extent in (a, b) for monomial in _terms(extent)]
     common = reduce(lambda left, right: left & right, map(Counter, monomials), Counter(*monomials[:1]))
     factor = _canonical({tuple(sorted(common.elements(), key=str)): 1})
@@ -244,12 +241,12 @@ def without_common_factors(a: KnownExtent, b: KnownExtent) -> tuple[KnownExtent,
 
 
 def modulo(a: _E, b: _E) -> _E:
-    """The remainder of `floordiv`, non-negative for a positive divisor."""
+    """Non-negative for a positive divisor."""
     return divide("mod", a, b)
 
 
 def divide(kind: Division, a: _E, b: _E) -> _E:
-    """`floordiv` or `modulo`. Raises `ShapeError` for a division by zero."""
+    """Raises `ShapeError` for a division by zero."""
     if a is None or b is None:
         return cast("_E", None)
     if b == 0:
@@ -270,7 +267,7 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
 
 
 def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
-    """Numerator and divisor of an extent that is the sum of a constant and a quotient by a positive constant."""
+    """Numerator and divisor of the sum of a constant and a quotient by a positive constant."""
     (monomial, factor), offset = extent.terms[0], _canonical(dict(extent.terms[1:]))
     match monomial:
         case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0 and factor == 1:
@@ -280,7 +277,7 @@ def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
 
 
 def choose(kind: Choice, a: _E, b: _E) -> _E:
-    """The minimum or maximum of two extents: one of them if their difference is constant."""
+    """The minimum or maximum; one of the extents if their difference is constant."""
     if a is None or b is None:
         return cast("_E", None)
     difference = subtract(a, b)
@@ -291,7 +288,7 @@ def choose(kind: Choice, a: _E, b: _E) -> _E:
 
 
 def combine(kind: Division | Choice, a: _E, b: _E) -> _E:
-    """The result of an operation. Raises `ShapeError` for a division by zero."""
+    """Raises `ShapeError` for a division by zero."""
     return choose(kind, a, b) if kind == "min" or kind == "max" else divide(kind, a, b)
 
 
@@ -299,12 +296,12 @@ EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
 def is_signed(name: str) -> bool:
-    """Whether a name may be negative: `x.0` is element 0 of the parameter `x`; names without a dot are extents."""
+    """May a name be negative: `x.0` is element 0 of the parameter `x`; names without a dot are extents."""
     return "." in name
 
 
 def element_symbol(parameter: str, element: int) -> Expression:
-    """The value of an element of an integer parameter, which a call reads before it runs any code."""
+    """An element of an integer parameter, which calls read first."""
     return symbol(f"{parameter}.{element}")
 
 
@@ -313,8 +310,7 @@ MOST_ELEMENTS: Final = 64
 
 
 def is_element(type_: Attribute, element: int) -> bool:
-    """Whether extents may name an element of a tensor: the tensor has at most `MOST_ELEMENTS` integers of 32 or 64
-    bits."""
+    """Extents may name elements of at most `MOST_ELEMENTS` integers of 32 or 64 bits."""
     if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
         return False
     count = prod(type_.get_shape())
@@ -326,14 +322,13 @@ def is_element(type_: Attribute, element: int) -> bool:
 
 
 def element_of_name(name: str) -> tuple[str, int] | None:
-    """The parameter and the element of a name; None for the name of an extent."""
+    """Parameter and element, None for an extent."""
     parameter, _, element = name.rpartition(".")
     return (parameter, int(element)) if parameter and element.isdecimal() else None
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether an extent is provably non-negative if the `names` in it are, by default the names of extents. False if
-    the proof involves an extent with too many factors."""
+    """Provable if the `names` in it, by default of extents, are. False if the proof has too many factors."""
     try:
         return _is_not_negative(extent, names)
     except ShapeError:
@@ -350,7 +345,7 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
     for monomial, factor in extent.terms:
         match monomial:
             case (ExtentOperation(kind="min" | "max" as kind) as atom,):
-                # A maximum is at least each of its operands; a minimum is one of them.
+                # A maximum is at least each operand; a minimum is one of them.
                 rests = (
                     _is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
                     for side in (atom.left, atom.right)
@@ -362,8 +357,8 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
 
 
 def is_never_negative(extent: KnownExtent, names: Collection[str]) -> bool:
-    """Like `is_not_negative`, but a subtracted minimum may also be replaced by one of its operands, which are at least
-    as large: `n - min(k, n)`."""
+    """Like `is_not_negative`, but a subtracted minimum may be replaced by an operand, which is at least as large: `n -
+    min(k, n)`."""
     if is_not_negative(extent, names):
         return True
     for monomial, factor in () if isinstance(extent, int) else extent.terms:
@@ -380,13 +375,13 @@ def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
     if isinstance(atom, str):
         return not is_signed(atom) if names is None else atom in names
     found = [is_not_negative(side, names) for side in (atom.left, atom.right)]
-    if atom.kind == "max":  # one of two sides is not negative if their sum is not: max(n - m, m - n)
+    if atom.kind == "max":  # one of two sides is, if their sum is: max(n - m, m - n)
         return any(found) or is_not_negative(add(atom.left, atom.right), names)
     return all(found)
 
 
 def compared(a: KnownExtent, b: KnownExtent) -> int | None:
-    """A number with the sign of `a - b` if it is the same for all sizes, else None. Names are non-negative."""
+    """The sign of `a - b` if it is the same for all non-negative names, else None."""
     difference = subtract(a, b)
     if isinstance(difference, int):
         return difference
@@ -394,7 +389,7 @@ def compared(a: KnownExtent, b: KnownExtent) -> int | None:
 
 
 def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """The minimum or maximum of two extents with non-negative names: one of them if `a - b` has one sign."""
+    """One of the extents if `a - b` has one sign for all non-negative names."""
     for left, right in ((a, b), (b, a)):
         if is_not_negative(subtract(left, right)):
             return left if kind == "max" else right
@@ -402,7 +397,6 @@ def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
 
 
 def names_in(extent: Extent) -> set[str]:
-    """The names in an extent."""
     if not isinstance(extent, Expression):
         return set()
     found: set[str] = set()
@@ -414,7 +408,7 @@ def names_in(extent: Extent) -> set[str]:
 
 @dataclass(frozen=True)
 class Solution:
-    """The name that an extent `factor * name + rest` determines if the names in `rest` are known."""
+    """The name that an extent `factor * name + rest` determines, given the names in `rest`."""
 
     position: int
     """The position of the extent in the sequence."""
@@ -424,7 +418,7 @@ class Solution:
 
 
 def solutions(extents: Sequence[Extent]) -> list[Solution]:
-    """The names that extents determine, each by an extent with no other names than those of earlier solutions."""
+    """Names that extents determine, given the names of earlier solutions."""
     found: dict[str, Solution] = {}
     pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
     pending.sort(key=lambda place: lone_name(place[1]) is None)
@@ -456,7 +450,7 @@ def lone_name(extent: Extent) -> str | None:
 
 
 def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
-    """The value of the extent with each name replaced (a missing name is a KeyError)."""
+    """A missing name is a KeyError."""
     found = substitute(extent, values)
     if not isinstance(found, int):
         raise KeyError(*names_in(found))
@@ -490,7 +484,7 @@ def sum_text(extent: KnownExtent) -> str:
 
 
 def show_shape(shape: Sequence[Extent]) -> str:
-    """A shape in Python's tuple syntax: `(n, 784)`, `(n,)`, `()`."""
+    """Python's tuple syntax: `(n, 784)`, `(n,)`, `()`."""
     return f"({', '.join(map(show_extent, shape))}{',' * (len(shape) == 1)})"
 
 
@@ -515,12 +509,12 @@ class DimsAttr(Data[Shape]):
 
 
 def extent_attribute(value: object) -> Attribute | None:
-    """The attribute of a symbolic extent within a property; None for other values."""
+    """The attribute of a symbolic extent in a property; None for other values."""
     return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
-    """Apply a function to each extent of a property: those of `DimsAttr`, also in arrays."""
+    """Apply to extents of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return DimsAttr(tuple(map(apply, attribute.data)))
     if isinstance(attribute, ArrayAttr) and extents_in(attribute):
@@ -529,7 +523,7 @@ def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Att
 
 
 def extents_in(attribute: Attribute) -> Sequence[Extent]:
-    """The extents of a property: those of `DimsAttr`, also in arrays."""
+    """The extents of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return attribute.data
     if isinstance(attribute, ArrayAttr):
@@ -538,7 +532,7 @@ def extents_in(attribute: Attribute) -> Sequence[Extent]:
 
 
 def parse_extent(text: str) -> Extent:
-    """Parse an extent, such as `n` or `2 * n + 1`. Raises `ShapeError` for other text."""
+    """`n` or `2 * n + 1`. Raises `ShapeError` for other text."""
     parser = Parser(Context(), f"<{text}>")
     try:
         (extent,) = DimsAttr.parse_parameter(parser)
@@ -555,7 +549,6 @@ def _parse_entry(parser: AttrParser) -> Extent:
 
 
 def parse_sum(parser: AttrParser) -> Extent:
-    """Parse an extent that is written as an expression."""
     total = _parse_product(parser)
     while True:
         if parser.parse_optional_punctuation("+") is not None:
@@ -638,5 +631,5 @@ def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[
 
 
 def refines(shape: Sequence[Extent], general: Sequence[Extent]) -> bool:
-    """Whether `shape` is at least as precise as `general`: equal extents wherever `general` has a known one."""
+    """Whether `shape` is at least as precise: equal wherever `general` is known."""
     return len(shape) == len(general) and all(g is None or s == g for s, g in zip(shape, general, strict=True))

@@ -1,6 +1,6 @@
-"""Traits of operators of the graph dialect, declared with the functions of `te.ops` that define them.
+"""Traits of graph operators, declared with the functions of `te.ops`.
 
-Properties that follow from element regions are derived instead (`analysis.operator_patterns`).
+Properties of element regions are derived instead (`analysis.operator_patterns`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from xdsl.traits import OpTrait
 
 
 class Elementwise(OpTrait):
-    """Each result is a formula of the elements of the operands, which are broadcast; no attribute names an axis or an
-    extent."""
+    """Results are formulas of broadcast elements; no attribute names an axis or an extent."""
 
 
 class Idempotent(OpTrait):
@@ -43,12 +42,12 @@ class Recurrent(OpTrait):
 
 @dataclass(frozen=True)
 class Product(OpTrait):
-    """A sum of products, for which there are kernels with factors narrower than the accumulator."""
+    """A sum of products, with kernels for factors narrower than the accumulator."""
 
     factors: int = 2
-    """The number of leading operands that are factors."""
+    """Leading operands that are factors."""
     of_matrices: bool = False
-    """Whether each element of a large factor is read once. The factors may have different types then."""
+    """Each element of a large factor is read once; factors may then differ in type."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class RightNeutral(OpTrait):
 
     number: int
     of_floats: bool = True
-    """Whether that is exact for all floats."""
+    """Exact for all floats."""
 
 
 def declare(trait: OpTrait, *functions: Callable[..., object]) -> None:

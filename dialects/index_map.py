@@ -1,8 +1,8 @@
 """Index expressions over SSA values: affine maps, their text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
 
-weft's ops that compute indices store an `AffineMap` with dimensions only, and the values of the dimensions as operands.
-In canonical form each value occurs once, in the order of first use, and no value is unused. Maps with the same text are
-then equal attributes, so text round trips are exact.
+weft's ops store an `AffineMap` with dimensions only, and their values as operands. In canonical form each value is
+used, and occurs once, in the order of first use. Maps with the same text are then equal attributes: text round trips
+are exact.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 Extent: TypeAlias = "int | SSAValue"
-"""The extent of an axis, static or an index value."""
+"""Static or an index value."""
 _SUM, _PRODUCT, _PRIMARY = 0, 1, 2
 
 
 def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> tuple[AffineMap, tuple[SSAValue, ...]]:
-    """`exprs` over `operands` (dimension d is `operands[d]`) as a canonical map and its operands."""
+    """A canonical map and its operands; dimension d is `operands[d]`."""
     order: list[SSAValue] = []
     position: dict[SSAValue, int] = {}
     renamed: dict[int, AffineExpr] = {}
@@ -50,7 +50,7 @@ def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> 
 
 
 def over_dims(map_: AffineMap) -> tuple[AffineExpr, ...]:
-    """The results of a map with its symbols as further dimensions, in the order of its operands."""
+    """Symbols become further dimensions, in the order of operands."""
     if not map_.num_symbols:
         return map_.results
     dims: list[AffineExpr] = [AffineDimExpr(d) for d in range(map_.num_dims)]
@@ -59,7 +59,7 @@ def over_dims(map_: AffineMap) -> tuple[AffineExpr, ...]:
 
 
 def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
-    """Parse `[%i * 4 + %j, %k floordiv 2]` into a canonical map over its SSA values."""
+    """Parse `[%i * 4 + %j, %k floordiv 2]`, canonical."""
     parsed, operands = parser.parse_affine_map_of_ssa_ids()
     dims = [AffineDimExpr(d) for d in range(parsed.num_symbols)]
     exprs = [expr.replace_dims_and_symbols((), dims) for expr in parsed.results]
@@ -69,7 +69,7 @@ def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
 def parse_second_map(
     parser: Parser, first: AffineMap, values: Sequence[SSAValue]
 ) -> tuple[tuple[AffineExpr, ...], tuple[SSAValue, ...]]:
-    """Parse an index map that follows another: its expressions over the values of both, and these values."""
+    """Parse a further index map: its expressions over the values of both, and these values."""
     second, more = parse_index_map(parser)
     behind = [AffineDimExpr(d + first.num_dims) for d in range(second.num_dims)]
     return tuple(expr.replace_dims_and_symbols(behind, ()) for expr in second.results), (*values, *more)
@@ -88,7 +88,7 @@ def parse_extent(parser: Parser) -> int | SSAValue:
 
 
 def parse_domain(parser: Parser) -> tuple[list[Parser.Argument], list[int | SSAValue]]:
-    """Parse `(%i in 4, %j in %n)`: index variables, and their extents."""
+    """Parse `(%i in 4, %j in %n)`: variables and extents."""
     variables: list[Parser.Argument] = []
     extents: list[int | SSAValue] = []
 
@@ -117,18 +117,18 @@ def print_annotations_and_body(printer: Printer, annotations: Mapping[str, Attri
 
 
 def static_extents(extents: Sequence[int | SSAValue]) -> DenseArrayBase[IntegerType]:
-    """Extents as a property, DYNAMIC_INDEX in place of values."""
+    """A property with DYNAMIC_INDEX for values."""
     return DenseArrayBase.from_list(i64, [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents])
 
 
 def mixed_extents(static: Sequence[int], dynamic: Iterable[SSAValue]) -> tuple[int | SSAValue, ...]:
-    """Extents with each DYNAMIC_INDEX replaced by the next value of `dynamic`."""
+    """DYNAMIC_INDEX becomes the next value of `dynamic`."""
     values = iter(dynamic)
     return tuple(next(values) if extent == DYNAMIC_INDEX else extent for extent in static)
 
 
 def negated(expr: AffineExpr) -> AffineExpr | None:
-    """The expression to subtract in place of adding `expr`, if that reads better, else None."""
+    """The expression to be subtracted instead of adding `expr`, if that reads better, else None."""
     if isinstance(expr, AffineConstantExpr) and expr.value < 0:
         return AffineConstantExpr(-expr.value)
     if (

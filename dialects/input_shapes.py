@@ -1,4 +1,4 @@
-"""User-stated shapes of inputs, unified with those of a program: values and bounds of its symbols."""
+"""User-stated shapes of inputs, unified with a program's: values and bounds of its symbols."""
 
 from __future__ import annotations
 
@@ -23,23 +23,22 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.input_axes import Axis, show_axes
 
 Range: TypeAlias = tuple[int, int]
-"""The least and the greatest value of an extent."""
+"""Least and greatest value."""
 _RENAMED: Final = "."
 """Prefix of symbols of the program that are renamed to stated names."""
 
 
 @dataclass(frozen=True)
 class Specialization:
-    """The substitutions and bounds that follow from stated shapes."""
+    """Substitutions and bounds that follow from stated shapes."""
 
     values: Mapping[str, KnownExtent] = field(default_factory=dict[str, KnownExtent])
-    """Symbol of the program -> the extent that replaces it."""
+    """Symbol -> the extent that replaces it."""
     bounds: Mapping[Expression, Range] = field(default_factory=dict[Expression, Range])
     """Ranges of extents, in terms of the new symbols."""
 
     @property
     def preconditions(self) -> list[str]:
-        """The ranges as call preconditions."""
         found: list[str] = []
         for extent, (least, most) in self.bounds.items():
             text, reason = sum_text(extent), f" # its stated range is {least}..{most}"
@@ -53,8 +52,8 @@ class Specialization:
 def unify(
     shapes: Mapping[str, Sequence[KnownExtent]], stated: Mapping[str, Sequence[Axis]], what: str = "shapes"
 ) -> Specialization:
-    """The values and bounds of the symbols in the `shapes` of inputs that follow from `stated` axes: a number replaces
-    a symbol, a name renames one. Symbols that are renamed to the same name are equal.
+    """Values and bounds of symbols in the inputs' `shapes` that follow from `stated` axes: a number replaces a symbol,
+    a name renames one. Symbols renamed to the same name are equal.
 
     Raises `CompileError` for an unknown input, another rank, and contradictions; `what` names the stated shapes.
     """
@@ -72,7 +71,7 @@ def unify(
         for at, (extent, axis) in enumerate(zip(shapes[name], axes, strict=True))
     ]
     renamed = {name for extent, axis, _ in pairs if axis.extent is not None and (name := lone_name(extent)) is not None}
-    # A stated name denotes a symbol of the program only if no axis renames that symbol: `m x n` may swap two names.
+    # A stated name denotes a program's symbol only if no axis renames it: `m x n` may swap two names.
     apart = {name: symbol(_RENAMED + name) for name in renamed}
     unifier = _Unifier(what)
     for extent, axis, place in pairs:
@@ -90,15 +89,15 @@ class _Unifier:
     what: str
     values: dict[str, KnownExtent] = field(default_factory=dict[str, KnownExtent])
     sources: dict[str, str] = field(default_factory=dict[str, str])
-    """The axis that determined the value of a symbol."""
+    """The axis that determined a symbol."""
     deferred: list[tuple[KnownExtent, KnownExtent, str]] = field(
         default_factory=list[tuple[KnownExtent, KnownExtent, str]]
     )
-    """Equations of expressions, solved after all symbols are known."""
+    """Equations of expressions, solved last."""
     ranges: list[tuple[KnownExtent, Range, str]] = field(default_factory=list[tuple[KnownExtent, Range, str]])
 
     def state(self, extent: KnownExtent, axis: Axis, place: str) -> None:
-        """Add the equation of one axis of an input, which is `extent` in the program."""
+        """Add an axis of an input, `extent` in the program."""
         wanted = extent if axis.extent is None else self._extent(axis.extent, place)
         if axis.bounds is not None:
             self.ranges.append((wanted, axis.bounds, place))
@@ -133,7 +132,6 @@ class _Unifier:
         raise CompileError(f"{self.what}: '{_show(extent)}' is stated in terms of itself")
 
     def _bind(self, name: str, wanted: KnownExtent, place: str) -> None:
-        """Bind a symbol of the program to the stated extent."""
         known, wanted = self._resolved(symbol(name)), self._resolved(wanted)
         if known == wanted:
             return
@@ -150,7 +148,7 @@ class _Unifier:
             raise CompileError(f"{self.what}: '{name.removeprefix(_RENAMED)}' is {text}")
 
     def _decide(self, extent: KnownExtent, wanted: KnownExtent, place: str) -> None:
-        """Solve an equation of an expression: a number determines its only symbol."""
+        """A number determines the only symbol of an expression."""
         left, right = self._resolved(extent), self._resolved(wanted)
         difference = subtract(left, right)
         if difference == 0:
@@ -188,7 +186,7 @@ class _Unifier:
 
 
 def _root(difference: KnownExtent, name: str) -> int | None:
-    """The integer value of a symbol that makes a linear expression 0."""
+    """The integer for which a linear expression is 0."""
     constant, slope = (substitute(difference, {name: number}) for number in (0, 1))
     if not isinstance(constant, int) or not isinstance(slope, int) or slope == constant:
         return None

@@ -1,7 +1,7 @@
 """The numbers of `arith` constants, and integer `arith` ops evaluated on Python numbers.
 
-Numbers have arbitrary precision: they do not wrap around. A division by zero raises `ZeroDivisionError`, an unsigned op
-on a negative number `ArithmeticError`.
+Numbers do not wrap around. A division by zero raises `ZeroDivisionError`, an unsigned op on a negative number
+`ArithmeticError`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 
 def constant_number(value: SSAValue) -> int | float | None:
-    """The number of a scalar `arith.constant`; None for other values."""
+    """The number of a scalar `arith.constant`, else None."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
         return op.value.value.data
@@ -24,13 +24,13 @@ def constant_number(value: SSAValue) -> int | float | None:
 
 
 def constant_integer(value: SSAValue) -> int | None:
-    """The integer of an `arith.constant`; None for other values."""
+    """The integer of an `arith.constant`, else None."""
     number = constant_number(value)
     return number if isinstance(number, int) else None
 
 
 def known_number(value: SSAValue) -> float | None:
-    """The number of a constant, of a splat vector, or of a cast of a constant between index and `i64`, else None."""
+    """The number of a constant, a splat vector, or a cast of a constant between index and `i64`, else None."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return known_number(owner.source)
@@ -38,7 +38,7 @@ def known_number(value: SSAValue) -> float | None:
         return known_number(owner.input)
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
         number, *others = owner.value.get_values()
-        # Compared as text, because zeros with different signs are equal.
+        # As text, because zeros with different signs are equal.
         same = all(repr(other) == repr(number) for other in others)
         return number if same and isinstance(number, int | float) else None
     return constant_number(value)
@@ -80,9 +80,9 @@ DIVISIONS: Final = (
     arith.CeilDivSIOp,
     arith.CeilDivUIOp,
 )
-"""Ops that are undefined for a divisor of 0; signed ones also for the least number divided by -1."""
+"""Undefined for a divisor of 0; signed ones also for the least number over -1."""
 SHIFTS: Final = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
-"""Ops that are undefined for a shift by the width or more."""
+"""Undefined for a shift by the width or more."""
 
 INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
     arith.AddiOp: lambda a, b: a + b,
@@ -101,11 +101,10 @@ INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
     arith.OrIOp: lambda a, b: a | b,
     arith.XOrIOp: lambda a, b: a ^ b,
 }
-"""Ops of two integers of one type."""
 
 
 def evaluated(op: Operation, numbers: Sequence[int | None]) -> int | None:
-    """The result of an op on indices, given the numbers of its operands; None if one is unknown, and for other ops."""
+    """None if an operand is unknown, and for other ops."""
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return None

@@ -1,4 +1,4 @@
-"""Interval arithmetic: the range of a sum, product, quotient or affine expression from the ranges of its operands.
+"""Interval arithmetic.
 
 A division by zero gives zero or does not occur: if the divisor may be 0, the range of the quotient contains 0.
 """
@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 Interval: TypeAlias = tuple[int | None, int | None]
-"""Inclusive lower and upper bound of an integer; None is unbounded."""
+"""Inclusive bounds; None is unbounded."""
 UNBOUNDED: Final[Interval] = (None, None)
 
 
@@ -108,11 +108,11 @@ INTERVALS_OF_ARITH: Final[Mapping[type[Operation], Callable[[Interval, Interval]
     arith.CeilDivSIOp: ceil_quotient_of_intervals,
     arith.RemSIOp: remainder_of_intervals,
 }
-"""The range of a result that does not wrap around, from the ranges of the two operands."""
+"""The range of results that do not wrap around."""
 
 
 def interval_of(expr: AffineExpr, range_of_dim: Callable[[int], Interval]) -> Interval:
-    """An interval that contains every value of `expr` when dimension d is in `range_of_dim(d)`.
+    """The range of `expr` if dimension d is in `range_of_dim(d)`.
 
     Exact if each dimension occurs once, else an over-approximation.
     """

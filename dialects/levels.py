@@ -1,6 +1,6 @@
-"""The ops that are legal at each level: the contract that is checked at every level boundary (pass `verify-level`).
+"""The ops that are legal at each level, checked at its boundary (pass `verify-level`).
 
-Names that end in `.*` stand for a whole dialect. Ops of other dialects are added by registration:
+`.*` is a whole dialect. Ops of other dialects are registered:
 
     weft.register_operation(ClampOp, levels=("tir", "low"), effects=(), meaning=lambda op, x: min(max(x, 0.0), 1.0))
 """
@@ -19,7 +19,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 _FUNCTIONS = ("builtin.module", "func.func", "func.return")
 _CALLS = ("func.call", "memref.global", "memref.get_global")
-"""Functions over buffers call each other and use constants of the module."""
+"""Functions over buffers call each other and use constants."""
 _SCALARS = ("arith.*", "math.*")
 _CONDITIONS = ("scf.if", "scf.yield")
 _WHILE = ("scf.while", "scf.condition")
@@ -87,14 +87,14 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "vector.*",
     ),
 }
-"""Level -> names of its legal ops. `graph` modules also contain the tensor functions that they call."""
+"""Legal ops by level. `graph` modules also contain the tensor functions that they call."""
 
 
 Meaning: TypeAlias = Callable[..., Any]
 _EFFECTS = {"read": READ, "write": WRITE}
 
 _registered: dict[str, tuple[frozenset[str], Meaning | None]] = {}
-"""Name of an op -> the levels where it is legal, and its meaning."""
+"""Op -> levels and meaning."""
 
 
 @checked
@@ -108,15 +108,14 @@ def register_operation(
 ) -> None:
     """Make an op of another dialect legal at levels of weft: `"graph"`, `"te"`, `"tir"`, `"low"`.
 
-    `meaning` is its semantics for the interpreter: a function of the op and one value for each operand, which is a
-    Python number rounded to its type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a
-    tensor. It returns the value of the result, or a tuple for several. The effects of the op are stated by its
-    `MemoryEffect` traits, or by `effects` if it has none: `"read"` and `"write"` of its memref operands, or `()`. An op
-    without either is opaque: it is not repeated, erased, reordered, or run by several threads or lanes. A user-supplied
-    pass lowers it before the first level where it is illegal.
+    `meaning` is its semantics for the interpreter: a function of the op and a value for each operand: a Python number
+    rounded to its type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a tensor. It returns
+    the result, or a tuple. `MemoryEffect` traits, or without these `effects`, state the effects: `"read"` and `"write"`
+    of memref operands, or `()`. An op without either is opaque: not repeated, erased, reordered, or run by several
+    threads or lanes. A user-supplied pass lowers it before the first level where it is illegal.
 
-    Raises `CompileError` for an unknown level or effect, for effects of an op that has traits, for ops of weft's own
-    levels, and for a name that is already registered unless `override` is given.
+    Raises `CompileError` for an unknown level or effect, effects of an op that has traits, ops of weft, and a
+    registered name unless `override`.
     """
     name = op if isinstance(op, str) else op.name
     for level in levels:
@@ -136,7 +135,7 @@ def register_operation(
 
 
 def unregister_operation(op: type[Operation] | str) -> None:
-    """Unregister an op. Raises `CompileError` if there is none of that name."""
+    """Raises `CompileError` if the op is not registered."""
     name = op if isinstance(op, str) else op.name
     if _registered.pop(name, None) is None:
         raise CompileError(f"no operation '{name}' is registered{did_you_mean(name, _registered)}")
@@ -144,17 +143,16 @@ def unregister_operation(op: type[Operation] | str) -> None:
 
 
 def registered_elsewhere(level: str) -> Collection[str]:
-    """The names of the registered ops that are legal at other levels only."""
+    """Registered ops that are legal at other levels only."""
     return {name for name, (levels, _) in _registered.items() if level not in levels}
 
 
 def registered_meaning(op_name: str) -> Meaning | None:
-    """The semantics of a registered op, None for others."""
+    """The semantics of a registered op, else None."""
     return _registered[op_name][1] if op_name in _registered else None
 
 
 def allowed_at(level: str, op_name: str) -> bool:
-    """Whether an op named `op_name` is legal at `level`."""
     return _is_listed(level, op_name) or (op_name in _registered and level in _registered[op_name][0])
 
 

@@ -9,11 +9,10 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - kernels for GPUs and the ops that only kernels contain are in `low_kernel.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 
-`arith.fptosi` and `arith.fptoui` are defined for all inputs, on scalars and lanes, on all targets. The number is
-truncated toward zero and converted to a signed integer of 32 or 64 bits (the register), which is the least such integer
-for NaN and for numbers beyond its range. The result is the low bits of the register. These are the results of PyTorch
-2.13 and NumPy 2.4 on x86-64, where the two agree. Where they differ, NaN gives 0, and other numbers saturate to 64 bits
-and wrap.
+`arith.fptosi` and `arith.fptoui` are defined for all inputs on all targets. The number is truncated toward zero to a
+signed integer of 32 or 64 bits (the register), which is the least such integer for NaN and out-of-range numbers. The
+result is its low bits. These are the results of PyTorch 2.13 and NumPy 2.4 on x86-64, where the two agree. Where they
+differ, NaN gives 0, and other numbers saturate to 64 bits and wrap.
 
 | to an integer of | register | NaN, and beyond the register |
 |---|---|---|
@@ -88,40 +87,37 @@ from weft.support.call_preconditions import CallPrecondition
 from weft.support.locations import record_places
 
 PARAMS = "low.params"
-"""Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
+"""Function attribute: a `ParamAttr` for each parameter that callers pass."""
 SYMBOLS = "low.symbols"
-"""Function attribute: an array of strings, the names of the trailing index parameters."""
+"""Function attribute: names of the trailing index parameters."""
 ASSUME = "low.assume"
-"""Function attribute: an array of strings, the facts about symbols and index parameters that are checked at calls
-(`weft.support.call_preconditions`)."""
+"""Function attribute: facts about symbols and index parameters that calls check (`weft.support.call_preconditions`)."""
 BOUNDS_LOG = "low.bounds_log"
-"""Function attribute: an array of strings that describe the rows of the function's first parameter, a memref of shape
-(rows, 3) of i64. Each row belongs to a dimension of an access that may leave its buffer: a flag that it did, an index
-that is out of bounds, the extent."""
+"""Function attribute: descriptions of the rows of the first parameter, a memref of shape (rows, 3) of i64. A row is for
+a dimension of an access that may leave its buffer: a flag that it did, an index out of bounds, the extent."""
 IMPORT_LLVM = "low.import_llvm"
-"""Module attribute: an array of strings, LLVM IR that defines functions which the module declares."""
+"""Module attribute: LLVM IR that defines declared functions."""
 IMPORT_C = "low.import_c"
-"""Module attribute: an array of strings, C sources that define functions which the module declares."""
+"""Module attribute: C sources that define declared functions."""
 ORDERED = "low.ordered"
-"""Unit attribute of an addition, subtraction or multiplication of a formula that relies on the order of its operations:
-it is never reassociated. It may be contracted to a fused multiply-add."""
+"""Unit attribute of an addition, subtraction or multiplication of a formula that relies on its order: never
+reassociated, but possibly contracted to a fused multiply-add."""
 ROUNDED = "low.rounded"
-"""Unit attribute of a multiplication of such a formula: it is rounded, never contracted. In a sum of two products, only
-the other product may then be contracted, so that vectors of different widths cannot differ in that choice."""
+"""Unit attribute of a multiplication of such a formula: rounded, never contracted. In a sum of two products, only the
+other may then be contracted, so that vectors of different widths agree."""
 DEFINED = "low.defined"
-"""Unit attribute of a division whose divisor is not zero and whose quotient does not overflow, and of a conversion to
-an integer of floats that are in its range."""
+"""Unit attribute of a division without overflow whose divisor is not zero, and of a conversion of floats in range of
+the integer type."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
 MOST_COPIES = 1024
-"""The maximum total number of copies of bodies made by unrolled loops. LLVM takes a second for this number and minutes
-for four times as much; beyond a limit it warns on standard error that it has not unrolled the loop."""
+"""Maximum number of copies of bodies of unrolled loops. LLVM takes a second for this number and minutes for four times
+as much; beyond a limit it only warns."""
 
 
 @irdl_attr_definition
 class ParamAttr(ParametrizedAttribute):
-    """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent
-    followed by a symbol for each dynamic stride.
+    """A parameter as callers see it: name, type, access, and symbols of the dynamic extents, then strides.
 
     ```mlir
     #low.param<"A", memref<?x128xf32>, read, ["m"]>
@@ -158,7 +154,7 @@ class ParamAttr(ParametrizedAttribute):
 
 
 def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
-    """The parameters that callers of a low function pass, in order."""
+    """The parameters that callers pass, in order."""
     params = function.attributes.get(PARAMS)
     if not isinstance(params, ArrayAttr):
         raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
@@ -166,7 +162,7 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
 
 
 def verify_signature(function: FuncOp) -> None:
-    """Verify `low.params`, `low.symbols` and `low.assume` against the function. Raises `VerifyException`."""
+    """Raises `VerifyException` if an attribute does not match the function."""
     name = f"@{function.sym_name.data}"
     attribute = function.attributes[PARAMS]
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(p, ParamAttr) for p in attribute):
@@ -215,8 +211,7 @@ def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:
-    """The symbols of a low function that may be negative because they are not extents: strides, and elements of
-    parameters."""
+    """Symbols that are no extents and may be negative: strides, and elements of parameters."""
     extents: set[str] = set()
     for param in params_of(function):
         if isinstance(param.type, MemRefType):
@@ -226,8 +221,7 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """The facts about symbols and index parameters that calls of a low function check. Raises `VerifyException` for
-    text that is not a fact, or that names something else."""
+    """Raises `VerifyException` for text that is not a fact, or that names something else."""
     texts = _texts(function, ASSUME)
     known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
     facts: list[CallPrecondition] = []
@@ -247,12 +241,12 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 
 
 def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
-    """The meanings of the rows of a function's log of out-of-bounds accesses; empty without a log."""
+    """Meanings of the rows of the log of out-of-bounds accesses."""
     return _texts(function, BOUNDS_LOG)
 
 
 def returned_by(function: FuncOp) -> tuple[str, ...]:
-    """The names of the parameters that calls return, for a function that writes results into donated parameters."""
+    """Donated parameters that contain results."""
     return _texts(function, RETURNED)
 
 
@@ -270,14 +264,14 @@ def _texts(holder: Operation, name: str) -> tuple[str, ...]:
 
 
 def symbols_of(function: FuncOp) -> tuple[str, ...]:
-    """The names of the trailing index parameters of a low function."""
+    """Names of the trailing index parameters."""
     return _texts(function, SYMBOLS)
 
 
 @irdl_op_definition
 class ParallelForOp(IRDLOperation):
-    """Iterations 0 .. extent-1, distributed over the threads of the target. If the optional condition is false, the
-    calling thread runs all of them.
+    """Iterations 0 .. extent-1, distributed over threads. If the optional condition is false, the calling thread runs
+    all.
 
     ```mlir
     low.parallel_for %i in %n if %pays {

@@ -34,7 +34,7 @@ class AccessMode(StrEnum):
 
     READ = auto()
     WRITE = auto()
-    """Written before it is read: its initial contents are irrelevant."""
+    """Written first: the initial contents are irrelevant."""
     READWRITE = auto()
 
 
@@ -68,9 +68,8 @@ class AccessPtrOp(IRDLOperation):
     ```mlir
     %c = low.access_ptr %C[%i, %j] sizes [16, 16] readwrite : memref<128x128xf32>
     ```
-    The function may access the box of these sizes that starts at the element, as `access` states, and no other
-    elements. It is called in the block that contains the op, and keeps no pointer. `write` writes the whole box.
-    Without sizes the function may access the whole buffer.
+    The function may access only the box of these sizes that starts at the element; without sizes, the whole buffer. It
+    is called in the block that contains the op, and keeps no pointer. `write` writes the whole box.
     """
 
     name = "low.access_ptr"
@@ -124,12 +123,12 @@ def _pointer_op(op: Operation, pointer: SSAValue) -> AccessPtrOp:
 
 
 def buffer_type_at(op: Operation, pointer: SSAValue) -> MemRefType[Attribute]:
-    """The type of the buffer that an operand of `op` points into. Raises `VerifyException` for other values."""
+    """Raises `VerifyException` for other values."""
     return cast("MemRefType[Attribute]", _pointer_op(op, pointer).buffer.type)
 
 
 def box_at(op: Operation, pointer: SSAValue) -> tuple[int, ...] | None:
-    """The sizes of the box that an operand of `op` gives access to. Raises `VerifyException` for other values."""
+    """Raises `VerifyException` for other values."""
     return _pointer_op(op, pointer).box_sizes
 
 
@@ -178,7 +177,7 @@ class PrefetchOp(IRDLOperation):
     low.prefetch %A[%at] {lanes = 4 : i64, for_write} : memref<?xf32>
     ```
     It names `lanes` elements from the index on, possibly beyond the end of the buffer. With `for_write`, they will be
-    stored to. There is an index for each dimension; `tir-flatten` reduces them to one.
+    stored to. `tir-flatten` reduces the indices to one.
     """
 
     name = "low.prefetch"

@@ -1,9 +1,7 @@
 """Kernels at low level, launches, thread ids, and the ops by which threads cooperate.
 
-A kernel is a `func.func` with the attribute `low.kernel`; it returns no values, and the host starts it with
-`low.launch`. In a kernel, memory of space "shared" belongs to a thread block and memory of space "local" to one
-thread; both are `memref.alloca` at the top of the kernel. Buffers without a space (or of space "global") are device
-memory.
+A kernel is a `func.func` with `low.kernel`, started by `low.launch`. Memory of space "shared" belongs to a thread
+block, "local" to a thread; both are `memref.alloca` at the top of the kernel. Others are device memory.
 
 ```mlir
 func.func @scale(%A: memref<?xf32>, %n: index) attributes {low.params = [...], low.symbols = ["n"]} {
@@ -85,7 +83,7 @@ from weft.dialects.traversal import ancestors
 KERNEL = "low.kernel"
 """Function attribute of a kernel: a `KernelAttr`."""
 ARG_ACCESS = "low.arg_access"
-"""Function attribute of a kernel: an array with an `AccessAttr` for each argument (scalars are `read`)."""
+"""Function attribute of a kernel: an `AccessAttr` for each argument (scalars are `read`)."""
 SHARED = StringAttr("shared")
 """Memory space of buffers that the threads of a block share."""
 THREAD_AXES = tuple(f"threadIdx.{dimension}" for dimension in "xyz")
@@ -93,15 +91,14 @@ BLOCK_AXES = tuple(f"blockIdx.{dimension}" for dimension in "xyz")
 
 
 def space_of(type_: Attribute) -> str:
-    """The memory of a buffer type: `global`, `shared` or `local` on GPUs. A tag after a dot is ignored."""
+    """`global`, `shared` or `local` on GPUs, without a tag after a dot."""
     space = type_.memory_space if isinstance(type_, MemRefType) else None
     return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
 
 
 @irdl_attr_definition
 class KernelAttr(ParametrizedAttribute):
-    """Marks a kernel: the number of threads of a block along x, y and z, and the names of the blocks (`tir.block`) that
-    it was made from.
+    """Marks a kernel: threads of a block along x, y and z, and names of the `tir.block`s that it was made from.
 
     ```mlir
     #low.kernel<[256, 1, 1], source = "C">
@@ -149,7 +146,7 @@ class KernelAttr(ParametrizedAttribute):
 
 
 def kernel_of(function: FuncOp) -> KernelAttr | None:
-    """The attribute that marks `function` as a kernel, None for a host function."""
+    """None for a host function."""
     attribute = function.attributes.get(KERNEL)
     return attribute if isinstance(attribute, KernelAttr) else None
 
@@ -297,20 +294,20 @@ class ThreadIdOp(IRDLOperation):
 
 
 class ShuffleMode(StrEnum):
-    """The lane that a thread reads, within its group of `width` lanes."""
+    """The lane that a thread reads, in its group of `width` lanes."""
 
     DOWN = "down"
-    """Its own lane plus the offset; its own value if that is outside of the group."""
+    """Own lane plus the offset; its own value outside of the group."""
     UP = "up"
-    """Its own lane minus the offset; its own value if that is outside of the group."""
+    """Own lane minus the offset; its own value outside of the group."""
     XOR = "xor"
-    """Its own lane xor the offset."""
+    """Own lane xor the offset."""
     IDX = "idx"
-    """The lane given by the offset, modulo the width."""
+    """The offset, modulo the width."""
 
 
 class AtomicKind(StrEnum):
-    """How an atomic operation combines the value in memory with its operand."""
+    """How memory and operand are combined."""
 
     ADD = "add"
     MIN = "min"
@@ -318,9 +315,7 @@ class AtomicKind(StrEnum):
     MAX = "max"
     """The maximum; of signed integers, or of floats as `arith.maximumf`."""
     AND = "and"
-    """Bitwise and."""
     OR = "or"
-    """Bitwise or."""
 
 
 ATOMIC_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
@@ -564,8 +559,8 @@ class AsyncWaitOp(IRDLOperation):
 
 
 def is_host_condition(op: Operation) -> bool:
-    """Whether an op only loads the first truth value of a buffer, which then decides which code runs. Host code that
-    launches kernels may do that: it copies one byte from the device."""
+    """Whether an op only loads the first truth value of a buffer, which then decides which code runs. Host code may: it
+    copies one byte from the device."""
     return (
         isinstance(op, memref.LoadOp)
         and op.res.type == i1

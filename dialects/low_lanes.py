@@ -1,9 +1,7 @@
 """Lane-wise comparisons, selection and casts of `low`, which `arith` has for scalars only.
 
-In xDSL, `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and the conversions from and to integers are typed for
-scalars. Each op here applies one of them to every lane of vectors of one length, with the operand, result and property
-names of its scalar form: `low.cmpi` is to `vector<8xi32>` what `arith.cmpi` is to `i32`. The other `arith` and `math`
-ops accept vectors.
+In xDSL, `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and conversions from and to integers are for scalars.
+Each op here applies one of them to every lane, with its operand, result and property names.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ T = TypeVar("T")
 
 
 def vector_type(type_: Attribute) -> VectorType[Attribute]:
-    """`type_` as a vector type. Raises `VerifyException` for other types."""
+    """Raises `VerifyException` for other types."""
     if not isinstance(type_, VectorType):
         raise VerifyException(f"lanes and masks are vectors, got {type_}")
     return type_
@@ -67,7 +65,7 @@ def _predicate(names: Sequence[str]) -> type[CustomDirective]:
 
 
 class _LaneCompareOp(IRDLOperation):
-    """`low.cmpi slt, %a, %b : vector<8xi32>` gives a `vector<8xi1>`."""
+    """`low.cmpi slt, %a, %b : vector<8xi32>` gives a `vector<8xi1>`"""
 
     PREDICATES: ClassVar[Sequence[str]] = ()
 
@@ -270,9 +268,8 @@ LANE_FORMS: Mapping[type[Operation], type[Operation]] = {
     arith.TruncIOp: TruncIOp,
     arith.IndexCastOp: IndexCastOp,
 }
-"""Scalar op -> its lane-wise form."""
 
 
 def with_lane_forms(table: Mapping[type[Operation], T]) -> dict[type[Operation], T]:
-    """Extend a table of scalar ops: the lane-wise form of an op gets the same entry."""
+    """Add lane-wise forms with the entries of their scalar forms."""
     return {**table, **{form: table[scalar] for scalar, form in LANE_FORMS.items() if scalar in table}}

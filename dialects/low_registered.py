@@ -1,4 +1,4 @@
-"""Calls of functions that are registered by name at run time."""
+"""Calls of functions registered at run time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from weft.support.errors import CompileError
 
 
 class _RegisteredEffects(MemoryEffect):
-    """A registered function reads the inputs and writes the outputs."""
+    """Reads the inputs and writes the outputs."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -51,9 +51,9 @@ class CallRegisteredOp(IRDLOperation):
       [memref<?x784xf32>, memref<784x8xf32>, memref<?x8xf32>]
       : (memref<?x784xf32>, memref<784x8xf32>) -> (memref<?x8xf32>)
     ```
-    It reads the inputs, writes every element of the outputs, and keeps no pointer. Buffers are dense. The types in
-    brackets are the shapes that the function sees, in the order of the arrays; `extents` are the dynamic extents of
-    these types. The buffers themselves have these types until `tir-flatten` makes them one-dimensional.
+    It reads the inputs, writes all elements of the outputs, and keeps no pointer. Buffers are dense. The types in
+    brackets are those that the function sees; `extents` are their dynamic extents. Buffers have these types until
+    `tir-flatten`.
     """
 
     name = "low.call_registered"
@@ -86,11 +86,11 @@ class CallRegisteredOp(IRDLOperation):
 
     @property
     def array_types(self) -> tuple[MemRefType[Attribute], ...]:
-        """The types of the arrays passed to the function, inputs first."""
+        """Inputs first."""
         return cast("tuple[MemRefType[Attribute], ...]", self.shapes.data)
 
     def arrays(self) -> Iterator[tuple[SSAValue, Attribute, tuple[int | SSAValue, ...]]]:
-        """Buffer, element type and extents of each array, inputs first."""
+        """Inputs first."""
         given = iter(self.extents)
         for buffer, type_ in zip((*self.inputs, *self.outputs), self.array_types, strict=True):
             yield buffer, type_.element_type, tuple(next(given) if e < 0 else e for e in type_.get_shape())
@@ -104,7 +104,7 @@ class CallRegisteredOp(IRDLOperation):
             if not isinstance(shape, MemRefType) or not isinstance(shape.layout, NoneAttr):
                 raise VerifyException(f"{self.name}: the type of an array is a dense memref, got {shape}")
             type_ = cast("MemRefType[Attribute]", buffer.type)
-            # Arrays of unsigned integers are stored in buffers of signless integers.
+            # Unsigned integers are stored in buffers of signless ones.
             is_stored = bytes_of(type_.element_type) == bytes_of(shape.element_type)
             if not is_stored or type_.get_num_dims() not in (1, shape.get_num_dims()):
                 raise VerifyException(f"{self.name}: {type_} cannot be passed as {shape}")
@@ -114,8 +114,7 @@ class CallRegisteredOp(IRDLOperation):
 
 
 def dlpack_type(op: CallRegisteredOp, element: Attribute) -> tuple[int, int]:
-    """The DLPack type code and the width in bits of an element type. Raises `CompileError` for types without a DLPack
-    equivalent."""
+    """Type code and bits. Raises `CompileError` for types without a DLPack equivalent."""
     found = DLPACK_TYPES.get("int64" if isinstance(element, IndexType) else array_name(element) or "")
     if found is None:
         raise CompileError.at(op, f'the function registered as "{op.callee.data}" cannot take arrays of {element}')

@@ -18,22 +18,22 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.strides import dynamic_extents
 
 RESULT: Final = "tir.result"
-"""Attribute of a parameter that is the descriptor of a result: the tensor type of the result."""
+"""Attribute of a descriptor: the tensor type of the result."""
 
 
 def descriptor_type(rank: int) -> MemRefType[Attribute]:
-    """The type of the descriptor of a result: its address, then its extents."""
+    """The result's address, then its extents."""
     return MemRefType(i64, [1 + rank])
 
 
 def allocated_results(function: FuncOp) -> dict[int, TensorType[Attribute]]:
-    """The types of the results that a function allocates, by the positions of their descriptors."""
+    """The types of the results that a function allocates, by positions of descriptors."""
     entries = enumerate(argument_attributes(function) if function.arg_attrs is not None else [])
     return {at: cast("TensorType[Attribute]", e.data[RESULT]) for at, e in entries if RESULT in e.data}
 
 
 class _ResultEffects(MemoryEffect):
-    """The elements are read, the descriptor is written."""
+    """Elements are read, the descriptor is written."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -49,9 +49,9 @@ class ReturnResultOp(IRDLOperation):
     ```mlir
     low.return_result %buffer extents(%k) memref<?x2xf32> in %y : memref<?x2xf32>, memref<3xi64>
     ```
-    The first element of the descriptor is the address, the others are the extents. The previous address is 0, or that
-    of an earlier result, whose memory may be reused (`realloc`). `shape` is the type of the result; `extents` are its
-    dynamic extents. The buffer has that type until `tir-flatten` makes it one-dimensional.
+    The descriptor is the address, then the extents. The previous address is 0, or that of an earlier result, whose
+    memory may be reused (`realloc`). `extents` are the dynamic ones of `shape`, the type of the result, and of the
+    buffer until `tir-flatten`.
     """
 
     name = "low.return_result"
@@ -72,7 +72,6 @@ class ReturnResultOp(IRDLOperation):
         super().__init__(operands=[source, descriptor, extents], properties={"shape": cast("TypeAttribute", shape)})
 
     def sizes(self) -> Iterator[int | SSAValue]:
-        """The extents of the result."""
         given = iter(self.extents)
         for extent in self.shape.get_shape():
             yield next(given) if extent < 0 else extent

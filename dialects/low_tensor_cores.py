@@ -1,8 +1,8 @@
 """Matrix products on tensor cores: fragments, ops on whole tiles, and ops of the threads of a warp.
 
-A fragment is a tile of a matrix in the registers of the 32 threads of a warp. At tir level each op (`low.tile_*`) runs
-once and works on whole tiles in memory: a fragment is a box of a buffer in a scope such as `wmma.matrix_a`, with its
-elements in the order of the program. Every tile is a pointer to its first element and its row stride.
+A fragment is a tile of a matrix in the registers of the 32 threads of a warp. At tir level `low.tile_*` run once on
+whole tiles in memory: a fragment is a box of a buffer in a scope such as `wmma.matrix_a`. A tile is a pointer to its
+first element and its row stride.
 
 ```mlir
 %s = low.access_ptr %S[%i, %k] sizes [16, 16] read : memref<64x32xf16, "shared">
@@ -12,8 +12,8 @@ elements in the order of the program. Every tile is a pointer to its first eleme
 low.tile_load <wmma, a, row, [16, 16, 16], f16> %s, %s_rows to %f, %f_rows
 ```
 
-In kernels (`tir-lower-tiles`) all threads of the warp execute the op, each with a pointer to its own registers (a
-buffer in space "local" of `FragmentAttr.elements_per_thread` elements).
+In kernels (`tir-lower-tiles`) all threads of the warp execute the op, with pointers to their registers (a "local"
+buffer of `FragmentAttr.elements_per_thread` elements).
 
 ```mlir
 low.wmma_load <wmma, a, row, [16, 16, 16], f16> %s, %c40 to %fa
@@ -66,20 +66,20 @@ from weft.dialects.low_access import box_at, buffer_type_at
 from weft.dialects.low_kernel import SHARED, InKernel
 
 WARP: Final = 32
-"""The number of threads that hold a fragment."""
+"""Threads of a fragment."""
 
 
 class Family(StrEnum):
-    """The instructions that work on a fragment, which determine which thread holds which element."""
+    """Instructions on a fragment, which determine the thread of each element."""
 
     WMMA = auto()
     """`wmma.*`: the layout depends on the architecture."""
     MMA = auto()
-    """`mma.sync` and `ldmatrix`: the layout is given in the PTX ISA."""
+    """`mma.sync` and `ldmatrix`: the layout is in the PTX ISA."""
 
 
 class FragmentRole(StrEnum):
-    """The matrix of D = A * B + C that a fragment belongs to."""
+    """The matrix of D = A * B + C."""
 
     A = auto()
     """m rows, k columns."""
@@ -90,12 +90,12 @@ class FragmentRole(StrEnum):
 
 
 class Order(StrEnum):
-    """How a tile, as the program indexes it, maps to the matrix."""
+    """How a tile maps to the matrix."""
 
     ROW = auto()
-    """The rows of the tile are the rows of the matrix."""
+    """Rows of the tile are rows of the matrix."""
     COL = auto()
-    """The rows of the tile are the columns of the matrix."""
+    """Rows of the tile are columns of the matrix."""
 
 
 _SCOPES: Final = {
@@ -104,7 +104,7 @@ _SCOPES: Final = {
     for role, name in ((FragmentRole.A, "matrix_a"), (FragmentRole.B, "matrix_b"), (FragmentRole.C, "accumulator"))
 }
 SHAPES: Final = {Family.WMMA: ((16, 16, 16), (32, 8, 16), (8, 32, 16)), Family.MMA: ((16, 8, 16), (16, 16, 16))}
-"""Family -> m, n, k. The last shape takes two instructions m16n8k16, for 8 of its 16 columns each."""
+"""Family -> m, n, k. The last shape is two instructions m16n8k16, for 8 of its 16 columns each."""
 
 
 def is_fragment_scope(space: Attribute) -> bool:
@@ -170,7 +170,7 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def elements_per_thread(self) -> int:
-        """The number of elements that each thread holds; `wmma` stores `f16` elements of A and B twice."""
+        """`wmma` stores `f16` elements of A and B twice."""
         rows, columns = self.matrix
         if self.family is Family.WMMA and self.role is not FragmentRole.C:
             # PTX ISA, "Matrix Fragments for WMMA".
@@ -179,12 +179,11 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """For family `mma`: the first row and column of each 8 x 8 part of the matrix. A thread holds two neighbours of
-        each part (`place`)."""
+        """For family `mma`: first row and column of each 8 x 8 part, of which a thread has two neighbours (`place`)."""
         return tuple((8 * (part % 2), 8 * (part // 2)) for part in range(self.elements_per_thread // 2))
 
     def place(self, lane: int, number: int) -> tuple[int, int]:
-        """For family `mma`: the row and column, in the matrix, of element `number` of a thread of the warp.
+        """For family `mma`: row and column of element `number` of a thread.
 
         PTX ISA, "Matrix Fragments for mma.m16n8k16".
         """
@@ -231,8 +230,7 @@ _LOCAL = StringAttr("local")
 
 
 class TileOp(IRDLOperation):
-    """The common parts of the ops of this file. `fragments` are the fragments that an op takes, each with its
-    pointer."""
+    """`fragments` are those of an op, with pointers."""
 
     traits = traits_def(PointerEffects())
 
@@ -240,7 +238,7 @@ class TileOp(IRDLOperation):
         raise NotImplementedError
 
     def memory(self) -> SSAValue | None:
-        """The pointer to the operand that is a tile in memory instead of a fragment."""
+        """The pointer to the operand that is a tile in memory."""
         return None
 
     def verify_(self) -> None:
@@ -256,7 +254,7 @@ class TileOp(IRDLOperation):
 
 
 def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Attribute | None:
-    """Check a pointer to a tile; return the memory space of its buffer."""
+    """Check a pointer to a tile; return its memory space."""
     type_ = buffer_type_at(op, pointer)
     if type_.element_type != fragment.element:
         raise VerifyException(f"{op.name}: {fragment} is loaded from and stored to elements of its type, got {type_}")
@@ -267,7 +265,7 @@ def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Att
 
 
 class _TileCopyOp(TileOp):
-    """A copy of a tile; source and target are each a pointer and a row stride."""
+    """Source and target are each a pointer and a row stride."""
 
     source = operand_def(PtrType())
     source_rows = operand_def(IndexType())
@@ -402,7 +400,7 @@ class TileMmaOp(TileOp):
 
 
 def verify_factors(op: Operation, a: FragmentAttr, b: FragmentAttr) -> None:
-    """Check that two fragments are the factors of one product."""
+    """The factors of one product."""
     if (a.role, b.role) != (FragmentRole.A, FragmentRole.B):
         raise VerifyException(f"{op.name} multiplies a fragment of a and one of b, got {a} and {b}")
     if a != b.with_role(FragmentRole.A, a.order, b.element):
@@ -414,7 +412,7 @@ TILE_OPS: Final[tuple[type[TileOp], ...]] = (TileLoadOp, TileStoreOp, TileFillOp
 
 
 WMMA_ALIGNMENT: Final = 32
-"""Alignment in bytes of the rows of tiles of `wmma` (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
+"""Alignment in bytes, of rows of `wmma` tiles (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
 
 
 def _verify_registers(op: Operation, pointer: SSAValue, element: Attribute) -> None:
@@ -497,7 +495,7 @@ def _verify_wmma(op: Operation, fragment: FragmentAttr) -> None:
 
 
 class _WarpMmaOp(WarpOp):
-    """C += A * B of matrices in registers, with exact products summed in `f32`, in an unspecified order."""
+    """Exact products summed in `f32`, in an unspecified order."""
 
     a = operand_def(PtrType())
     b = operand_def(PtrType())
@@ -546,9 +544,9 @@ class LdmatrixOp(WarpOp):
     %a = low.access_ptr %A[%c0] sizes [8] write : memref<8xf16, "local">
     low.ldmatrix %s to %a {count = 4, transposed = false, element = f16}
     ```
-    Thread l names row l mod 8 of matrix l floordiv 8, aligned to 16 bytes; the pointers of other threads are ignored.
-    Of each matrix, it receives elements 2 * (l mod 4) and the next one of row l floordiv 4, or of that column if
-    transposed. (PTX ISA, "ldmatrix")
+    Thread l names row l mod 8 of matrix l floordiv 8, aligned to 16 bytes; other threads' pointers are ignored. Of each
+    matrix, it receives element 2 * (l mod 4) and the next one of row l floordiv 4, or of that column if transposed.
+    (PTX ISA, "ldmatrix")
     """
 
     name = "low.ldmatrix"

@@ -1,4 +1,4 @@
-"""Printing of numbers, and of several pieces of an operation in one call."""
+"""Printing of numbers, and of several pieces in one call."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def float_text(number: float) -> str:
 
 
 def write(printer: Printer, *pieces: Piece) -> None:
-    """Print strings and numbers verbatim, values by their names, and attributes. The elements of a list are separated
-    by commas, those of a tuple are concatenated.
+    """Print strings and numbers verbatim, values by name, and attributes. Lists are separated by commas, tuples
+    concatenated.
 
     ```python
     write(printer, " (", [(index, " in ", extent) for index, extent in domain], ") : ", self.result.type)

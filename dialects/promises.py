@@ -1,7 +1,6 @@
 """Promises of a function's author that allow optimisations: attribute `tir.promises`.
 
-weft's own functions make all promises of `Promise`. Functions converted from upstream dialects make none, as in
-upstream, unless the attribute lists some:
+weft's functions make all promises. Functions converted from upstream make none unless listed:
 
     func.func @f(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.promises = ["noalias", "contract"]}
 """
@@ -19,16 +18,14 @@ from xdsl.utils.str_enum import StrEnum
 from weft.support.errors import CompileError, did_you_mean
 
 PROMISES: Final = "tir.promises"
-"""Attribute of a function: an array of names of promises. A function without it makes all promises."""
+"""Names of promises. A function without it makes all."""
 
 
 class Promise(StrEnum):
-    """A promise of the function's author."""
-
     NOALIAS = "noalias"
     """Buffers of different parameters do not overlap."""
     CONTRACT = "contract"
-    """Products and sums of floats may be contracted to fused multiply-adds."""
+    """Products and sums may be contracted to fused multiply-adds."""
     REASSOC = "reassoc"
     """Reductions of floats may be reassociated."""
 
@@ -37,7 +34,7 @@ ALL_PROMISES: Final = frozenset(Promise)
 
 
 def promises_of(function: FuncOp) -> frozenset[Promise]:
-    """The promises of `function`. Raises `CompileError` for an attribute with a name that is not in `Promise`."""
+    """Raises `CompileError` for an unknown name."""
     attribute = function.attributes.get(PROMISES)
     if attribute is None:
         return ALL_PROMISES
@@ -48,7 +45,7 @@ def promises_of(function: FuncOp) -> frozenset[Promise]:
 
 
 def promises_in(attribute: Attribute | None) -> frozenset[Promise]:
-    """The promises in an attribute of a function. Raises `CompileError` for a name that is not in `Promise`."""
+    """Raises `CompileError` for an unknown name."""
     if attribute is None:
         return ALL_PROMISES
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(name, StringAttr) for name in attribute):
@@ -57,7 +54,7 @@ def promises_in(attribute: Attribute | None) -> frozenset[Promise]:
 
 
 def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
-    """The promises with these names. Raises `CompileError` for an unknown name."""
+    """Raises `CompileError` for an unknown name."""
     found: set[Promise] = set()
     for name in names:
         try:
@@ -71,7 +68,7 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
 
 
 def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
-    """Restrict the promises of a function converted from upstream to those that it states and `promises`."""
+    """Restrict a function from upstream to the promises that it states and `promises`."""
     stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
     function.attributes[PROMISES] = promises_attribute(stated.union(promises))
 

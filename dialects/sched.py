@@ -8,10 +8,9 @@ sched.func @schedule {
   sched.reorder %j0, %k, %j1
 }
 ```
-Handles are SSA values. A step that replaces a loop by others *consumes* its handle: the verifier rejects later uses.
-All steps share one form: operands, then properties in braces, then result types.
+Handles are SSA values. A step that replaces a loop *consumes* its handle: the verifier rejects later uses.
 
-Each step is declared here once (`sched_parameters.Step`), except `get_block`, which has a separate syntax and op.
+Each step is declared once (`sched_parameters.Step`), except `get_block`, which has its own syntax.
 """
 
 from __future__ import annotations
@@ -223,7 +222,7 @@ SAMPLING_STEPS: Final = _by_name(
         example="%l = sched.sample_compute_location %b {decision = 1} : loop\nsched.compute_at %b, %l",
     ),
 )
-"""Steps that sample integers or a loop; the sample is recorded as their `decision`."""
+"""Steps that sample integers or a loop, recorded as `decision`."""
 
 PRIMITIVE_STEPS: Final = _by_name(
     Step(
@@ -628,7 +627,6 @@ STEPS: dict[str, type[StepOp]] = {
         for step in steps.values()
     },
 }
-"""The op of each step."""
 
 _OPERATIONS: list[type[Operation]] = record_places([FuncOp, *STEPS.values()])
 SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])

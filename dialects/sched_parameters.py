@@ -1,7 +1,7 @@
 """Declarations of schedule steps, and the parts that they share: handle types, the enclosing function, syntax.
 
-A `Step` lists its parameters once. The `sched` op (`define`), the pass (`primitive_passes.py`), the method of
-`Schedule` (`schedule/schedule.py`), the replay of a trace and its printing as Python are derived from it.
+From a `Step` are derived the `sched` op (`define`), the pass (`primitive_passes.py`), the method of `Schedule`
+(`schedule/schedule.py`), the replay of a trace and its printing as Python.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ LOOP = LoopType()
 INT = IntType()
 SHORT_NAMES: Mapping[str, Attribute] = {"block": BLOCK, "loop": LOOP, "int": INT}
 SAMPLED = DYNAMIC_INDEX
-"""Placeholder in a list of integers for an integer given by an operand."""
+"""An integer given by an operand."""
 
 
 @irdl_op_definition
@@ -155,23 +155,23 @@ class StepOp(IRDLOperation):
     """One step of a schedule."""
 
     HANDLE_TYPES: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
-    """The types that each operand may have; the last entry repeats for a variadic group."""
+    """Types of each operand; the last entry repeats for a variadic group."""
     INTEGERS: ClassVar[str | None] = None
-    """The list property whose integers may be operands; it is then printed as `[%t0, 4]`."""
+    """The list property with operands, printed as `[%t0, 4]`."""
     CONSUMES: ClassVar[bool] = False
-    """Whether the step consumes its loop handles."""
+    """It consumes its loop handles."""
 
     traits = traits_def(HasParent(FuncOp))
 
 
 def verify_handles(step: StepOp, given: int) -> None:
-    """Check that a step has a result for each of `given` handles, or no results."""
+    """A result for each of `given` handles, or no results."""
     if step.results and len(step.results) != given:
         raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
 def _parse_step(cls: type[StepOp], parser: Parser) -> StepOp:
-    """`%i, %j [%t0, 4] {name = value} : loop, loop`."""
+    """`%i, %j [%t0, 4] {name = value} : loop, loop`"""
     first = parser.parse_optional_unresolved_operand()
     unresolved = [] if first is None else [first]
     while unresolved and parser.parse_optional_punctuation(",") is not None:
@@ -257,7 +257,7 @@ def _print_entry(printer: Printer, key: str, value: Attribute) -> None:
 
 
 def _print_float(printer: Printer, value: Attribute) -> bool:
-    """Print a finite float of the default type; return False for other attributes."""
+    """Print a finite float of the default type; return False for others."""
     if not isinstance(value, FloatAttr) or value.type != f64 or not isfinite(value.value.data):
         return False
     digits, _, exponent = repr(value.value.data).partition("e")
@@ -267,23 +267,23 @@ def _print_float(printer: Printer, value: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """The kind of a parameter: handles, which are operands of the op, or a value, which is a property."""
+    """Handles, which are operands, or a value, which is a property."""
 
     argument: str
     """The annotation of the method's argument."""
     option: object = None
-    """The type of the pass option with the name of the parameter; None if other options identify the loop or block."""
+    """The type of the pass option with the parameter's name; None if other options identify the loop or block."""
     attribute: IRDLAttrConstraint = Attribute
     handles: tuple[Attribute, ...] = ()
-    """The possible types of a handle."""
+    """The possible types."""
     several: bool = False
-    """Whether the parameter takes all remaining handles."""
+    """It takes all remaining handles."""
     sampled: bool = False
-    """Whether integers may be handles of sampled integers, which are operands."""
+    """Integers may be handles of sampled integers."""
     optional: bool = False
-    """Whether the property is absent if the argument is the default of the method."""
+    """The property is absent for the method's default."""
     meaning: str = ""
-    """The description of the pass option, for parameters without `stated_meaning`."""
+    """The description of the pass option, without `stated_meaning`."""
     example: str = ""
     """A value of the pass option, for examples."""
 
@@ -332,7 +332,7 @@ READ_BUFFER: Final = Kind(
     "a block with an init updates are not counted.",
     example="0",
 )
-"""The index or name of a buffer that the block reads."""
+"""An index or name of a buffer that the block reads."""
 WRITTEN_BUFFER: Final = Kind(
     "int | str",
     int,
@@ -407,7 +407,7 @@ REQUIRED: Final = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a step. `name` is the name of the property and the pass option."""
+    """`name` is that of the property and the pass option."""
 
     name: str
     kind: Kind
@@ -417,9 +417,9 @@ class Parameter:
     """The default of the method's argument."""
     keyword_only: bool = False
     stated_meaning: str = ""
-    """The description of the pass option, if it differs from that of the kind."""
+    """The description of the pass option, if it differs from the kind's."""
     stated_example: str = ""
-    """A value of the pass option, if the example of the kind does not fit."""
+    """A value of the pass option, if the kind's does not fit."""
 
     @property
     def argument(self) -> str:
@@ -427,7 +427,7 @@ class Parameter:
 
     @property
     def may_be_absent(self) -> bool:
-        """Whether a step may lack the property: one with a default, or an annotation that is a sampled integer."""
+        """A parameter with a default, or an annotation that is a sampled integer."""
         return self.kind.optional or self.kind is ANNOTATION or self.default is not REQUIRED
 
     @property
@@ -442,20 +442,20 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: `doc` is the docstring of the method, and with the example and the syntax that of the op."""
+    """`doc` is the docstring of the method, and with example and syntax of the op."""
 
     name: str
     doc: str
     parameters: tuple[Parameter, ...]
     gives: Attribute | tuple[Attribute] | None = None
-    """The type of its result; in a tuple, the type of a variadic result."""
+    """The type of its result; in a tuple, of a variadic result."""
     consumes: bool = False
-    """Whether the step consumes its loop handles."""
+    """It consumes its loop handles."""
     verify: Callable[[StepOp], None] | None = None
     on_root: bool = False
-    """Whether a block may be the root block, which is the function."""
+    """A block may be the root block, which is the function."""
     ignores: tuple[str, ...] = ()
-    """Keywords that the method accepts for compatibility with TVM and ignores."""
+    """Keywords of TVM that the method ignores."""
     example: str = ""
     """The op in a schedule, for its docstring."""
 
@@ -471,7 +471,7 @@ class Step:
 
     @property
     def syntax(self) -> str:
-        """`sched.split %loop {factors = ..., [disable_predication = ...]} : loop, ...`."""
+        """`sched.split %loop {factors = ..., [disable_predication = ...]} : loop, ...`"""
         handles = [f"%{p.name}{', ...' if p.kind.several else ''}" for p in self.parameters if p.kind.handles]
         properties = [p for p in self.parameters if not p.kind.handles]
         shown = [f"[{p.name} = ...]" if p.may_be_absent else f"{p.name} = ..." for p in properties]
@@ -500,7 +500,7 @@ def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
     for parameter in step.parameters:
         kind = parameter.kind
         if kind.handles:
-            # Sampled integers follow the loops in one group: an op has one group of operands of any length.
+            # Sampled integers follow the loops in the op's one group of operands.
             allowed = (*kind.handles, INT) if several and sampled is not None else kind.handles
             constraint = AnyOf(tuple(EqAttrConstraint(type_) for type_ in allowed))
             fields[parameter.name] = var_operand_def(constraint) if kind.several else operand_def(constraint)

@@ -1,11 +1,9 @@
 """Strides of buffers: the meaning of `strided<[?, 1], offset: ?>` for a parameter.
 
-A buffer without a layout is dense and row-major. With a layout, a number is a stride in elements that callers must
-pass, and `?` is a stride chosen by the caller. A buffer starts at its first element, so the offset has no meaning: it
-is 0 or `?`.
+A buffer without a layout is dense and row-major. In a layout, a number is a stride in elements that callers must pass,
+`?` is any. The offset, 0 or `?`, has no meaning, because a buffer starts at its first element.
 
-An `Arithmetic` computes dense strides, element offsets and counts of elements, for integers, symbolic extents, indices,
-and so on.
+An `Arithmetic` computes strides, offsets and counts of elements, for integers, symbolic extents, indices, and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
-    """The strides stated by a buffer type, with None for dynamic strides; None for dense buffers."""
+    """None for dynamic strides, or for a dense buffer."""
     if isinstance(type_, MemRefType) and isinstance(type_.layout, StridedLayoutAttr):
         return tuple(type_.layout.get_strides())
     return None
@@ -39,7 +37,7 @@ def dynamic_strides(type_: Attribute) -> tuple[int, ...]:
 
 
 def layout_problem(type_: MemRefType[Attribute]) -> str | None:
-    """The reason why a parameter cannot have this type, None if it can."""
+    """Why a parameter cannot have this type, None if it can."""
     if isinstance(type_.layout, NoneAttr):
         return None
     if not isinstance(type_.layout, StridedLayoutAttr):
@@ -54,20 +52,17 @@ def layout_problem(type_: MemRefType[Attribute]) -> str | None:
 
 
 def dense_buffer(type_: Attribute) -> MemRefType[Attribute]:
-    """The dense buffer with the elements and the shape of a tensor or buffer; integers keep their signedness."""
+    """Integers keep their signedness."""
     shaped = cast("TensorType[Attribute] | MemRefType[Attribute]", type_)
     return MemRefType(shaped.element_type, shaped.get_shape())
 
 
 def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
-    """The type with these strides; without a layout if they are those of the dense buffer."""
+    """The type with these strides; without a layout if the strides are dense."""
     dense = tuple(dense_buffer(type_).get_strides() or ())
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
     return MemRefType(type_.element_type, type_.shape, StridedLayoutAttr(strides, None), type_.memory_space)
-
-
-# Places
 
 
 Number = TypeVar("Number")
@@ -92,7 +87,7 @@ class Arithmetic(Generic[Number]):
         return tuple(strides)
 
     def place(self, indices: Iterable[Number], strides: Iterable[Number], start: Number) -> Number:
-        """The offset of an element, given that of the first element."""
+        """The offset of an element, given that of the first."""
         for index, stride in zip(indices, strides, strict=True):
             start = self.plus(start, self.times(index, stride))
         return start

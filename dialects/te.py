@@ -1,8 +1,8 @@
 """te: tensor expressions, tensors defined element by element (the role of TVM's tensor expression language).
 
-A function at this level takes and returns `tensor` values. `te.compute` defines each element of a new tensor by a pure
-expression over its indices; `te.reduce` combines the values of an expression over reduce axes. The order of evaluation
-and the storage of elements are unspecified: `lower-te-to-tir` creates loops and buffers, which schedules transform.
+`te.compute` defines each element of a new tensor by a pure expression over its indices; `te.reduce` combines values
+over reduce axes. Order and storage are unspecified: `lower-te-to-tir` creates loops and buffers, which schedules
+transform.
 
 ```mlir
 func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> {
@@ -25,8 +25,8 @@ func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<1
 }
 ```
 
-Inputs are the arguments of the function. Element regions may use them, and scalars, extents and constants defined
-outside. Reads are `tensor.extract`, index arithmetic is `affine.apply`, a guarded read is `scf.if` with a result.
+Element regions may use arguments, and scalars, extents and constants defined outside. Reads are `tensor.extract`, index
+arithmetic is `affine.apply`, a guarded read is `scf.if`.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ from weft.support.locations import record_places
 
 
 class Combiner(StrEnum):
-    """The combiner of `te.reduce`; each has an identity, the result of an empty reduction.
+    """The combiner of `te.reduce`, with the result of an empty reduction as identity.
 
-    All are associative and commutative, up to the rounding of floats, so that schedules may reorder them.
+    All are associative and commutative, up to rounding, so that schedules may reorder them.
     """
 
     SUM = auto()
@@ -118,15 +118,15 @@ class Combiner(StrEnum):
     ALL = auto()
     """Logical and, identity true."""
     ARGMAX = auto()
-    """Pairs (value, index): the pair of the greatest value, with the least index among equals; NaN is greatest.
-    Identity: (-inf or the least integer, the greatest integer)."""
+    """(value, index) of the greatest value, with the least index among equals; NaN is greatest. Identity: (-inf or the
+    least integer, the greatest integer)."""
     ARGMIN = auto()
-    """Pairs (value, index): the pair of the least value, with the least index among equals; NaN is least. Identity:
-    (+inf or the greatest integer, the greatest integer)."""
+    """(value, index) of the least value, with the least index among equals; NaN is least. Identity: (+inf or the
+    greatest integer, the greatest integer)."""
     ARGMAXU = auto()
-    """`argmax` of an unsigned integer. Identity: (0, the greatest signed integer)."""
+    """`argmax` of unsigned integers. Identity: (0, the greatest signed integer)."""
     ARGMINU = auto()
-    """`argmin` of an unsigned integer. Identity: (the greatest one, the greatest signed integer)."""
+    """`argmin` of unsigned integers. Identity: (the greatest one, the greatest signed integer)."""
     CUSTOM = auto()
     """Defined by the regions `combine` and `identity`, over any number of accumulators."""
 
@@ -161,14 +161,14 @@ UNSIGNED: Final = {
     Combiner.ARGMIN: Combiner.ARGMINU,
     Combiner.ARGMAX: Combiner.ARGMAXU,
 }
-"""The combiner of signed integers -> that of unsigned integers."""
+"""Signed -> unsigned."""
 LOCATING: Final = {
     Combiner.ARGMAX: "sgt",
     Combiner.ARGMIN: "slt",
     Combiner.ARGMAXU: "ugt",
     Combiner.ARGMINU: "ult",
 }
-"""The combiners of pairs -> the predicate for the better of two integers."""
+"""Combiners of pairs -> predicate of the better of two integers."""
 
 
 def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
@@ -185,14 +185,14 @@ def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | 
             return [1]
         case Combiner.MIN | Combiner.ARGMIN:
             return [greatest(type_) for type_ in types]
-        case Combiner.MINU | Combiner.ARGMINU | Combiner.ARGMAXU:  # all ones is the greatest unsigned integer
+        case Combiner.MINU | Combiner.ARGMINU | Combiner.ARGMAXU:  # the greatest unsigned integer
             return [0 if combiner is Combiner.ARGMAXU else -1, *(greatest(type_) for type_ in types[1:])]
         case _:
             return [least(types[0]), *(greatest(type_) for type_ in types[1:])]
 
 
 def is_element_type(type: Attribute) -> bool:
-    """Whether tensors of weft may have elements of this type: i1, i8 to i64, floats."""
+    """i1, i8 to i64, floats."""
     if isinstance(type, IntegerType):
         return type.width.data in (1, 8, 16, 32, 64) and type.signedness.data is Signedness.SIGNLESS
     return isinstance(type, AnyFloat) and not isinstance(type, ReducedPrecisionFloatType)
@@ -205,7 +205,7 @@ def type_list(types: Sequence[Attribute]) -> str:
 def _verify_region(
     what: str, region: Region, arguments: Sequence[Attribute], results: str, types: Sequence[Attribute]
 ) -> None:
-    """Check that `region` is one block over `arguments` that ends in `te.yield` of `results` of `types`."""
+    """One block over `arguments` that ends in `te.yield` of `results` of `types`."""
     if len(region.blocks) != 1:
         raise VerifyException(f"{what} holds exactly one block of operations, got {len(region.blocks)}")
     block = region.block
@@ -276,8 +276,7 @@ class AssumeShapeOp(AssumeSizesOp):
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """Combine the values of an expression over reduce axes. It is part of an element region, possibly inside a larger
-    expression or another reduction.
+    """Combine the values of an expression over reduce axes, in an element region, possibly of another reduction.
 
     ```mlir
     %C = te.compute "C" (%i) : tensor<4xf32> {
@@ -319,7 +318,7 @@ class ReduceOp(IRDLOperation):
     name = "te.reduce"
 
     extent_operands = var_operand_def(IndexType)
-    """One for each axis of dynamic extent, in order."""
+    """One for each dynamic axis, in order."""
     combiner = prop_def(CombinerAttr)
     static_extents = prop_def(DenseArrayBase.constr(i64))
     values = var_result_def()
@@ -357,8 +356,7 @@ class ReduceOp(IRDLOperation):
         types: Sequence[Attribute],
         axis_hints: Sequence[str | None] = (),
     ) -> ReduceOp:
-        """A reduction whose body has its axes as arguments and is still without operations; it must end in
-        `te.yield`."""
+        """The body has its axes as arguments and must still end in `te.yield`."""
         return ReduceOp(combiner, extents, types, Region(_indexed_block(len(extents), axis_hints)))
 
     @property
@@ -376,7 +374,7 @@ class ReduceOp(IRDLOperation):
 
     @property
     def identity(self) -> Region | None:
-        """The region with the initial values of `custom`."""
+        """Initial values of `custom`."""
         return self.combiner_regions[1] if len(self.combiner_regions) > 1 else None
 
     @property
@@ -472,8 +470,7 @@ class ReduceOp(IRDLOperation):
 
 
 PARAMETER_ORDER = "te.parameter_order"
-"""Attribute of a function (`array<i64: ...>`): positions of its inputs, then results, in the order of the buffers that
-they become; by default results are last."""
+"""Positions of a function's inputs, then results, in the order of their buffers; by default results are last."""
 
 
 @irdl_op_definition
@@ -519,7 +516,7 @@ class ComputeOp(IRDLOperation):
         body: Region,
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`extents` has one value for each dynamic dimension of the `types`."""
+        """`extents`: one for each dynamic dimension."""
         super().__init__(
             operands=[extents],
             result_types=[types],
@@ -535,10 +532,8 @@ class ComputeOp(IRDLOperation):
         element_types: Sequence[Attribute],
         index_hints: Sequence[str | None] = (),
     ) -> ComputeOp:
-        """A compute whose body has its index arguments and is still without operations; it must end in `te.yield`.
-
-        The name hint of the result is `name` (`name_v0`, `name_v1`, ... for several).
-        """
+        """The body has its indices as arguments and must still end in `te.yield`. The result's hint is `name`
+        (`name_v0`, `name_v1`, ... for several)."""
         body = Region(_indexed_block(len(extents), index_hints))
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         types = [TensorType(element, shape) for element in element_types]
@@ -550,12 +545,12 @@ class ComputeOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The name for users: blocks and buffers are named after it."""
+        """Blocks and buffers are named after it."""
         return self.compute_name.data
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the results, DYNAMIC_INDEX for dynamic extents."""
+        """DYNAMIC_INDEX for dynamic extents."""
         return cast("TensorType[Attribute]", self.results[0].type).get_shape()
 
     @property
@@ -563,7 +558,7 @@ class ComputeOp(IRDLOperation):
         return mixed_extents(self.shape, self.extent_operands)
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
-        del result  # all have one shape
+        del result  # one shape
         return self.extents
 
     @property

@@ -1,4 +1,4 @@
-"""te.extern: tensors written by statements, if an expression of one element cannot define them."""
+"""te.extern: tensors written by statements, which no expression of one element defines."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ from weft.dialects.traversal import operations_in
 
 
 class WritesOwnBuffers(RecursiveMemoryEffect):
-    """Trait of an op whose only effects are on buffers that are arguments of its region; unknown effects if other ops
-    in the region have effects."""
+    """The only effects are on buffers that are arguments of the region; unknown if other ops have effects."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -59,9 +58,8 @@ def _touched(op: Operation) -> tuple[SSAValue, ...]:
 
 @irdl_op_definition
 class ExternOp(IRDLOperation):
-    """New tensors, written by statements: loops, conditions, loads and stores. They run once for each value of the
-    indices, in any order: no instance reads or writes an element that another instance writes. All elements of a used
-    result are written.
+    """New tensors, written by loops, conditions, loads and stores. They run for each value of the indices, in any
+    order: no instance accesses an element that another one writes. All elements of a used result are written.
 
     ```mlir
     %S, %T = te.extern "running_sum" (%i in 4) into (%s : tensor<4x?xf32>[%n], %t : tensor<4xf32>) {
@@ -75,8 +73,8 @@ class ExternOp(IRDLOperation):
       }
     }
     ```
-    Each result has a buffer that no other op accesses; results may be temporaries private to an instance. Other tensors
-    are read as in `te.compute`.
+    No other op accesses the buffers; results may be temporaries private to an instance. Other tensors are read as in
+    `te.compute`.
 
     Syntax: `te.extern "name" (%i in extent, ...) into (%buffer : type[extent, ...], ...) [attributes {...}] { body }`,
     with an extent for each dynamic dimension of a type.
@@ -85,7 +83,7 @@ class ExternOp(IRDLOperation):
     name = "te.extern"
 
     domain_operands = var_operand_def(IndexType)
-    """One for each index of dynamic extent, in order."""
+    """One for each dynamic index, in order."""
     extent_operands = var_operand_def(IndexType)
     """One for each dynamic dimension of the results, in order."""
     extern_name = prop_def(StringAttr)
@@ -105,7 +103,7 @@ class ExternOp(IRDLOperation):
         body: Region,
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`extents` has one value for each dynamic dimension of the `types`."""
+        """`extents`: one for each dynamic dimension."""
         super().__init__(
             operands=[[extent for extent in domain if isinstance(extent, SSAValue)], extents],
             result_types=[types],
@@ -123,7 +121,7 @@ class ExternOp(IRDLOperation):
         index_hints: Sequence[str | None] = (),
         buffer_hints: Sequence[str | None] = (),
     ) -> ExternOp:
-        """An op whose body has its indices and buffers as arguments and is still without statements."""
+        """The body has its indices and buffers as arguments."""
         block = Block(arg_types=[*[IndexType()] * len(domain), *map(dense_buffer, types)])
         for argument, hint in zip(block.args, (*index_hints, *buffer_hints), strict=False):
             argument.name_hint = hint
@@ -131,7 +129,7 @@ class ExternOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The name for users: the block is named after it."""
+        """The block is named after it."""
         return self.extern_name.data
 
     @property
@@ -147,7 +145,7 @@ class ExternOp(IRDLOperation):
         return self.body.block.args[len(self.static_extents.get_values()) :]
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
-        """The extents of a result, static or values."""
+        """Static or values."""
         dynamic = iter(self.extent_operands)
         for other in self.results:
             shape = cast("TensorType[Attribute]", other.type).get_shape()

@@ -1,8 +1,8 @@
 """tir: block loops, loop nests over buffers with self-contained blocks (the role of TVM's TensorIR).
 
-A function at this level works on `memref` buffers. Loops (`tir.for`) determine the order and the kind of execution
-(serial, parallel, ...). A `tir.block` is the computation of one instance, over *iterators* with a domain and a kind.
-Loop variables reach a block only through its bindings, so loops can be transformed without changing the block.
+Loops (`tir.for`) determine the order and kind of execution (serial, parallel, ...). A `tir.block` computes one instance
+over *iterators* with a domain and a kind. It uses loop variables only in its bindings, so that loops can be transformed
+without changing the block.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _static(extent: int) -> IntegerAttr:
 
 
 AXES = (*BLOCK_AXES, *THREAD_AXES, *VIRTUAL_AXES)
-"""The axes that a loop can be bound to."""
+"""Axes that a loop can be bound to."""
 
 
 @irdl_op_definition
@@ -133,8 +133,7 @@ class ForOp(IRDLOperation):
             properties["static_extent"] = _static(extent)
         if thread_axis is not None:
             properties["thread_axis"] = StringAttr(thread_axis)
-        # Not through IRDL, whose sorting of operands and properties takes four times as long: schedules create many
-        # loops.
+        # Not through IRDL, whose sorting of operands and properties takes four times as long.
         Operation.__init__(
             self,
             operands=[] if isinstance(extent, int) else [extent],
@@ -152,8 +151,8 @@ class ForOp(IRDLOperation):
 
     @property
     def extent(self) -> int | SSAValue:
-        """The number of iterations, static or a value."""
-        # Not through the field, whose look-up dominates the time: analyses query extents very often.
+        """Static or a value."""
+        # Not through the field, whose look-up dominates the time of analyses.
         static = self.properties.get("static_extent")
         if isinstance(static, IntegerAttr):
             return static.value.data
@@ -202,7 +201,7 @@ class ForOp(IRDLOperation):
 
 
 class AccessRegionOp(IRDLOperation):
-    """A box of a buffer that one instance of the enclosing block may access, given by its corner and sizes."""
+    """A box of a buffer that an instance of the block may access: corner and sizes."""
 
     buffer = operand_def(MemRefType)
     corner_operands = var_operand_def(IndexType)
@@ -274,9 +273,9 @@ class ReadsOp(AccessRegionOp):
       }
     }
     ```
-    The regions of a buffer without such an op are inferred. The regions of a buffer with such ops together contain
-    every load of that buffer in the body outside of the init. The verifier rejects regions that provably miss an
-    element, and regions of pointers and data-dependent indices are accepted as stated.
+    Without such an op, regions of a buffer are inferred; otherwise they contain every load in the body outside of the
+    init. The verifier rejects regions that provably miss an element; those of pointers and data-dependent indices are
+    accepted.
 
     Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
     expressions.
@@ -307,11 +306,11 @@ _ON_POINTERS = re.compile(
     r"T\.(tvm_(load_matrix_sync|store_matrix_sync|mma_sync|bmma_sync|fill_fragment)|type_annotation"
     r"|ptx[._](ldmatrix|mma|mma_sp)(_legacy)?|mma_(fill|store)(_legacy)?|bool|u?int\d+|b?float\d+\w*)$"
 )
-"""Functions in the text of an intrinsic that access only the memory of their pointers."""
+"""Access only the memory of their pointers, in the text of an intrinsic."""
 
 
 class _IntrinsicEffects(MemoryEffect):
-    """Unknown effects, except for functions that access only the memory of their pointers."""
+    """Unknown, except for functions that access only the memory of their pointers."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -327,8 +326,8 @@ OPERAND = "_"
 
 @irdl_op_definition
 class IntrinsicOp(IRDLOperation):
-    """An opaque call that is preserved: it may read and write all memory that it can reach, unless all functions in its
-    text are known to access only the memory of their pointers (loads, stores and products of matrix fragments).
+    """An opaque call that is preserved, unless all functions in its text are known to access only the memory of their
+    pointers (loads, stores and products of matrix fragments).
 
     The text of the call refers to the operands as `_0`, `_1`, ... A user-supplied pass replaces it before tir is
     lowered.
@@ -371,7 +370,7 @@ _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub
 
 
 def range_of_index(value: SSAValue) -> Interval:
-    """The range of an index that is a loop variable or block iterator of static extent, else unbounded."""
+    """The range of a loop variable or block iterator of static extent, else unbounded."""
     if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
@@ -407,9 +406,8 @@ class BlockOp(IRDLOperation):
       }
     }
     ```
-    `iters` declares the iterators with kind and domain `0 <= v < extent`. The list after `=` binds each to an index
-    expression over the enclosing loops. `where` is the predicate of instances: they run if `left < right` for each
-    pair.
+    `iters` declares the iterators with kind and domain `0 <= v < extent`, bound to index expressions over the enclosing
+    loops. Instances run if `left < right` for each pair of `where`.
 
     Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]]
     [attributes {...}] { body }`, where a kind is `spatial` or `reduce`.
@@ -425,8 +423,7 @@ class BlockOp(IRDLOperation):
     static_extents = prop_def(DenseArrayBase.constr(i64))
     bindings = prop_def(AffineMapAttr)
     guard = opt_prop_def(AffineMapAttr)
-    """The results are all left sides, then all right sides; an instance runs if each left side is less than its right
-    side."""
+    """All left sides, then all right sides; an instance runs if each left side is less."""
     body = region_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -444,7 +441,7 @@ class BlockOp(IRDLOperation):
         guard_operands: Sequence[SSAValue] = (),
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`bindings` and `guards` are over `binding_operands` and `guard_operands`; both are canonicalised."""
+        """`bindings` and `guards` over their operands are canonicalised."""
         binding_map, binding_values = canonical_map(bindings, binding_operands)
         guard_attr, guard_values = _guard_map(guards, guard_operands)
         super().__init__(
@@ -462,7 +459,6 @@ class BlockOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The name of the block for users."""
         return self.block_name.data
 
     @property
@@ -475,12 +471,12 @@ class BlockOp(IRDLOperation):
 
     @property
     def extents(self) -> tuple[int | SSAValue, ...]:
-        """The extent of each iterator's domain, static or a value."""
+        """Static or a value, by iterator."""
         return mixed_extents(self.static_extents.get_values(), self.extent_operands)
 
     @property
     def guards(self) -> tuple[tuple[AffineExpr, AffineExpr], ...]:
-        """Pairs (left, right) over `guard_operands`; an instance runs if left < right for all pairs."""
+        """Pairs (left, right) over `guard_operands`; an instance runs if left < right for all."""
         if self.guard is None:
             return ()
         results = self.guard.data.results
@@ -489,7 +485,6 @@ class BlockOp(IRDLOperation):
 
     @property
     def init(self) -> InitOp | None:
-        """The `tir.init` of the block, None without one."""
         for op in self.body.block.ops:
             if isinstance(op, InitOp):
                 return op
@@ -498,7 +493,6 @@ class BlockOp(IRDLOperation):
         return None
 
     def set_bindings(self, bindings: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
-        """Bind the iterators to other expressions."""
         binding_map, values = canonical_map(bindings, operands)
         self._set_operand_groups(values, tuple(self.guard_operands))
         self.bindings = AffineMapAttr(binding_map)
@@ -509,7 +503,6 @@ class BlockOp(IRDLOperation):
         self.properties["operandSegmentSizes"] = _segments(len(extent_values), len(binding_values), len(guard_values))
 
     def set_guards(self, guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]) -> None:
-        """Replace the guard of the block."""
         guard, values = _guard_map(guards, operands)
         self._set_operand_groups(tuple(self.binding_operands), values)
         self.guard = guard
@@ -539,11 +532,10 @@ class BlockOp(IRDLOperation):
         self._verify_reach()
 
     def _verify_reach(self) -> None:
-        """Check by intervals that each binding reaches from 0 to the end of its domain.
+        """Check by intervals that bindings reach from 0 to the end of the domain.
 
-        Gaps and repetitions inside the domain need set operations and are checked at level boundaries (`verify-level`).
-        A block that writes only temporaries may skip spatial instances that are not needed. A block that is a part of a
-        block (`tir.part_of`) may skip instances that the other parts run.
+        Gaps and repetitions need set operations and are checked at level boundaries (`verify-level`). Blocks that write
+        only temporaries may skip spatial instances, and parts of a block (`tir.part_of`) those of other parts.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -617,7 +609,7 @@ class BlockOp(IRDLOperation):
 
 
 def _exact(expr: AffineExpr) -> bool:
-    """Whether each dimension occurs once in `expr`, so that the bounds of its interval are attained."""
+    """Each dimension occurs once, so that interval bounds are attained."""
     dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
     return len(dims) == len(set(dims))
 
@@ -675,10 +667,10 @@ class InitOp(IRDLOperation):
       }
     }
     ```
-    It runs before the block's first instance of each spatial point, that is, when all reduce iterators are at their
-    start. It runs before the reduction if that has no iterations (`tir_empty.py`). It is the first op in the body of a
-    block, after `tir.reads` and `tir.writes`, and may use the block's iterators. If it stores to other elements than
-    the updates of the same instance read, schedule steps do not treat the block as a reduction.
+    It runs before the first instance of each spatial point, when all reduce iterators are 0, or before an empty
+    reduction (`tir_empty.py`). It is the first op of a block after `tir.reads` and `tir.writes`, and may use the
+    iterators. If it stores to other elements than the updates read, schedule steps do not treat the block as a
+    reduction.
 
     Syntax: `tir.init { body }`
     """
@@ -698,7 +690,7 @@ class InitOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> InitOp:
         region = parser.parse_region()
-        return cls(region if region.blocks else Region(Block()))  # `{ }` parses to a region without blocks
+        return cls(region if region.blocks else Region(Block()))  # `{ }` has no blocks
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

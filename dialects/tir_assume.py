@@ -1,5 +1,4 @@
-"""Facts that a function may rely on and calls check: relations between its symbols, and extents and strides of its
-buffers."""
+"""Facts that a function relies on and calls check: relations between symbols, and extents and strides of buffers."""
 
 from __future__ import annotations
 
@@ -30,8 +29,6 @@ from weft.dialects.strides import dynamic_extents, dynamic_strides
 
 
 class Relation(StrEnum):
-    """The relation between the two sides of a fact."""
-
     EQUAL = "=="
     AT_MOST = "<="
     LESS = "<"
@@ -47,9 +44,8 @@ class AssumeOp(IRDLOperation):
     tir.assume [%n] == [%m * 2]
     tir.assume [5] <= [%n] because "block \\"B\\" reads A out of bounds otherwise"
     ```
-    Both sides are index expressions over values computed from parameters and extents of parameters. The op is at the
-    top of the function, before its loops. A minimum that is less than 0 is a disjunction: one of its operands is
-    negative. The reason becomes part of the error message of a call.
+    Both sides are index expressions over parameters and their extents. The op precedes the loops of the function. A
+    minimum below 0 is a disjunction: one operand is negative. The reason is part of the error message of a call.
 
     Syntax: `tir.assume [expression] relation [expression] (because reason)?`, where the relation is `==`, `<=` or `<`.
     """
@@ -58,7 +54,7 @@ class AssumeOp(IRDLOperation):
 
     symbols = var_operand_def(IndexType)
     sides = prop_def(AffineMapAttr)
-    """The left and the right side, over `symbols`."""
+    """Left and right, over `symbols`."""
     relation = prop_def(StringAttr)
     reason = opt_prop_def(StringAttr)
 
@@ -72,7 +68,7 @@ class AssumeOp(IRDLOperation):
         operands: Sequence[SSAValue],
         reason: str | None = None,
     ) -> None:
-        """Both sides are over `operands`."""
+        """Over `operands`."""
         map_, values = canonical_map([left, right], operands)
         properties: dict[str, Attribute | None] = {
             "sides": AffineMapAttr(map_),
@@ -223,7 +219,7 @@ _SIGNS = {
 
 
 def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) -> str:
-    """An index expression in Python syntax, with names for its dimensions: `n % 32`."""
+    """Python syntax: `n % 32`."""
     if isinstance(expr, AffineDimExpr):
         return names[expr.position]
     if not isinstance(expr, AffineBinaryOpExpr):
@@ -235,7 +231,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) 
 
 
 def assumptions_of(function: FuncOp) -> list[AssumeOp]:
-    """The facts of a function, in order. They precede its loops, so that the search is short."""
+    """The facts of a function, in order. They precede the loops, so that the search is short."""
     found: list[AssumeOp] = []
     op = function.body.block.first_op if function.body.blocks else None
     while op is not None and op.name not in ("tir.for", "tir.block"):

@@ -1,8 +1,8 @@
 """Empty reductions: the place of the init of a block if an extent of its reduction is 0 at run time.
 
-An init runs in the first instance of a reduction. If there is none, each element still gets its initial value: the
-empty sum is 0. The init then runs just before the outermost loop that a reduce iterator is bound to, once for each
-spatial point that the loops reach. The interpreter and the lowering both use this plan.
+Without a first instance of a reduction, elements still get their initial values: the empty sum is 0. The init then runs
+before the outermost loop that a reduce iterator is bound to, for each spatial point that the loops reach. The
+interpreter and the lowering use this plan.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from weft.dialects.traversal import captured_values, sources_in
 
 @dataclass(frozen=True)
 class EmptyStart:
-    """The execution of the init of a block if one of `extents`, those of its reduction, is 0."""
+    """The init of a block if one of `extents`, those of its reduction, is 0."""
 
     block: BlockOp
     anchor: ForOp
-    """The loop before which it runs: the outermost loop of the reduction or of iterators that share loops with it."""
+    """It runs before this loop: the outermost of the reduction or of iterators that share loops with it."""
     kept: tuple[ForOp, ...]
-    """The loops from `anchor` inwards that the reduction does not use; they are repeated around the init."""
+    """Loops from `anchor` inwards that the reduction does not use; repeated around the init."""
     whole: tuple[int, ...]
-    """The iterators that range over their whole domain, because their loops are also loops of the reduction."""
+    """Iterators that range over their whole domain, because their loops are also the reduction's."""
     guards: tuple[tuple[AffineExpr, AffineExpr], ...]
-    """The applicable guards of the block, over its guard operands."""
+    """Applicable guards, over the guard operands."""
     extents: tuple[SSAValue, ...]
 
 
 def empty_start(block: BlockOp) -> EmptyStart | None:
-    """The plan for a block whose reduction has a dynamic extent.
+    """The plan for a reduction of dynamic extent.
 
-    None for other blocks, and if a value that the init needs is not available before the reduction.
+    None for other blocks, and if a value of the init is not available before the reduction.
     """
     extents = [
         e
@@ -84,7 +84,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
 
 
 def loop_chain(block: BlockOp) -> list[ForOp]:
-    """The perfect nest of loops around a block, outermost first."""
+    """Outermost first."""
     loops: list[ForOp] = []
     parent = block.parent_op()
     while isinstance(parent, ForOp):

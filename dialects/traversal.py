@@ -1,8 +1,8 @@
-"""Operations inside and around an op, and copies: fast variants of xDSL's `walk` and `clone`.
+"""Fast variants of xDSL's `walk` and `clone`.
 
-xDSL resumes a generator for each level of nesting and each operation, and walks a copy twice more to set operands. Here
-operations are listed before the first is visited, so they may be changed or erased during the walk. A copy gets its
-operands when it is made, because values are defined before they are used.
+xDSL resumes a generator for each level and operation, and walks a copy twice more to set operands. Here operations are
+listed first, so that they may be erased during the walk, and a copy gets its operands when it is made, because
+definitions precede uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def operations_in(root: Operation | Region | Block, *, inner_first: bool = False) -> list[Operation]:
-    """The operations in `root`, including `root` if it is one: each precedes those in its regions, or follows them if
+    """Operations in `root`, and `root` if it is one; each precedes those in its regions, or follows them if
     `inner_first`."""
     found: list[Operation] = []
     if type(root) is Block:
@@ -34,7 +34,7 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
 
 
 def ancestors(op: Operation) -> Iterator[Operation]:
-    """The operations around `op`, innermost first."""
+    """Innermost first."""
     parent = op.parent_op()
     while parent is not None:
         yield parent
@@ -46,12 +46,12 @@ def blocks_of(op: Operation) -> list[Block]:
 
 
 def values_of(op: Operation) -> list[SSAValue]:
-    """The values that `op` defines: its results, and the arguments of its blocks."""
+    """Results, and arguments of blocks."""
     return [*op.results, *(argument for block in blocks_of(op) for argument in block.args)]
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
-    """The values from outside that the regions of `op` use, without repetition, in order of use."""
+    """Outer values that the regions use, without repetition, in order of use."""
     inside: set[SSAValue] = set()
     captured: dict[SSAValue, None] = {}
     for inner in operations_in(op):
@@ -86,7 +86,7 @@ def _list_block(block: Block, found: list[Operation], inner_first: bool) -> None
 
 
 def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The transitive operands of `values`, including `values`."""
+    """Transitive operands, and `values`."""
     pending, found = list(values), set[SSAValue]()
     while pending:
         value = pending.pop()
@@ -98,16 +98,15 @@ def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> OperationT:
-    """A detached copy of an operation and its regions. Operands are replaced according to `mapping`, which receives the
-    copy of each value."""
+    """Detached. `mapping` replaces operands, and receives the copy of each value."""
     return _copy_operation(op, {} if mapping is None else mapping)
 
 
 def copies_of_sources(
     values: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], is_copied: Callable[[Operation], bool]
 ) -> list[Operation]:
-    """Detached copies of the ops that compute `values`, in order, stopping at ops for which `is_copied` is false.
-    `mapping` holds the earlier copies and receives the new ones."""
+    """Detached copies of the ops that compute `values`, in order, as far as `is_copied`. `mapping` has earlier copies
+    and receives new ones."""
     copies: list[Operation] = []
     for value in values:
         if isinstance(value, OpResult) and value not in mapping and is_copied(value.op):
@@ -118,7 +117,7 @@ def copies_of_sources(
 
 def _copy_operation(op: OperationT, mapping: dict[SSAValue, SSAValue]) -> OperationT:
     if any(region.first_block is not region.last_block for region in op.regions):
-        return op.clone(mapping)  # control flow between blocks and its values
+        return op.clone(mapping)  # control flow between blocks
     regions = [Region([_copy_block(block, mapping) for block in region.blocks]) for region in op.regions]
     results = op.results
     copy = type(op).create(

@@ -1,4 +1,4 @@
-"""Types that the assembly format of an op infers from another type by a rule."""
+"""Types that an assembly format infers from another type."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from xdsl.irdl import AnyAttr, AttrConstraint, InferenceContext, VarConstraint, 
 
 @dataclass(frozen=True)
 class TypeByRule(AttrConstraint[Attribute]):
-    """A type that the parser infers by a rule from the named type; `verify_` of the op checks the rule. `check` raises
-    `VerifyException` for types of another kind."""
+    """The parser infers the type by a rule from the named type; the op's `verify_` checks the rule. `check` raises
+    `VerifyException` for other types."""
 
     name: str
     rule: Callable[[Attribute], Attribute]

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 from weft.autoschedule.default_schedule import scheduled_by
 from weft.autoschedule.kernel_versions import add_kernel_versions
-from weft.driver.kernels import compile_kernels
+from weft.driver.kernels import compile_kernels, early_helper
 from weft.driver.model_report import ModelReport, report_of
 from weft.driver.pipeline import Pipeline
 from weft.driver.stages import load, schedule, to_low, to_tir
 from weft.driver.tuned_schedules import tuned_records
 from weft.passes.module_edits import schedules_of
 from weft.runtime.library import Library
+from weft.support.garbage import fewer_collections
+from weft.support.isolation import Worker
 
 
 def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
@@ -23,10 +25,11 @@ def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
 
 def lowered(pipeline: Pipeline) -> Pipeline:
     """Run all stages before the library."""
-    return to_low(schedule(take_kernels(to_tir(pipeline))))
+    with fewer_collections(), early_helper(pipeline) as helper:
+        return to_low(schedule(_take_kernels(to_tir(pipeline), helper)))
 
 
-def take_kernels(pipeline: Pipeline) -> Pipeline:
+def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
     """Compile the kernels of a model separately, and describe them; other programs are unchanged."""
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
@@ -34,7 +37,7 @@ def take_kernels(pipeline: Pipeline) -> Pipeline:
     _add_versions(pipeline)
     if not pipeline.options.can_compile_apart(pipeline.target):
         return pipeline
-    compiled = compile_kernels(pipeline)
+    compiled = compile_kernels(pipeline, helper)
     source.taken(compiled.kernels)
     return replace(compiled, report=source) if compiled.kernels else compiled
 

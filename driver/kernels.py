@@ -15,7 +15,8 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from time import perf_counter
@@ -53,39 +54,64 @@ from weft.support.names import free_name
 from weft.support.stopwatch import Span, Stopwatch
 from weft.support.target import Target
 from weft.support.user_functions import intrinsics, names_with_rules
+from weft.texpr.graph_operators import Operator
 
 if TYPE_CHECKING:
     from weft.passes.tir.tir_fold_constant_calls import Run
 
 WORTH_A_PROCESS: Final = 1.5
 """Seconds of work per additional process, which takes at least half a second to import weft."""
+_PER_OPERATOR: Final = 0.05
+"""Seconds of work per operator of a graph; many share a kernel."""
 _CALLER: Final = "_caller"
 _PACKING: Final = "_packing"
 """Suffix of a kernel's symbol in the names of its caller, and of functions that pack constants for it."""
 
 
-def compile_kernels(pipeline: Pipeline) -> Pipeline:
-    """Compile the kernels of a module of tir functions, and replace them by declarations at low level.
+@contextmanager
+def early_helper(pipeline: Pipeline) -> Generator[Worker | None]:
+    """A process for `compile_kernels` that imports weft while this one lowers a graph; None for small programs."""
+    is_worthwhile = (
+        _processes() > 1
+        and pipeline.options.can_compile_apart(pipeline.target)
+        and sum(isinstance(op, Operator) for op in pipeline.module.walk()) * _PER_OPERATOR > WORTH_A_PROCESS
+    )
+    if not is_worthwhile:
+        yield None
+        return
+    worker = Worker()
+    try:
+        worker.send(prepare, (), {})
+        yield worker
+    finally:
+        worker.end()
+
+
+def prepare() -> None:
+    """The first call of a helper process: to find this function, it imports the modules that compile kernels."""
+
+
+def compile_kernels(pipeline: Pipeline, helper: Worker | None = None) -> Pipeline:
+    """Compile the kernels of a module of tir functions, and replace them by declarations at low level. `helper` is a
+    process that `early_helper` started.
 
     Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of kernels that this
     process compiles.
     """
     module, stopwatch, cache = pipeline.module, pipeline.stopwatch, pipeline.cache
     with stopwatch.measure("kernels: structure"):
-        # Workers lack functions that users registered here, and no key covers their semantics.
-        is_customised = bool(intrinsics() or names_with_rules())
         kernels = find_kernels(pipeline)
     if not kernels:
         return pipeline
-    if cache is not None and not is_customised:
+    if cache is not None and not _is_customised():
         with stopwatch.measure("compile cache"):
             for kernel in kernels:
                 kernel.compiled = cache.load(kernel.key)
     missing = [kernel for kernel in kernels if kernel.compiled is None]
     found = len(kernels) - len(missing)
     progress = Progress("compiling kernels", len(missing), f", {found} in cache" if found else "")
-    _Compilation(pipeline, deque(missing), 1 if is_customised else host_cores(), progress).run()
-    if cache is not None and not is_customised and missing:
+    _Compilation(pipeline, missing, _processes(), progress).run(helper)
+    if cache is not None and not _is_customised() and missing:
         with stopwatch.measure("compile cache"):
             if all(kernel.compiled is not None and cache.store(kernel.key, kernel.compiled) for kernel in missing):
                 cache.evict()
@@ -94,6 +120,15 @@ def compile_kernels(pipeline: Pipeline) -> Pipeline:
     with stopwatch.measure("constants"):
         _pack_constants(module, kernels, pipeline.target)
     return replace(pipeline, kernels=kernels)
+
+
+def _is_customised() -> bool:
+    """Whether users registered functions here, which workers lack, and whose semantics no key covers."""
+    return bool(intrinsics() or names_with_rules())
+
+
+def _processes() -> int:
+    return 1 if _is_customised() else host_cores()
 
 
 def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
@@ -167,10 +202,11 @@ def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> 
 class _Compilation:
     """Kernels compiled by this process and, when profitable, by others."""
 
-    def __init__(self, pipeline: Pipeline, waiting: deque[ModelKernel], processes: int, progress: Progress) -> None:
+    def __init__(self, pipeline: Pipeline, missing: Sequence[ModelKernel], processes: int, progress: Progress) -> None:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
-        self._waiting = waiting
+        # The largest first, so that the last ones to end are small.
+        self._waiting = deque(sorted(missing, key=_size, reverse=True))
         self._processes = processes
         self._failed: deque[ModelKernel] = deque()
         """Kernels that failed in another process: this one compiles them again, and raises their errors."""
@@ -179,20 +215,21 @@ class _Compilation:
         self._threads: list[threading.Thread] = []
         self._progress = progress
 
-    def run(self) -> None:
-        """Compile all waiting kernels. Raises as `build` does."""
+    def run(self, helper: Worker | None) -> None:
+        """Compile all waiting kernels, also in a process that has started. Raises as `build` does."""
         start, done = perf_counter(), 0
         with self._progress:
             try:
+                if helper is not None and len(self._waiting) > 1:
+                    self._start_thread(helper)
                 while self._waiting:
                     try:
                         kernel = self._waiting.popleft()
                     except IndexError:  # another process took the last one
                         break
                     self._compile(kernel)
-                    done += 1
-                    if not self._threads:
-                        self._get_help((perf_counter() - start) / done * len(self._waiting))
+                    done += _size(kernel)
+                    self._get_help((perf_counter() - start) / done * sum(map(_size, tuple(self._waiting))))
                 with self._stopwatch.measure("kernels: other processes"):
                     for thread in self._threads:
                         thread.join()
@@ -210,16 +247,24 @@ class _Compilation:
         self._progress.advance()
 
     def _get_help(self, seconds: float) -> None:
-        """Start the helper processes that are worthwhile for `seconds` of work."""
-        for _ in range(min(self._processes - 1, int(seconds / WORTH_A_PROCESS))):
-            thread = threading.Thread(target=self._help, name="weft-compile", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        """Start the helper processes that are worthwhile for `seconds` of work, in addition to those that run."""
+        for _ in range(min(self._processes - 1, int(seconds / WORTH_A_PROCESS)) - len(self._threads)):
+            self._start_thread(None)
 
-    def _help(self) -> None:
+    def _start_thread(self, worker: Worker | None) -> None:
+        thread = threading.Thread(target=self._help, args=(worker,), name="weft-compile", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _help(self, started: Worker | None) -> None:
         """Pass kernels to a helper process until none waits."""
-        worker = Worker()
+        worker = started or Worker()
         self._workers.append(worker)
+        if started is not None:
+            try:
+                worker.receive()
+            except (OSError, EOFError, pickle.PickleError, ValueError):
+                return
         number = self._workers.index(worker) + 1
         if self._is_over:  # an error or an interrupt, while the process started
             worker.end()
@@ -240,6 +285,11 @@ class _Compilation:
                 self._progress.advance()
             else:
                 self._failed.append(kernel)
+
+
+def _size(kernel: ModelKernel) -> int:
+    """Operations of a kernel, which its compile time grows with."""
+    return sum(1 for _ in operations_in(kernel.functions[0]))
 
 
 # The functions that call kernels

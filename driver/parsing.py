@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
     from xdsl.dialects.builtin import IndexType
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
     from xdsl.ir.affine import AffineExpr, AffineMap
     from xdsl.parser import UnresolvedOperand
     from xdsl.utils.lexer import Span
@@ -133,6 +133,10 @@ _REGISTERED_STEPS: Final = (
 )
 
 
+_PLAIN_TYPE: Final = re.compile(r"(?:memref|tensor|vector)<[^<>!#/]*+>")
+"""A type whose text alone determines it: without aliases, layouts and comments."""
+
+
 class _Lexer(MLIRLexer):
     """xDSL's lexer, with a pattern for strings that does not take exponential time on an unclosed one."""
 
@@ -161,6 +165,8 @@ class LocatedParser(BitsParser):
         """The parsed `external_resources`."""
         self._handles: dict[tuple[str, str], str] = {}
         """Dialect and key of each `dialect_resource` -> its key in the process."""
+        self._types: dict[str, TypeAttribute] = {}
+        """Types by their texts."""
 
     @property
     def at_end(self) -> bool:
@@ -202,6 +208,26 @@ class LocatedParser(BitsParser):
         if not allow_implicit_module and not self.at_end:
             self.raise_error("expected the end of the file after the module")
         return module
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BARE_IDENT:
+            return super().parse_optional_type()
+        plain = _PLAIN_TYPE.match(self.lexer.input.content, token.span.start)
+        if plain is None:
+            return super().parse_optional_type()
+        known = self._types.get(plain[0])
+        if known is not None:
+            self._skip_to(plain.end())
+            return known
+        found = super().parse_optional_type()
+        if found is not None:
+            self._types[plain[0]] = found
+        return found
+
+    def _skip_to(self, position: int) -> None:
+        """Continue after a text that needs no parse."""
+        self._resume_from(position)
 
     def parse_operation(self) -> Operation:
         self._operation_starts.append(self.pos)

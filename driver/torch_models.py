@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
 
 from weft.dialects.graph_shapes import Expression, evaluate, lone_name, names_in
 from weft.driver.build import build
@@ -41,6 +44,9 @@ def compile(
     integer divisions by zero, as PyTorch does. `precision` is that of products (`weft.build`). Raises the errors of
     `weft.from_torch` and `weft.build`.
     """
+    if isinstance(model, ModuleOp | str | os.PathLike):
+        kind = "a module" if isinstance(model, ModuleOp) else "a program as text or in a file"
+        raise TypeError(f"weft.compile compiles a model of PyTorch: weft.build compiles {kind}")
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
 

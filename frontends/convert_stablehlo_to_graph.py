@@ -32,10 +32,10 @@ from weft.texpr.stablehlo_quantized import on_integers
 
 
 def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
-    """Convert the functions of StableHLO with loops or calls of registered functions, and their callers, to graph
-    functions, in place; other functions are unchanged. Returns whether there were any.
+    """Convert functions of StableHLO with loops or calls of registered functions, and their callers, to graph
+    functions, in place. Returns whether there were any.
 
-    Private functions without uses after that are erased. Raises `CompileError` for unsupported ops.
+    Private functions without uses are then erased. Raises `CompileError` for unsupported ops.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
@@ -53,8 +53,8 @@ def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
 def _source(
     module: ModuleOp, name: str, functions: Mapping[str, FuncOp], callees: set[str]
 ) -> tuple[ModuleOp, list[Value]]:
-    """A copy of the module in which @name is @main, and it and its callees have integers for quantised elements; and
-    the parameters of @name."""
+    """A copy of the module with @name as @main and with integers for quantised elements; and the parameters of
+    @name."""
     source = module.clone()
     copies = {op.sym_name.data: op for op in source.ops if isinstance(op, FuncOp)}
     needed = {each: functions[each] for each in (name, *callees) if each in functions}
@@ -141,7 +141,7 @@ class ConvertStablehloToGraphPass(ModulePass):
     name = "convert-stablehlo-to-graph"
 
     strict: bool = False
-    """Whether it is an error, not a remark, that no function is converted."""
+    """It is an error, not a remark, if no function is converted."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not convert_loops(op, strict=self.strict):

@@ -1,5 +1,8 @@
-"""Operators whose results have a size that depends on data: an operator of `te.ops` with room for all results and their
-count, `graph.match_shape` of the count, and the prefix of the results."""
+"""Operators whose results have sizes that depend on data.
+
+Each is an operator of `te.ops` with room for all results and their count, `graph.match_shape` of the count, and the
+prefix of the results.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def _several(name: str, *args: object, **options: object) -> tuple[Value, ...]:
 
 
 def _number_of_true(tensor: Value) -> MatchShapeOp | None:
-    """The op that binds the number of true elements of a tensor, in any shape, or None."""
+    """The op that binds the number of true elements of a tensor, in any shape."""
     pending = [tensor.ssa]
     while isinstance(owner := pending[0].owner, Operation) and owner.name == _RESHAPE:
         pending = [owner.operands[0]]
@@ -44,7 +47,7 @@ def _number_of_true(tensor: Value) -> MatchShapeOp | None:
 class DataSizes:
     """Creates operators that bind a new extent, in the function under construction.
 
-    `name` is the name of the next bound extent, `most` an upper bound stated by the user; both are optional.
+    `name` is that of the next bound extent, `most` an upper bound stated by the user.
     """
 
     def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
@@ -65,13 +68,12 @@ class DataSizes:
         return self._builder.match_shape(wide, names, [most])[0]
 
     def bind(self, sizes: Value, names: Sequence[str], at_most: Sequence[Extent]) -> tuple[()]:
-        """Bind the names of extents to the integers of `sizes`."""
         self._builder.match_shape(sizes, names, list(at_most))
         return ()
 
     def first(self, count: Value, *padded: tuple[Value, int], of: Value | None = None) -> tuple[Value, ...]:
-        """The first `count` elements of each tensor along its axis, which is large enough. `count` is the number of
-        true elements of `of`; all counts of the same tensor are one extent."""
+        """The first `count` elements of each tensor along its axis. `count` is the number of true elements of `of`; all
+        counts of a tensor are one extent."""
         sizes = {value.shape[axis] for value, axis in padded}
         bound = None if of is None else _number_of_true(of)
         if bound is not None and self._name is None:
@@ -85,20 +87,20 @@ class DataSizes:
         )
 
     def nonzero(self, x: Value) -> Value:
-        """The coordinates of the elements that are not zero, a row for each axis. A tensor of rank 0 has one axis."""
+        """A row of coordinates for each axis. A tensor of rank 0 has one axis."""
         places, count = _several("nonzero", _op("reshape", x, newshape=[1]) if x.ndim == 0 else x)
         (found,) = self.first(count, (places, 1), of=x)
         return found
 
     def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
-        """The slices of the data along an axis at which the condition is true; without an axis, the elements of the
-        flat data. The condition may be shorter than the axis, not longer."""
+        """The slices along an axis at which the condition is true; without an axis, elements of the flat data. The
+        condition may be shorter than the axis, not longer."""
         found, count = _several("compress", condition, data, axis=axis)
         (kept,) = self.first(count, (found, 0 if axis is None else axis), of=condition)
         return kept
 
     def masked(self, data: Value, mask: Value, axis: int = 0) -> Value:
-        """The slices of the data at the true elements of a mask over the axes from `axis` on: `data[:, mask]`."""
+        """The slices at the true elements of a mask over the axes from `axis` on: `data[:, mask]`."""
         last = axis + mask.ndim
         if data.ndim < last:
             raise CompileError(f"a mask of shape {show_shape(mask.shape)} has more axes than {show_shape(data.shape)}")
@@ -113,11 +115,11 @@ class DataSizes:
         return _op("searchsorted", ends, _op("iota", shape=[total]), side="right")
 
     def numbers(self, start: Value, limit: Value, step: Value) -> Value:
-        """The numbers from `start` to `limit`, exclusive, with distance `step`, of the dtype of all three."""
+        """The numbers from `start` to `limit`, exclusive, of the dtype of all three."""
         is_integer = "int" in start.dtype
         wide = "int64" if is_integer else "float64"
         first, last, gap = (value.astype(wide) for value in (start, limit, step))
-        if is_integer:  # -((first - last) // gap) rounds up
+        if is_integer:  # rounds up
             count = _op("negative", _op("floor_divide", _op("subtract", first, last), gap))
         else:
             count = _op("ceil", _op("divide", _op("subtract", last, first), gap)).astype("int64")
@@ -128,9 +130,9 @@ class DataSizes:
     def unique(
         self, data: Value, axis: int | None = None, *, is_sorted: bool = True
     ) -> tuple[Value, Value, Value, Value]:
-        """The distinct elements of the flat data, or distinct slices along an axis; the first position of each in the
-        data; the index of the value of each element of the data; and the count of each value. The order is ascending if
-        `is_sorted`, otherwise that of the first positions."""
+        """The distinct elements of the flat data, or slices along an axis; the first position of each; the index of the
+        value of each element; and the counts. The order is ascending if `is_sorted`, otherwise that of the first
+        positions."""
         along, dtype = 0 if axis is None else axis, data.dtype
         numbers = data.astype("uint8") if dtype == "bool" else data
         values, indices, inverse, counts, count = _several("unique", numbers, axis=axis)

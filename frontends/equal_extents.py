@@ -19,8 +19,7 @@ from weft.texpr.graph_operators import Operator
 
 
 def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
-    """The pairs of extents that the operators which compute `values` require to be equal, in the order of the
-    operators."""
+    """The pairs of extents that the operators of `values` require to be equal, in the order of the operators."""
     found: list[tuple[Extent, Extent]] = []
     seen: set[Operation] = set()
     pending = [value.owner for value in values]
@@ -37,10 +36,10 @@ def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
 def unified(
     pairs: Iterable[tuple[Extent, Extent]], known: Mapping[str, KnownExtent], order: Sequence[str]
 ) -> Mapping[str, KnownExtent]:
-    """Solve `pairs` of equal extents for symbols, given the solutions in `known`.
+    """Solve `pairs` for symbols, given the solutions in `known`.
 
-    The earlier name in `order` replaces the later one. Equations that cannot be solved for a symbol remain conditions
-    of the operators that require them.
+    The earlier name in `order` replaces the later one. Equations without a solution remain conditions of their
+    operators.
     """
     rank = {name: at for at, name in enumerate(order)}
     found = dict(known)

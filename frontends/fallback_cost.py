@@ -1,4 +1,4 @@
-"""The cost of a fallback, that is, of operators that another runtime computes, called from an imported graph."""
+"""The cost of a fallback: operators of an imported graph that another runtime computes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ _NO_OPERATORS = (ConstantOp, MakeTupleOp, TupleGetOp)
 
 
 def fallback_cost(imported: Callable[[], ModuleOp], library: str, runtime: str, option: str) -> list[str]:
-    """A line for the error of a refused model: the operators that `runtime` computes in the module of `imported`, an
-    import with the fallback, and their share of all operators and of the bytes that operators read and write. Empty if
-    that import is refused too.
+    """A line for the error of a refused model: the operators that `runtime` computes after an import with the fallback,
+    and their share of all operators and of the bytes read and written. Empty if that import is refused too.
 
-    The fallback calls registered functions `<library>.<operator>.<number>`. `option` is the spelling of the fallback
-    for users.
+    The fallback calls registered functions `<library>.<operator>.<number>`; `option` is its spelling for users.
     """
     try:
         module = imported()

@@ -1,4 +1,4 @@
-"""Build graph functions in Python, operation by operation; the implementation of `weft.graph`.
+"""Build graph functions in Python; the implementation of `weft.graph`.
 
     bb = BlockBuilder()
     x, w = var("x", ("n", 784)), var("w", (784, 128))
@@ -8,8 +8,7 @@
         bb.emit_func_output(y)
     module = bb.get()
 
-An operator applied to values is a detached op; `emit` inserts it and the ops that it uses at the end of the function.
-Shapes and dtypes are checked when the operator is applied.
+An operator applied to values is a detached op; `emit` appends it and the ops that it uses to the function.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ if TYPE_CHECKING:
 
 Operand: TypeAlias = "Value | Number"
 ExtentLike: TypeAlias = "int | str"
-"""A number, or the text of an expression over names: `"n"`, `"2 * n + 1"`."""
+"""A number, or an expression over names: `"n"`, `"2 * n + 1"`."""
 
 ModuleT = TypeVar("ModuleT", bound=ModuleOp)
 _BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
@@ -93,7 +92,7 @@ class Value:
 
     def __init__(self, ssa: SSAValue) -> None:
         self.ssa = ssa
-        """The value in the IR; after the end of a dataflow region, that of the region's result."""
+        """The value in the IR; after a dataflow region, the region's result."""
 
     @property
     def type(self) -> Tensor:
@@ -101,7 +100,7 @@ class Value:
 
     @property
     def shape(self) -> Shape:
-        """Numbers, expressions over names, and None for unknown extents."""
+        """Numbers, expressions over names, or None if unknown."""
         return shape_of(self.type)
 
     @property
@@ -126,7 +125,7 @@ class Value:
         return f"Value({self.ssa.name_hint or '?'}: {show_shape(self.shape)} {self.dtype})"
 
     def __getitem__(self, places: object) -> Value:
-        """Slices and integers, one for each of the leading axes."""
+        """Slices and integers of the leading axes."""
         given = items(places)
         begin, end, step, single = list[object](), list[object](), list[object](), list[int]()
         for axis, place in enumerate(given):
@@ -180,14 +179,14 @@ class Value:
 
 @dataclass(frozen=True)
 class _Room:
-    """The extents that a result of either branch fits in, and the axes of which a branch may fill only a part."""
+    """Extents that a result of either branch fits in, and the axes that a branch may fill in part."""
 
     shape: Sequence[KnownExtent]
     axes: Sequence[int]
 
 
 def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
-    """The pairs of result types of two functions. Raises `CompileError` if ranks or element types differ."""
+    """Pairs of result types. Raises `CompileError` if ranks or element types differ."""
     groups = [cast("Sequence[Tensor]", function.function_type.outputs.data) for function in (first, second)]
     pairs = list(zip(*groups, strict=False))
     fits = len(groups[0]) == len(groups[1]) and all(
@@ -200,7 +199,7 @@ def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
 
 
 def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp], Mapping[str, MatchShapeOp]]) -> _Room:
-    """The extents in which results of both types fit; the functions bind some of the names."""
+    """The extents in which results of both types fit; the functions bind some names."""
     shape, axes = list[KnownExtent](), list[int]()
     for axis, extents in enumerate(zip(*map(shape_of, types), strict=True)):
         rooms = [_greatest(extent, names) for extent, names in zip(extents, bound, strict=True)]
@@ -215,7 +214,7 @@ def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp],
 
 
 def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
-    """The maximum of an extent, by the bounds of the names in it; None if it is unknown."""
+    """The maximum of an extent by the bounds of its names, None if unknown."""
     while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
         most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
         if None in most.values() or not _grows_with(extent, names):
@@ -234,18 +233,18 @@ def _grows_with(extent: Expression, names: Collection[str]) -> bool:
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
-    """A parameter of a function to be built. Raises `CompileError` for an invalid shape or dtype, and for a name that
-    is not an identifier of ASCII letters, digits and underscores."""
+    """A parameter of a function. Raises `CompileError` for an invalid shape or dtype, and for a name that is not an
+    ASCII identifier."""
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
-    # Bypass the setter, which drops numbers after underscores: `function` distinguishes x_0 and x_1.
+    # The setter drops numbers after underscores; `function` distinguishes x_0 and x_1.
     block.args[0]._name = name  # pyright: ignore[reportPrivateUsage]
     return Value(block.args[0])
 
 
 def const(array: ArrayLike, dtype: str | None = None) -> Value:
-    """A constant with the elements of an array; Python floats are float32 by default.
+    """A constant; Python floats are float32 by default.
 
     Raises `CompileError` for an unknown dtype, and for an integer that does not fit it.
     """
@@ -267,8 +266,8 @@ def call_dps(
 def call_dps(
     callee: str, args: Sequence[Value], shape: Sequence[Any], dtype: str | list[str] | tuple[str, ...] = "float32"
 ) -> Value | tuple[Value, ...]:
-    """Call the function that is registered under the name `callee` (`weft.register_func`). It writes a tensor of that
-    shape, or several if `dtype` is a list and `shape` a list of shapes.
+    """Call a registered function (`weft.register_func`). It writes a tensor, or several if `dtype` and `shape` are
+    lists.
 
     Raises `CompileError` for an invalid shape or dtype, and for arguments that are not values.
     """
@@ -299,7 +298,7 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
 
 
 def operator(name: str) -> Callable[..., Value | tuple[Value, ...]]:
-    """The operator of that name as a function of values. Raises `AttributeError` for an unknown one."""
+    """An operator as a function of values. Raises `AttributeError` for an unknown one."""
     found = _BY_NAME.get(name)
     if found is None:
         raise AttributeError(f"there is no operator '{name}'{did_you_mean(name, _BY_NAME)}")
@@ -318,7 +317,6 @@ def operator_names() -> list[str]:
 
 
 def operator_type(name: str) -> type[Operator]:
-    """The op of an operator, with its signature and roles."""
     return _BY_NAME[name]
 
 
@@ -355,8 +353,8 @@ def _apply(kind: type[Operator], args: Sequence[object], options: Mapping[str, o
 
 
 def _operand(kind: type[Operator], role: str, value: object, values: Sequence[Value]) -> Value:
-    """Convert an operand to a value. A number becomes a constant: int64 if the role takes integers, else of the dtype
-    of the first value other than a condition; if all are conditions, of its Python type."""
+    """A number becomes a constant: int64 if the role takes integers, else of the dtype of the first value other than a
+    condition; if all are conditions, of its Python type."""
     if isinstance(value, Value):
         return value
     number = as_number(value)
@@ -380,21 +378,18 @@ class BlockBuilder:
     """Builds a module of graph functions. One function is open at a time, with at most one open dataflow region."""
 
     def __init__(self, module: ModuleOp | None = None) -> None:
-        """Add functions to `module`, by default a new one."""
         self._module = ModuleOp([]) if module is None else module
         self._function: FuncOp | None = None
         self._block: Block | None = None
         self._outputs: list[Value] | None = None
         self._enclosing: list[FuncOp | None] = []
-        """The enclosing functions of the one of a branch or a loop."""
+        """The enclosing functions of a branch or a loop."""
         self._passed: dict[FuncOp, list[SSAValue]] = {}
-        """By function of a branch or a loop, the outer values of its additional parameters, whose axes bind names."""
+        """By function of a branch or loop: outer values of additional parameters, whose axes bind names."""
         self._made: list[FuncOp] = []
-        """The functions of tensor expressions."""
         self._around: list[str] = []
-        """The names of the enclosing functions."""
         self._names: set[str] = set()
-        """Names of the module, up to its op `_last`; they may include those of removed functions."""
+        """Names up to the op `_last`, possibly of removed functions."""
         self._last: Operation | None = None
 
     @contextmanager
@@ -403,8 +398,7 @@ class BlockBuilder:
     ) -> Generator[None]:
         """Open the body of a function, which `emit_func_output` ends. Raises `CompileError` for a name in use.
 
-        Parameters have the names of their variables, without the underscore before a final number, which name hints
-        cannot represent: `x_0` becomes `x0`.
+        Parameters are named like their variables, but `x_0` becomes `x0`, because name hints drop the number.
         """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
@@ -453,7 +447,7 @@ class BlockBuilder:
 
     @contextmanager
     def dataflow(self) -> Generator[None]:
-        """Open a region whose ops passes may reorder and merge; `emit_output` marks the values that leave it."""
+        """Open a region whose ops may be reordered and merged; `emit_output` marks the values that leave it."""
         function, outer = self._open("dataflow")
         if self._outputs is not None:
             raise CompileError(f"function @{function.sym_name.data}: a dataflow region begins in another one")
@@ -471,7 +465,7 @@ class BlockBuilder:
             output.ssa = result
 
     def emit(self, value: Value, name: str | None = None) -> Value:
-        """Append `value` and the detached ops that it uses to the function. Returns `value`."""
+        """Append `value` and the detached ops that it uses. Returns `value`."""
         _, block = self._open("emit")
         ops = detached_ops(value.ssa)
         made = {result for op in ops for result in op.results}
@@ -485,10 +479,10 @@ class BlockBuilder:
         return value
 
     def emit_te(self, function: Callable[..., object], *args: object, **options: object) -> Value | tuple[Value, ...]:
-        """Call a function of tensor expressions with placeholders of the shapes of the values. Extents of shapes
-        (`Value.shape`) become extents over the same variables. Equal functions are shared in the module.
+        """Call a function of tensor expressions on placeholders of the values' shapes. Extents (`Value.shape`) are
+        mapped to the same variables. Equal functions are shared.
 
-        Raises `CompileError` if the function does, and if it does not return tensors.
+        Raises `CompileError` if the function does or returns other objects than tensors.
         """
         self._open("emit_te")
         wanted = getattr(function, "__name__", "te").replace("<lambda>", "te")
@@ -520,7 +514,7 @@ class BlockBuilder:
         return found
 
     def _shared(self, function: FuncOp) -> str:
-        """The name of an earlier function equal to `function`, which is added if there is none."""
+        """The name of an equal earlier function, or of `function`, which is added."""
         name = function.sym_name.data
         for other in self._made:
             function.sym_name = other.sym_name
@@ -532,8 +526,7 @@ class BlockBuilder:
         return self.add_function(function)
 
     def call_tir(self, callee: str, args: Sequence[Value], types: Sequence[Attribute]) -> Value | tuple[Value, ...]:
-        """Call a function of the module on tensors, with results of these types. Raises `CompileError` if the module
-        has no such function."""
+        """Call a function of the module on tensors. Raises `CompileError` if the module has no such function."""
         known = {name for name, op in named_ops(self._module).items() if isinstance(op, FuncOp)}
         if callee not in known:
             raise CompileError(f"call_tir: the module has no function @{callee}{did_you_mean(callee, known)}")
@@ -548,8 +541,8 @@ class BlockBuilder:
     def match_shape(
         self, sizes: Value, names: Sequence[str] = (), at_most: Sequence[ExtentLike | Expression | None] = ()
     ) -> tuple[Expression, ...]:
-        """Bind new names to the integers of `sizes`, a scalar or a vector; see `graph.match_shape`. Later shapes may
-        use the names. The default names are `u0`, `u1`, ...
+        """Bind names, by default `u0`, `u1`, ..., to the integers of `sizes`, a scalar or a vector, for later shapes;
+        see `graph.match_shape`.
 
             places, count = G.nonzero(x)
             (k,) = bb.match_shape(count, ["k"], at_most=["n"])
@@ -583,7 +576,7 @@ class BlockBuilder:
         return tuple(map(symbol, wanted))
 
     def extent_names(self) -> set[str]:
-        """The names of extents of parameters of the open function, and those that its ops bind."""
+        """Names of extents that parameters and ops of the open function bind."""
         function, _ = self._open("extent_names")
         shapes = [shape_of(a.type) for a in function.args if isinstance(a.type, TensorType)]
         block, found = self._block, {name for shape in shapes for extent in shape for name in names_in(extent)}
@@ -603,10 +596,10 @@ class BlockBuilder:
 
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
-        Both functions take values of the types of `args`. Their results have the same ranks and element types. If
-        extents differ, or depend on data, each function returns a tensor of the maximum extents and its own extents,
-        which are bound after the conditional. Raises `CompileError` for other results, for extents that depend on data
-        without a bound, and if a function uses values from outside.
+        The results of both have the same ranks and element types. If extents differ or depend on data, each function
+        returns a tensor of the maximum extents and its extents, which are bound after the conditional. Raises
+        `CompileError` for other results, for unbounded extents that depend on data, and if a function uses outer
+        values.
         """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":
@@ -630,7 +623,7 @@ class BlockBuilder:
         return kept[0] if len(kept) == 1 else tuple(kept)
 
     def _fill(self, function: FuncOp, rooms: Sequence[_Room]) -> None:
-        """Pad the results of a function to the common extents, and append the extents that differ to its results."""
+        """Pad the results of a function to the common extents, and append the extents that differ."""
         if not any(room.axes for room in rooms):
             return
         end = cast("ReturnOp", function.body.block.last_op)
@@ -669,8 +662,8 @@ class BlockBuilder:
         scanned: Sequence[Value] = (),
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
-        """Call `body` with the number of the step, the carried values, a row of each scanned tensor, and the captured
-        values; it returns the next carried values, followed by rows that are stacked.
+        """Call `body` with the step number, the carried values, a row of each scanned tensor, and the captured values;
+        it returns the next carried values and rows to be stacked.
 
             def step(t, h, x, w):
                 h = G.tanh(G.add(G.matmul(h, w), x))
@@ -678,7 +671,7 @@ class BlockBuilder:
 
             last, all_states = bb.emit_loop(step, "t", carried=[h0], scanned=[xs], captured=[w])
 
-        Raises `CompileError` if types do not fit, and if `body` uses values from outside.
+        Raises `CompileError` if types do not fit, and if `body` uses outer values.
         """
         (count,) = _shape([steps], "emit_loop")
         groups = first, rows, same = [[self.emit(v).ssa for v in group] for group in (carried, scanned, captured)]
@@ -716,7 +709,7 @@ class BlockBuilder:
 
             x = bb.emit_while(lambda x, end: G.less(G.sum(x), end), lambda x, end: G.add(x, x), [x], [end])
 
-        Raises `CompileError` if types do not fit, and if a function uses values from outside.
+        Raises `CompileError` if types do not fit, and if a function uses outer values.
         """
         first, same = ([self.emit(v).ssa for v in group] for group in (carried, captured))
         types, hints = [v.type for v in (*first, *same)], [v.name_hint for v in (*first, *same)]
@@ -739,16 +732,14 @@ class BlockBuilder:
         *,
         has_bounds: bool = False,
     ) -> FuncOp:
-        """Trace `function` on values of these types into a private function of the module. It is the open function
-        meanwhile, so that `function` may emit loops and branches. Raises `CompileError` for a result whose extent the
-        function binds, unless the caller `has_bounds` for those."""
+        """Trace `function` into a private function, which is open meanwhile, so that it may contain loops and branches.
+        Raises `CompileError` for a result whose extent the function binds, unless the caller `has_bounds` for it."""
         names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
             argument.name_hint = name
         name = free_name(getattr(function, "__name__", label).replace("<lambda>", label), self._taken())
         params = [Value(argument) for argument in block.args]
-        # `function` emits into the new function.
         outer = self._function, self._block, self._outputs
         self._enclosing.append(outer[0])
         self._function = self._block = self._outputs = None
@@ -773,8 +764,8 @@ class BlockBuilder:
         return traced
 
     def _bind_names(self, functions: Sequence[FuncOp], count: int) -> list[SSAValue]:
-        """Add parameters to the functions of a loop or a conditional, which have `count` of them, so that their axes
-        bind all names in the functions. Returns the values to pass."""
+        """Add parameters to the functions of a loop or a conditional, so that their axes bind all names in the
+        functions. Returns the values to pass."""
         given = [self._passed.pop(function, []) for function in functions]
         found = [value for values in given for value in values]
         for own, function in enumerate(functions):
@@ -795,7 +786,7 @@ class BlockBuilder:
     def _with_axis(
         self, name: str, function: FuncOp, enclosing: Sequence[FuncOp | None], *blocks: Block
     ) -> SSAValue | None:
-        """A value of a function with an axis called `name`; one of an enclosing function becomes a parameter."""
+        """A value with an axis called `name`; one of an enclosing function becomes a parameter."""
         results = [
             result
             for block in dict.fromkeys((function.body.block, *blocks))
@@ -827,7 +818,6 @@ class BlockBuilder:
         return value
 
     def emit_func_output(self, value: Value | Sequence[Value]) -> None:
-        """End the function with its results."""
         function, block = self._open("emit_func_output")
         if self._outputs is not None:
             raise CompileError(f"function @{function.sym_name.data}: the dataflow region has not ended")
@@ -860,7 +850,7 @@ class BlockBuilder:
         return self._function, self._block
 
     def _check_is_visible(self, value: SSAValue) -> None:
-        """Raises `CompileError` for a value of another function, and for one of a dataflow region that has ended."""
+        """Raises `CompileError` for a value of another function or of an ended dataflow region."""
         owner = value.owner
         block = owner.parent if isinstance(owner, Operation) else owner
         body = None if self._function is None else self._function.body.block
@@ -883,7 +873,7 @@ class BlockBuilder:
 
 
 def _unbound_names(function: FuncOp) -> set[str]:
-    """The names of extents in a function that neither its parameters nor its ops bind."""
+    """Names of extents that neither parameters nor ops bind."""
     given = [e for argument in function.args if isinstance(argument.type, TensorType) for e in shape_of(argument.type)]
     used = {name for extent in given for name in names_in(extent)}
     for op in function.walk():
@@ -910,7 +900,7 @@ def _add_parameter(function: FuncOp, place: int, value: SSAValue) -> SSAValue:
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:
-    """A copy of `module` with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
+    """A copy with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
     copy = module.clone()
     bind_in_place(copy, function, values)
     return copy

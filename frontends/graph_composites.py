@@ -1,4 +1,4 @@
-"""Functions of graph values that are composed of operators."""
+"""Functions composed of graph operators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sized:
-    """Results whose extents depend on data: `build` makes them in a function under construction."""
+    """Results with extents that depend on data; `build` makes them in a function under construction."""
 
     build: Callable[[DataSizes], Any]
 
@@ -54,7 +54,7 @@ def _shape(shape: Any) -> tuple[Any, ...]:
 def nll_loss(
     predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> Any:
-    """The loss of log probabilities; classes are on axis 1, or on the only axis."""
+    """The loss of log probabilities; the class axis is 1, or the only one."""
     axis = min(predictions.ndim - 1, 1)
     counts = _op("not_equal", targets, ignore_index)
     kept = _op("where", counts, targets, 0)
@@ -117,19 +117,19 @@ def collapse_sum_to(data: Value, shape: Any) -> Any:
 
 
 def _places(indices: Any) -> Value:
-    """Tensors of indices of the first axes, broadcast and stacked on a last axis."""
+    """Indices of the first axes, broadcast and stacked on a last axis."""
     parts = [_op("cast", part, "int64") for part in items(indices)]
     shape = _shape(np.broadcast_shapes(*(part.shape for part in parts)))
     return _op("stack", [_op("broadcast_to", part, shape) for part in parts], -1)
 
 
 def _axes_first(places: Value) -> Value:
-    """Indices whose last axis is that of the dimensions, with this axis first."""
+    """Indices with their last axis, that of the dimensions, first."""
     return _op("transpose", places, [places.ndim - 1, *range(places.ndim - 1)])
 
 
 def index_tensor(data: Value, indices: Any) -> Any:
-    """`data[indices]` for tensors of indices that are not negative."""
+    """`data[indices]`, without negative indices."""
     return _op("gather_nd", data, _axes_first(_places(indices)))
 
 
@@ -142,7 +142,7 @@ def index_put(data: Value, indices: Any, values: Value, accumulate: bool = False
 
 
 def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
-    """The coordinates of each pixel of an image of `size` after the map `data`, of shape (batch, 2, 3)."""
+    """The coordinates of each pixel after the map `data`, of shape (batch, 2, 3)."""
     height, width = cast("tuple[int, int]", items(size))
     lines = [
         np.linspace(-1, 1, extent) if align_corners else (2 * np.arange(extent) + 1) / extent - 1
@@ -156,14 +156,14 @@ def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
 def hamming_window(
     window_size: Any, periodic: Any = True, alpha: Any = 0.54, beta: Any = 0.46, dtype: str = "float32"
 ) -> Any:
-    """`alpha - beta * cos(2 pi k / size)`, or over `size - 1` unless `periodic`."""
+    """`alpha - beta * cos(2 pi k / size)`, over `size - 1` unless `periodic`."""
     size, first, second = int(scalar_of(window_size)), float(scalar_of(alpha)), float(scalar_of(beta))
     step = 2 * np.pi / (size if scalar_of(periodic) else size - 1)
     return graph_builder.const(first - second * np.cos(step * np.arange(size)), dtype)
 
 
 def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """The lower median along an axis, with its indices; only the values over several axes or all."""
+    """The lower median along an axis, with its indices; over several axes, only the values."""
     axes = [at % x.ndim for at in cast("tuple[int, ...]", items(axis))] if axis is not None else list(range(x.ndim))
     order = [at for at in range(x.ndim) if at not in axes] + axes
     kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
@@ -180,17 +180,15 @@ def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def variance(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """The mean of the squares of differences from the mean."""
     return _op("mean", _op("square", x - _op("mean", x, axis, keepdims=True)), axis, keepdims)
 
 
 def std(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """The square root of the variance."""
     return _op("sqrt", variance(x, axis, keepdims))
 
 
 def nonzero(x: Value) -> Sized:
-    """The coordinates of the elements that are not zero, a row for each axis."""
+    """The coordinates of nonzero elements, a row for each axis."""
     return Sized(lambda sizes: sizes.nonzero(x))
 
 
@@ -202,8 +200,8 @@ def unique(
     return_counts: Any = False,
     axis: Any = None,
 ) -> Sized:
-    """The distinct elements, or the distinct slices along an axis; optionally the first position and the count of each,
-    and the place of the value of each element."""
+    """The distinct elements or slices; optionally the first positions, the places of the elements' values, and the
+    counts."""
 
     def build(sizes: DataSizes) -> Any:
         along = scalar_of(axis)
@@ -227,7 +225,7 @@ def check_neutral(name: str, given: Any, *neutral: Any) -> None:
 
 
 def in_layout(x: Value, layout: str, wanted: str | None) -> Any:
-    """An image of a layout in another one. Raises CompileError for layouts with blocks."""
+    """Change the layout. Raises CompileError for layouts with blocks."""
     if wanted in (None, "", layout):
         return x
     if sorted(wanted or "") != sorted(layout) or not layout.isalpha():
@@ -254,7 +252,7 @@ def batch_norm(
 
 
 def channels_first(function: Callable[[Value], Any], data: Value, axis: int) -> Any:
-    """Apply a function of tensors whose channels are axis 1 to one whose channels are another axis."""
+    """Apply a function with channels on axis 1 to a tensor with channels on another axis."""
     order = [at for at in range(data.ndim) if at != axis % data.ndim]
     order.insert(1, axis % data.ndim)
     if order == list(range(data.ndim)):
@@ -267,7 +265,7 @@ def attention(
     query: Value, key: Value, value: Value, bias: Value | None = None, scale: Any = None,
     causal_mask: str | None = None, window_size: int | None = None,
 ) -> Any:  # fmt: skip
-    """Attention of (batch, sequence, heads, width); `the operator has heads before the sequence."""
+    """Attention of (batch, sequence, heads, width)."""
     check_neutral("causal_mask", causal_mask, None, "TopLeft", "BottomRight")
     check_neutral("window_size", window_size, None)
     if causal_mask == "BottomRight" and query.shape[1] != key.shape[1]:

@@ -1,7 +1,6 @@
 """Calls with effects in graph functions: printing, and checks when a function runs.
 
-Each is a call of a registered function that returns a bool; the next effect, and the results of the function, depend on
-it.
+Each call of a registered function returns a bool, on which the next effect and the function's results depend.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from weft.support.user_functions import set_func
 
 @dataclass(frozen=True)
 class Effect:
-    """An effect on values."""
-
     name: str
     run: Callable[..., None]
     values: Sequence[Value]
@@ -44,7 +41,7 @@ def _call(name: str, function: Callable[..., None], values: Sequence[Value], sha
 
 
 def after(value: Value, token: Value) -> Value:
-    """A copy of `value` that is computed after an effect."""
+    """A copy that is computed after an effect."""
 
     def copy(given: Any, _: Any, result: Any) -> None:
         result[...] = given
@@ -66,7 +63,7 @@ def print_(*values: Any, format: str = "") -> Effect:
 
 
 def assert_op(condition: Any, *values: Any, format: str = "") -> Effect | tuple[()]:
-    """Raise `AssertionError` with a message when the function runs, unless the condition holds."""
+    """Raise `AssertionError` when the function runs, unless the condition holds."""
     (first, *rest) = _tensors([condition, *values[0]] if len(values) == 1 and isinstance(values[0], list | tuple)
                               else [condition, *values])  # fmt: skip
     if isinstance(first.ssa.owner, ConstantOp) and bool(np.asarray(array_of_dense(dense_value(first.ssa.owner)))):

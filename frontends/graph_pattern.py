@@ -1,4 +1,4 @@
-"""Patterns over values of `weft.graph`, and rewrites of their matches: `weft.graph.pattern`.
+"""Patterns over values of `weft.graph`, and their rewrites: `weft.graph.pattern`.
 
     from weft import graph as G
 
@@ -34,12 +34,12 @@ __all__ = ["Pattern", "const", "factors", "find", "match", "op", "optional", "re
 __all__ += ["terms", "var"]
 
 Captures: TypeAlias = dict[str, Value]
-"""The values that a pattern names; a name in an optional part may be absent."""
+"""Values named by a pattern; names in optional parts may be absent."""
 Build: TypeAlias = Callable[[Captures], "Value | None"]
 
 
 def match(pattern: Pattern, value: Value) -> Captures | None:
-    """The values that the pattern names in its match of `value`, None if it does not match."""
+    """The values named by a match, or None."""
     found = pattern.match(value)
     return None if found is None else _captures(found)
 
@@ -55,13 +55,13 @@ def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, V
 
 
 def rewrite(target: ModuleOp | FuncOp, pattern: Pattern, build: Build, *, allow_shared: bool = False) -> int:
-    """Replace matches of the pattern by the result of `build` on the values that it names, in the graph functions of a
-    module, or in a function, in place. Returns the number of replacements.
+    """Replace matches by the result of `build` on the values that the pattern names, in place, in graph functions of a
+    module or in a function. Returns the number of replacements.
 
     `build` returns a value of the same type, created by the operators of `weft.graph`, or None to keep the match.
     Matching starts at the last operator, and new operators are not matched again. Matches end in operators of one
-    result. If an inner operator of a match has uses outside it, the operator would remain and be computed in addition
-    to the replacement: such a match is kept unless `allow_shared`.
+    result. A match whose inner operator has other uses is kept unless `allow_shared`, because that operator would be
+    computed in addition to the replacement.
 
     Raises `CompileError` for a replacement of another type, and if an operator rejects its operands; earlier
     replacements remain.

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 _MOST_ELEMENTS = 16
-"""Maximum number of elements of a constant that is printed in full."""
+"""Constants up to this number of elements are printed in full."""
 
 
 def print_graph_script(module: ModuleOp) -> str:
@@ -65,8 +65,6 @@ def print_graph_script(module: ModuleOp) -> str:
 
 
 class GraphPrinter:
-    """Prints one function."""
-
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.depth = 0
@@ -153,7 +151,6 @@ class GraphPrinter:
         return f"[{', '.join(map(self._name, values))}]"
 
     def _call(self, op: Operator) -> str:
-        """`matmul(x, w, transpose_b=True)`."""
         given: dict[str, Any] = dict(op.arguments(lambda shape: shape))
         groups = {role.name: g for role, g in zip(op.ROLES, op.grouped(op.operands, op.properties), strict=True)}
         texts: list[str] = []
@@ -168,7 +165,7 @@ class GraphPrinter:
             else:
                 is_positional = False
                 continue
-            # An argument before any number of operands cannot be a keyword of the call.
+            # no keyword may follow a variadic argument
             is_positional = is_positional and (name in groups or (bool(rest) and at < rest[0]))
             is_plain = is_positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
             texts.append(text if is_plain else f"{name}={text}")

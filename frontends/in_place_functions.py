@@ -13,12 +13,12 @@ from weft.support.errors import CompileError
 from weft.texpr.expr import name_of
 
 INPLACE = " in place "
-"""Separates the name of a function from the arguments that are its results."""
+"""Separates a function's name from the arguments that are its results."""
 
 
 def functional(module: ModuleOp, name: str, count: int) -> str:
-    """The name of a function of the module that writes results instead of its first `count` arguments; it is added if
-    the module lacks it. `name` is that of the function and the places of its results: `inc in place 0_-1`."""
+    """The name of a function that writes results instead of its first `count` arguments; added if the module lacks it.
+    `name` contains the places of the results: `inc in place 0_-1`."""
     source, _, places = name.partition(INPLACE)
     made = f"{source}_of_{places.replace('-1', 'new')}"
     if made in function_names(module):
@@ -46,7 +46,6 @@ def functional(module: ModuleOp, name: str, count: int) -> str:
 
 
 def _copy(name: str, type_: object) -> FuncOp:
-    """A function that copies a buffer."""
     if not isinstance(type_, MemRefType) or not type_.has_static_shape():
         raise CompileError(f"call in place: {name} has a parameter {type_}: weft copies buffers of constant extents")
     shape = type_.get_shape()

@@ -1,9 +1,8 @@
 """Convert functions of StableHLO, as `jax.export` prints them, to graph functions.
 
-The ops between two loops or branches become one function of tensor expressions, by the conversion of
-`convert-stablehlo-to-te`. Loops and branches become `graph.while`, `graph.loop` and `graph.if`, whose bodies are graph
-functions of the same kind. Each value has a level: the number of loops and branches that precede it on its longest
-path. The ops of one level form one function, which is called before the loops that use its results.
+Loops and branches become `graph.while`, `graph.loop` and `graph.if`. Each value has a level: the number of loops and
+branches that precede it on its longest path. The ops of one level form one function of tensor expressions, by
+`convert-stablehlo-to-te`, which is called before the loops that use its results.
 
 Constants and arithmetic on extents have no level: each function that uses them recomputes them.
 """
@@ -48,8 +47,8 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 
 def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequence[Value], name: str = "main") -> None:
-    """Add the graph function `name` to a builder: the function @main of `module` on `parameters`, variables of its
-    types with named extents. `module` is changed. Raises `CompileError` for unsupported ops."""
+    """Add the function @main of `module` to a builder as `name`. `parameters` are variables with named extents.
+    `module` is changed. Raises `CompileError` for unsupported ops."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     main = functions.get("main")
     if main is None:
@@ -73,7 +72,7 @@ def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequen
 _BRANCHES = (CaseOp, IfOp)
 _RETURNS = (ReturnOp, stablehlo.ReturnOp)
 _OF_SIZES = frozenset({"stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.concatenate", "stablehlo.slice"})
-"""Data movement that occurs in computations of extents."""
+"""Data movement in computations of extents."""
 
 
 _BROADCASTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim"})
@@ -95,11 +94,11 @@ _SIZE_OPERANDS: Mapping[str, int] = {
     "stablehlo.dynamic_reshape": 1,
     "stablehlo.real_dynamic_slice": 1,
 }
-"""Index of the first operand of an op that is a size; all later ones are sizes too."""
+"""Index of the first operand that is a size; later ones are sizes too."""
 
 
 def _sources_of_sizes(block: Block) -> set[SSAValue]:
-    """The values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
+    """Values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
     found: set[SSAValue] = set()
     pending = [
         value for op in block.walk() if op.name in _SIZE_OPERANDS for value in op.operands[_SIZE_OPERANDS[op.name] :]
@@ -120,19 +119,19 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _is_control(op: Operation) -> bool:
-    """Whether an op is a loop, or a conditional whose branches are not merely elementwise."""
+    """A loop, or a conditional with branches that are not merely elementwise."""
     if isinstance(op, _BRANCHES):
         return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
     return isinstance(op, WhileOp) or is_registered_call(op)
 
 
 def is_registered_call(op: Operation) -> bool:
-    """Whether an op calls a function registered by the user, which has no tensor expression."""
+    """The callee is registered by the user and has no tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 
 def _is_elementwise(op: Operation) -> bool:
-    """Whether an op computes each element from a few elements, so that it costs nothing unless the element is used."""
+    """Each element depends on a few elements, so that it costs nothing unless it is used."""
     return is_constant(op) or isinstance(op, (ElementwiseOp, *_RETURNS)) or op.name in _OF_SIZES
 
 
@@ -142,16 +141,16 @@ def _taken(op: Operation) -> list[SSAValue]:
 
 @dataclass
 class _Level:
-    """Ops that can be computed together, and the loops and branches that follow them."""
+    """Ops that can be computed together, and the loops and branches that follow."""
 
     ops: list[Operation] = field(default_factory=list[Operation])
     control: list[Operation] = field(default_factory=list[Operation])
     used: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    """Values of the level that other levels, loops, branches and results use."""
+    """Values that other levels, loops, branches and results use."""
 
 
 class _Importer:
-    """Emits blocks of StableHLO into the open function of a builder."""
+    """Emits StableHLO into the open function of a builder."""
 
     def __init__(
         self,
@@ -159,14 +158,14 @@ class _Importer:
         functions: Mapping[str, FuncOp],
         sizes: Mapping[SSAValue, Sequence[Expression]],
     ) -> None:
-        """`functions` are the callees of custom calls, `sizes` the elements of parameters that are extents."""
+        """`functions` are callees of custom calls, `sizes` the elements of parameters that are extents."""
         self._builder = builder
         self._functions = functions
         self._sizes = sizes
         self._rematerialized: dict[SSAValue, bool] = {}
 
     def results(self, block: Block, wanted: Sequence[SSAValue], env: Mapping[SSAValue, Value]) -> list[Value]:
-        """Emit values of a block. `env` maps the captured values and the arguments of the block."""
+        """Emit values of a block; `env` maps captured values and arguments."""
         known = dict(env)
         ops = [op for op in block.ops if not isinstance(op, _RETURNS)]
         for level in self._levels(ops, wanted, known):
@@ -175,11 +174,8 @@ class _Importer:
                 known |= self._control(op, known)
         return [known[value] for value in wanted]
 
-    # Values
-
     def _is_cheap(self, value: SSAValue) -> bool:
-        """Whether a value is a constant, a splat, or a scalar or vector of integers computed only from constants and
-        extents."""
+        """A constant, a splat, or integers computed only from constants and extents."""
         if value in self._sizes:
             return True
         if value not in self._rematerialized:
@@ -197,13 +193,13 @@ class _Importer:
         return is_short and is_arithmetic and bool(op.operands) and all(map(self._is_cheap, op.operands))
 
     def _sources(self, value: SSAValue) -> Iterable[SSAValue]:
-        """A value, or the values whose extents it is computed from."""
+        """The value, or those whose extents it is computed from."""
         if not self._is_cheap(value) or value in self._sizes:
             return (value,)
         return (source for operand in cast("OpResult", value).op.operands for source in self._sources(operand))
 
     def _leaves(self, values: Iterable[SSAValue], known: Mapping[SSAValue, Value]) -> list[SSAValue]:
-        """The values of `known` among some values, and those from which the others are computed cheaply."""
+        """Values of `known` from which some values are computed cheaply."""
         found: dict[SSAValue, None] = {}
         pending = list(values)
         while pending:
@@ -221,7 +217,7 @@ class _Importer:
         place: dict[SSAValue, int] = {}
 
         def use(values: Iterable[SSAValue], at: int) -> None:
-            """Record uses of values outside level `at`, whose function recomputes cheap ones if necessary."""
+            """Record uses outside level `at`, whose function recomputes cheap values."""
             for value in values:
                 if value not in known and (value in place or self._is_cheap(value)):
                     levels[place.get(value, at)].used.setdefault(value)
@@ -240,15 +236,13 @@ class _Importer:
         use(wanted, len(levels) - 1)
         return levels
 
-    # Ops without loops
-
     def _segment(self, ops: Sequence[Operation], outputs: Sequence[SSAValue], known: dict[SSAValue, Value]) -> None:
-        """Emit one function of tensor expressions that computes `outputs`, and add the assertions in `ops` as
+        """Emit a function of tensor expressions that computes `outputs`; the assertions in `ops` become
         preconditions."""
         if not outputs:
             return
         asserted = [op for op in ops if isinstance(op, stablehlo.CustomCallOp) and not op.results]
-        # Assertions precede the other ops, because arithmetic on extents relies on them.
+        # Arithmetic on extents relies on assertions: they are first.
         before = _needed((value for op in asserted for value in op.operands), known)
         needed = [*before, *asserted]
         needed += [op for op in _needed(outputs, known) if op not in before]
@@ -290,8 +284,6 @@ class _Importer:
         self._segment([], [value for value in dict.fromkeys(wanted) if value not in found], found)
         return [found[value] for value in wanted]
 
-    # Loops and branches
-
     def _control(self, op: Operation, known: Mapping[SSAValue, Value]) -> Mapping[SSAValue, Value]:
         captured = self._leaves(captured_values(op), known)
         if isinstance(op, stablehlo.CustomCallOp):
@@ -313,7 +305,7 @@ class _Importer:
         if any(DYNAMIC_INDEX in shape for shape in shapes):
             raise CompileError.at(op, f"{op.name}: the shapes of the results of @{name} are not known")
         found = call_dps(name, self._values(op.operands, known), shapes, [_dtype(result) for result in op.results])
-        self._builder.emit(found[0])  # the op, which defines the other results too
+        self._builder.emit(found[0])  # it defines the other results too
         return dict(zip(op.results, found, strict=True))
 
     def _part(self, block: Block, wanted: Sequence[SSAValue], inside: Sequence[SSAValue]) -> Callable[..., list[Value]]:
@@ -330,7 +322,7 @@ class _Importer:
         return dict(zip(op.results, _several(found), strict=True))
 
     def _extent(self, value: SSAValue, known: Mapping[SSAValue, Value]) -> KnownExtent | None:
-        """The extent equal to a cheap value; None for other values, and for unsupported sums."""
+        """The extent equal to a cheap value; None for others, and for unsupported sums."""
         op = value.owner
         match op:
             case stablehlo.DenseConstantOp() | arith.ConstantOp():
@@ -346,7 +338,7 @@ class _Importer:
     def _loop(
         self, op: WhileOp, scan: Scan, steps: KnownExtent, known: Mapping[SSAValue, Value]
     ) -> Mapping[SSAValue, Value]:
-        """A loop over rows, which carries the values other than stacks of rows."""
+        """A loop over rows; stacks of rows are not carried."""
         block = op.body.block
         rows = [row for row in scan.rows if row.source in known and known[row.source].shape[0] == steps]
         stacks = scan.stacks
@@ -401,7 +393,7 @@ class _Importer:
             return _several(self._builder.emit_if(index, parts[0], parts[1], *given))
 
         def choose(first: int, index: Value, *values: Value) -> Sequence[Value]:
-            """Select the branch by number, from branch `first` on; a number out of range selects the last one."""
+            """Select from branch `first` on; the last branch is for numbers out of range."""
             if first == len(parts) - 1:
                 return parts[first](*values)
 
@@ -433,7 +425,6 @@ def _needed(wanted: Iterable[SSAValue], known: Mapping[SSAValue, object]) -> lis
 
 
 def _precondition(fact: Compare) -> str:
-    """A comparison of extents as the text of a `CallPrecondition`."""
     left, right = (sum_text(ExtentVariables().polynomial(side)) for side in (fact.left, fact.right))
     match fact.predicate:
         case Predicate.GE | Predicate.GT:

@@ -1,7 +1,7 @@
 """Loops of StableHLO over the rows of tensors, as JAX emits for `lax.scan` and `lax.map`.
 
-Source: jax/_src/lax/control_flow/loops.py, whose loops count from 0, read row `i` or `n - i - 1` by a dynamic slice,
-and write it by a dynamic update.
+Source: jax/_src/lax/control_flow/loops.py. Loops count from 0; dynamic slices and updates access row `i` or `n - i -
+1`.
 """
 
 from __future__ import annotations
@@ -18,33 +18,31 @@ from weft.dialects.stablehlo import CompareOp, DenseConstantOp, TensorOp, WhileO
 
 @dataclass(frozen=True)
 class Row:
-    """A row that a step reads of a tensor defined outside the loop."""
+    """A row of a tensor from outside the loop."""
 
     source: SSAValue
     value: SSAValue
-    """The row in the body."""
     is_reversed: bool
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A carried tensor of which each step writes one row, and which no step reads."""
+    """A carried tensor that no step reads, and of which each step writes a row."""
 
     place: int
-    """The index among the carried values."""
+    """Index among the carried values."""
     value: SSAValue
-    """The row in the body."""
     is_reversed: bool
 
 
 @dataclass
 class Scan:
-    """A loop with a number of steps that is known before it runs."""
+    """A loop whose number of steps is known before it runs."""
 
     counter: int
-    """The index of the counter among the carried values."""
+    """Index among the carried values."""
     bound: SSAValue
-    """The number of steps, defined outside the loop."""
+    """The number of steps."""
     rows: list[Row] = field(default_factory=list[Row])
     stacks: list[Stack] = field(default_factory=list[Stack])
 
@@ -54,8 +52,7 @@ class Scan:
 
 
 def scan_of(op: WhileOp) -> Scan | None:
-    """Match a `while` as a loop over rows; None if it is not one. Requires that each step changes all carried
-    values."""
+    """Match a loop over rows, or return None. Requires that each step changes all carried values."""
     test = cast("Operation", op.cond.block.last_op).operands[0].owner
     if not isinstance(test, CompareOp) or test.comparison_direction.data != "LT":
         return None
@@ -86,7 +83,7 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 
 def _number(value: SSAValue) -> int | None:
-    """The integer value of a constant; None for other values, including constants of floats."""
+    """The integer of a constant, or None."""
     if (
         isinstance(value, OpResult)
         and isinstance(value.op, DenseConstantOp)
@@ -106,7 +103,7 @@ def _shape(value: SSAValue) -> Sequence[int]:
 
 
 def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Whether an index is `n - i - 1` rather than `i`; None for other indices."""
+    """True for `n - i - 1`, False for `i`, else None."""
     if index is counter:
         return False
     outer = index.owner
@@ -121,7 +118,7 @@ def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | 
 
 
 def _direction(starts: Sequence[SSAValue], counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Whether starts of a slice are those of a row, in reverse order; None if they are not those of a row."""
+    """Whether a slice starts at a row, in reverse order; None if it does not."""
     if not starts or any(_number(start) != 0 for start in starts[1:]):
         return None
     return _is_reversed(starts[0], counter, bound)
@@ -133,7 +130,7 @@ def _lone_use(value: SSAValue) -> Operation | None:
 
 
 def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Row | None:
-    """The row that a dynamic slice and a reshape read, or None."""
+    """The row that a dynamic slice and a reshape read."""
     if op.name != "stablehlo.dynamic_slice" or _is_inside(op.operands[0], loop.body.block):
         return None
     direction = _direction(op.operands[1:], counter, bound)
@@ -149,13 +146,12 @@ def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Ro
 
 
 def _covers(extent: int, bound: SSAValue) -> bool:
-    """Whether a tensor has one row for each step, as far as constants determine; symbolic extents are compared
-    later."""
+    """Whether a tensor has a row for each step; symbolic extents are compared later."""
     return (number := _number(bound)) == extent or (extent == DYNAMIC_INDEX and number is None)
 
 
 def _stack(place: int, value: SSAValue, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Stack | None:
-    """The carried tensor of which a dynamic update writes a row, or None."""
+    """The carried tensor of which a dynamic update writes a row."""
     op, argument = value.owner, loop.body.block.args[place]
     if not isinstance(op, TensorOp) or op.name != "stablehlo.dynamic_update_slice" or op.operands[0] is not argument:
         return None

@@ -1,10 +1,9 @@
 """Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
 `weft.lower(s, [A, C])`.
 
-Requests are recorded, and run as schedule primitives on the blocks of their stages when the function is created, so
-that the primitives check each request. Caches and factored reductions run first, since they create stages. Then stages
-are scheduled from the last to the first: compute_at or compute_inline, then the other requests in order. Requests of
-different stages may be recorded in any order.
+Requests run as schedule primitives, which check them, when the function is created. Caches and factored reductions run
+first, since they create stages. Then stages are scheduled from the last to the first: compute_at or compute_inline,
+then the other requests in order.
 """
 
 from __future__ import annotations
@@ -34,8 +33,6 @@ from weft.texpr.tensor import ComputeOp, Operation, Tensor
 
 @dataclass(eq=False)
 class Axis:
-    """A loop that a request of a stage creates."""
-
     name: str
     is_reduce: bool = False
 
@@ -52,7 +49,7 @@ AnyAxis: TypeAlias = IterVar | Axis
 
 @dataclass(eq=False)
 class MadeOp(ComputeOp):
-    """The op of a stage that a cache or a factored reduction created, or of the rest of the original stage."""
+    """The op of a stage that a cache or a factored reduction created, or of the rest of the original."""
 
     reduced: tuple[AnyAxis, ...] = ()
 
@@ -63,7 +60,7 @@ class MadeOp(ComputeOp):
 
 @dataclass
 class _Run:
-    """State of one lowering: the schedule, and the current handles of stages and axes."""
+    """A lowering: the schedule, and the handles of stages and axes."""
 
     schedule: Schedule
     blocks: dict[Stage, BlockHandle] = field(default_factory=dict["Stage", BlockHandle])
@@ -80,13 +77,13 @@ class _Run:
         return self.loops[axis]
 
     def take(self, axis: AnyAxis) -> LoopHandle:
-        """Remove and return the loop of an axis that is about to be split or fused."""
+        """Remove and return the loop of an axis that is split or fused."""
         loop = self.loop(axis)
         del self.loops[axis]
         return loop
 
     def enter(self, stage: Stage, block: BlockHandle, axes: Sequence[AnyAxis] | None = None) -> None:
-        """Set the block of a stage, whose innermost loops are those of `axes`, by default all axes of the stage."""
+        """Set the block of a stage. Its innermost loops are those of `axes`, by default all."""
         self.blocks[stage] = block
         own = [*stage.op.axis, *stage.op.reduce_axis] if axes is None else list(axes)
         loops = self.schedule.get_loops(block)
@@ -110,16 +107,16 @@ class Stage:
         self._leaves: list[AnyAxis] = [*op.axis, *op.reduce_axis]
         self._requests: list[Request] = []
         self._place: Request | None = None
-        """Moves the block into its consumer or inlines it; None for compute_root."""
+        """Moves the block into its consumer or inlines it."""
         self._holds_others = False
 
     @property
     def leaf_iter_vars(self) -> tuple[AnyAxis, ...]:
-        """The axes that are loops at present, outermost first."""
+        """The axes that are loops, outermost first."""
         return tuple(self._leaves)
 
     def _ask_of(self, axis: AnyAxis, step: Callable[[Schedule, LoopHandle], None]) -> None:
-        """Request a step on the loop of `axis`, which remains the loop of `axis`."""
+        """Request a step after which `axis` still has its loop."""
         self._require(axis)
         self._requests.append(lambda run: step(run.schedule, run.loop(axis)))
 
@@ -130,9 +127,9 @@ class Stage:
             request(run)
 
     def _require(self, *axes: AnyAxis) -> None:
-        """Raises CompileError for an axis that is not a loop of this stage, before the request is recorded."""
+        """Raises CompileError for an axis that is no loop of this stage."""
         for axis in axes:
-            if axis not in set(self._leaves):  # a set, because == on axes, which are expressions, builds an expression
+            if axis not in set(self._leaves):  # because == on axes builds an expression
                 if axis in self._schedule.consumed:
                     raise _gone(axis)
                 raise error(f"axis '{axis.name}' is not an axis of stage '{self.op.name}'")
@@ -145,8 +142,7 @@ class Stage:
         self._schedule.consumed.update(gone)
 
     def split(self, parent: AnyAxis, factor: int | None = None, nparts: int | None = None) -> tuple[Axis, Axis]:
-        """Split the axis into an outer and an inner one; `factor` is the extent of the inner one, `nparts` of the outer
-        one."""
+        """Split into an outer axis, of extent `nparts`, and an inner one, of extent `factor`."""
         if (factor is None) == (nparts is None):
             raise error(f"split of axis '{parent.name}' takes either factor or nparts")
         self._require(parent)
@@ -168,7 +164,6 @@ class Stage:
         return x_outer, y_outer, x_inner, y_inner
 
     def fuse(self, *axes: AnyAxis) -> Axis:
-        """Fuse nested axes, outermost first."""
         self._require(*axes)
         if not axes:
             raise error("fuse takes at least one axis")
@@ -182,14 +177,13 @@ class Stage:
         return fused
 
     def reorder(self, *axes: AnyAxis) -> None:
-        """Put the axes into this order."""
         self._require(*axes)
         places, named = iter(axes), set(axes)
         self._leaves = [next(places) if axis in named else axis for axis in self._leaves]
         self._requests.append(lambda run: run.schedule.reorder(*(run.loop(axis) for axis in axes)))
 
     def parallel(self, axis: AnyAxis) -> None:
-        """Run iterations on several threads."""
+        """Run iterations in threads."""
         self._ask_of(axis, Schedule.parallel)
 
     def vectorize(self, axis: AnyAxis) -> None:
@@ -202,12 +196,10 @@ class Stage:
         self._ask_of(axis, lambda schedule, loop: schedule.bind(loop, tag))
 
     def unroll(self, axis: AnyAxis) -> None:
-        """Unroll the loop."""
         self._ask_of(axis, Schedule.unroll)
 
     def compute_at(self, parent: Stage, axis: AnyAxis) -> None:
-        """Compute in each iteration of an axis of the consuming stage `parent` the part that this iteration needs. The
-        axes of this stage are then loops over that part."""
+        """Compute the part that an iteration of the consuming stage `parent` needs in that iteration."""
         parent._require(axis)
         parent._holds_others = True
 
@@ -230,23 +222,22 @@ class Stage:
 
 @checked_methods
 class StageSchedule:
-    """The stages of a program and their requests. `s[C]` is the stage of tensor C (or `C.op`)."""
+    """The stages of a program. `s[C]` is the stage of tensor C (or `C.op`)."""
 
     def __init__(self, ops: Sequence[ComputeOp], outputs: Sequence[Tensor] = ()) -> None:
         self.outputs = tuple(outputs)
-        """The tensors that the schedule was created for."""
         self.facts: list[Expr | bool] = []
         self.consumed: set[AnyAxis] = set()
-        """Axes that were split or fused."""
+        """Axes already split or fused."""
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
         self._given = list(self._stages.values())
         self._order = list(self._given)
-        """Stages in topological order, including those that caches and factored reductions create."""
+        """Stages in topological order, including those of caches and factored reductions."""
         self._makers: list[Request] = []
-        """The requests that create stages."""
+        """Requests that create stages."""
 
     def assume(self, *facts: Expr | bool) -> None:
-        """State assumptions on variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
+        """State conditions that splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
         self.facts.extend(checked_assumptions(facts))
 
     @property
@@ -272,7 +263,7 @@ class StageSchedule:
         binds: Binds | None = None,
         name_loops: bool = False,
     ) -> Schedule:
-        """Create the function of `args` and run all requests. Raises `ScheduleError` for a request that is refused.
+        """Create the function and run all requests. Raises `ScheduleError` for a refused one.
 
         With `name_loops`, loops are named after the axes of their stages: `i_outer`, `i_inner`, `i_j_fused`.
         """
@@ -290,7 +281,6 @@ class StageSchedule:
         return run.schedule
 
     def _enter_given(self, run: _Run) -> None:
-        """Map each stage of the program to the block of its name."""
         (function,) = functions(run.schedule.mod)
         blocks = {block.label: block for block in child_blocks(function)}
         entered: dict[str, Stage] = {}
@@ -309,7 +299,7 @@ class StageSchedule:
     def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
         """Compute `tensor` in a copy in a memory scope; its stage then copies from there.
 
-        Returns the tensor of the computing stage, which has new axes. Must precede other requests of the stage.
+        Returns the computing stage's tensor, which has new axes. Must precede other requests of the stage.
         """
         stage = self[tensor]
         if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
@@ -331,7 +321,7 @@ class StageSchedule:
         return made.op.outputs[0]
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor | Operation]) -> Tensor:
-        """Make the stages `readers` read a copy of `tensor` in a memory scope.
+        """Make `readers` read a copy in a memory scope.
 
         Returns the tensor of the copying stage. Must precede requests of the readers.
         """
@@ -359,9 +349,9 @@ class StageSchedule:
         """Reduce in two steps: partial results for each iteration of `axis`, a loop of the reduction, in a new
         dimension at `factor_axis`, then their reduction in the stage of `tensor`.
 
-        Returns the tensor of the partial results. Its stage has the loops of the stage of `tensor`, with new axes: the
-        spatial ones in `op.axis`, including that of `axis` at `factor_axis`, and those of the reduction in
-        `op.reduce_axis`. Earlier requests apply to it. The stage of `tensor` starts without requests.
+        Returns the tensor of the partial results. Its stage has the loops of the original stage, with new axes: the
+        spatial ones in `op.axis`, including that of `axis` at `factor_axis`, the others in `op.reduce_axis`. Earlier
+        requests apply to it, not to the stage of `tensor`.
         """
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
@@ -394,7 +384,7 @@ class StageSchedule:
     def _made(
         self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...], before: Stage
     ) -> Stage:
-        """Create a stage that computes a tensor as `like`, before the stage `before`."""
+        """Create a stage that computes a tensor as `like`."""
         op = MadeOp(name, like.op.place, tuple(axis), (), reduced)
         op.outputs.append(Tensor(like.shape, like.dtype, name, op))
         made = self._stages[op] = Stage(self, op)
@@ -407,7 +397,7 @@ def _like(axis: IterVar) -> IterVar:
 
 
 def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
-    """The op of a stage after another stage took over a part of its computation."""
+    """The op of a stage after another one took over a part of it."""
     left = MadeOp(op.name, op.place, op.axis, (), reduced)
     left.outputs.extend(op.outputs)
     return left
@@ -415,7 +405,7 @@ def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
 
 @checked
 def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> StageSchedule:
-    """A schedule of all computations that the given ones need, with one stage per tensor."""
+    """A schedule of all computations that `ops` need, a stage per tensor."""
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
     roots = [item.op if isinstance(item, Tensor) else item for item in given]
     outputs = dict.fromkeys(tensor for op in roots if isinstance(op, ComputeOp) for tensor in op.outputs)
@@ -425,8 +415,7 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
 
 @checked
 def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
-    """The GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is that of the
-    loop."""
+    """The GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the loop's."""
     if isinstance(dom, str) and not tag:
         return ThreadAxis(dom)
     return ThreadAxis(tag)
@@ -442,14 +431,12 @@ def lower(
     simple_mode: bool = True,
     passes: Insertions | None = None,
 ) -> ModuleOp:
-    """Lower a scheduled function to loops: a module with one tir function with parameters `args`, followed by the
-    outputs of the schedule that `args` omits.
+    """Lower a scheduled function to loops: a tir function with parameters `args`, followed by outputs that `args`
+    omits.
 
-    With `passes`, inserted at named points (`docs/inserting-passes.md`), the function is lowered for a CPU up to the
-    last of them.
+    With `passes` at named points (`docs/inserting-passes.md`), it is lowered for a CPU up to the last of them.
 
-    `binds` gives the layout of arrays, see `te.create_func`. `simple_mode` has no effect; it is accepted for
-    compatibility with TVM.
+    `binds`: see `te.create_func`. `simple_mode`, from TVM, has no effect.
     """
     del simple_mode
     module = schedule.schedule(args, name, binds=binds).mod

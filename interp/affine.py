@@ -1,4 +1,4 @@
-"""`affine`: index maps, loops with bounds of several maps, integer-set conditions, accesses at maps of indices."""
+"""`affine`: index maps, loops with bounds of several maps, integer-set conditions, accesses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def emit_for(emitter: Emitter, op: affine.ForOp) -> None:
 
 @emits(ParallelOp)
 def emit_parallel(emitter: Emitter, op: ParallelOp) -> None:
-    """A sequential loop; reductions start with the neutral element."""
+    """Sequential; reductions start with the neutral element."""
     count = op.lower_map.data.num_dims + op.lower_map.data.num_symbols
     lows = _values(emitter, op.lower_map, op.map_operands[:count])
     highs = _values(emitter, op.upper_map, op.map_operands[count:])

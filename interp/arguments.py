@@ -1,4 +1,4 @@
-"""Arguments for trial runs of functions: concrete shapes for dynamic extents, random values, and the work of a call."""
+"""Arguments for trial runs: concrete shapes for dynamic extents, random values, and the work of a call."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """Estimated number of scalar `operations` of a call, and of those on floating-point numbers, `flops`."""
+    """Estimated number of scalar `operations` of a call, and of floating-point ones, `flops`."""
 
     operations: int = 0
     flops: int = 0
     is_exact: bool = True
-    """Whether the extents of all loops are known, disregarding guards and branches."""
+    """The extents of all loops are known, disregarding guards and branches."""
 
     def __add__(self, other: Work) -> Work:
         exact = self.is_exact and other.is_exact
@@ -74,11 +74,10 @@ _FLOPS: Mapping[str, int] = {
     **{f"arith.{name}f": 1 for name in ("add", "sub", "mul", "div", "neg", "maximum", "minimum", "maxnum", "minnum")},
     "math.fma": 2,
 }
-"""Name of an op -> its floating-point operations; other functions of `math` count as one."""
+"""Floating-point operations of an op; other functions of `math` count as one."""
 
 
 def flops_of(operation: Operation) -> int:
-    """The number of floating-point operations of an op without regions."""
     if not operation.results:
         return 0
     result = operation.results[0].type
@@ -91,17 +90,17 @@ def flops_of(operation: Operation) -> int:
 
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
-"""Extents for successive tries: odd ones that common factors do not divide, the smallest, and ones that some factors
-divide."""
+"""Extents for successive tries: odd extents that common factors do not divide, the smallest, and extents that some
+factors divide."""
 
 
 @dataclass
 class ConcreteShapes:
-    """The shapes of a function's parameters, with a number for each dynamic extent and each index parameter.
+    """Shapes of parameters, with a number for each dynamic extent and index parameter.
 
-    `extents` are the numbers to choose from, in order and cyclically. Extents that the program ties together
-    (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With `given`,
-    the shapes and numbers of parameters by name, no number is chosen: extents that do not follow from them are unknown.
+    `extents` are chosen in order, cyclically. Extents that the program ties together (`#graph.dims` names,
+    `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With the `given` shapes and numbers by
+    parameter name, no number is chosen: extents that do not follow from them are unknown.
     """
 
     function: FuncOp
@@ -110,12 +109,10 @@ class ConcreteShapes:
     shapes: list[list[int] | None] = field(default_factory=list[list[int] | None], init=False)
     """One for each parameter that callers pass; None for scalars."""
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
-    """Values of index arguments and of index arithmetic on them."""
+    """Values of index arguments and index arithmetic on them."""
     elements: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int], init=False)
-    """Values of the elements of integer parameters that are extents, by the positions of the parameter and the
-    element."""
+    """Elements of integer parameters that are extents, by the positions of the parameter and the element."""
     _is_guessed: bool = field(default=False, init=False)
-    """Whether an unknown extent was queried."""
 
     def __post_init__(self) -> None:
         self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
@@ -189,7 +186,7 @@ class ConcreteShapes:
             self.numbers[argument] = names.get(name, 1)
 
     def _choose_assumed(self) -> None:
-        """Choose numbers that satisfy the assumptions of the function on its symbols."""
+        """Choose numbers that satisfy the function's assumptions on symbols."""
         assumed = assumptions_of(self.function)
         symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
         if not symbols:
@@ -247,7 +244,7 @@ class ConcreteShapes:
         return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
 
     def number(self, value: SSAValue) -> int | None:
-        """The value of index arithmetic on extents; None if it depends on other values.
+        """The value of index arithmetic on extents, or None.
 
         An undetermined extent is chosen when it is queried.
         """
@@ -276,11 +273,11 @@ class ConcreteShapes:
         return evaluated(op, [self.number(operand) for operand in op.operands])
 
     def work(self, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work] | None = None) -> Work:
-        """The work of a call; `find` returns the functions that it calls, `known` is the work of some.
+        """The work of a call; `find` returns callees, `known` the work of some.
 
-        Loops of unknown extent count as 8 iterations; a missing lower bound is taken as 0, a missing upper bound as 8
-        more than the lower. Operators on whole tensors, which NumPy runs, and recursive calls have no work. Guards are
-        assumed to hold, and of an `scf.if` the larger branch counts.
+        Loops of unknown extent count as 8 iterations; a missing lower bound is 0, a missing upper bound 8 more.
+        Operators on whole tensors, which NumPy runs, and recursive calls have no work. Guards are assumed to hold, and
+        of an `scf.if` the larger branch counts.
         """
         known = {} if known is None else known
         key = (self.function, *(None if shape is None else tuple(shape) for shape in self.shapes))
@@ -311,7 +308,7 @@ class ConcreteShapes:
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
-        """The known shapes of arguments, by the names of the parameters of the called function."""
+        """The known shapes of arguments, by parameter names of the callee."""
         given: dict[str, Sequence[int]] = {}
         for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
             shape = self.known_shape(value)
@@ -320,7 +317,7 @@ class ConcreteShapes:
         return given
 
     def known_shape(self, buffer: SSAValue) -> Sequence[int] | None:
-        """The shape of a parameter or of another buffer, with unknown extents as in its type; None for other values."""
+        """The shape of a buffer, with unknown extents as in its type; None for other values."""
         if not isinstance(buffer.type, MemRefType):
             return self._shape(buffer)
         op = buffer.owner
@@ -333,7 +330,7 @@ class ConcreteShapes:
         return [DYNAMIC_INDEX if number is None else number for number in numbers]
 
     def iterations(self, op: Operation) -> int:
-        """The number of times that the regions of an op run."""
+        """The number of runs of the regions of an op."""
         match op:
             case ForOp():
                 return self._extent(op.extent)
@@ -364,7 +361,6 @@ class ConcreteShapes:
 
 
 def _leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """The parameters and extents that a value is computed from."""
     op = value.owner
     if not isinstance(op, Operation) or isinstance(op, memref.DimOp) or op.name == "tensor.dim":
         yield value
@@ -374,7 +370,6 @@ def _leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def replace_numbers(shapes: ConcreteShapes, numbers: Mapping[SSAValue, int]) -> ConcreteShapes:
-    """A copy with these numbers for symbols, to try them."""
     tried = copy(shapes)
     tried.numbers = {**shapes.numbers, **numbers}
     return tried
@@ -399,11 +394,11 @@ _POSITIVE_ONLY = frozenset(
         *("graph.left_shift", "graph.right_shift"),
     }
 )
-"""Ops that are undefined, or far from linear, on zero or negative numbers."""
+"""Ops that are undefined, or far from linear, on numbers that are not positive."""
 
 
 def needs_positive(root: Operation) -> bool:
-    """Whether an op in `root` is undefined, or far from linear, on zero or negative numbers."""
+    """Whether an op in `root` is undefined, or far from linear, on numbers that are not positive."""
     return any(op.name in _POSITIVE_ONLY for op in root.walk())
 
 
@@ -412,13 +407,12 @@ def _hold(facts: Sequence[CallPrecondition], numbers: Mapping[str, int]) -> bool
 
 
 def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] = EXTENTS[0]) -> list[Any]:
-    """Arguments for each parameter that callers of `function` pass (`Interpreter.call`, a compiled function).
+    """Arguments for `Interpreter.call` or a compiled function.
 
     Dynamic extents are taken from `extents`; those that the program ties together agree. Equal seeds give equal values.
-    Floats are small multiples of a power of two, so that sums of products are exact in any order, and a difference
-    between two programs is more than rounding. Integers are small; they are non-negative if the function computes
-    indices from them, and positive if it divides. Buffers that the function writes are also filled, so that elements
-    that one program fails to write are detected. Raises `CompileError` for parameters without a value (tuples).
+    Floats are small multiples of a power of two, so that sums of products are exact in any order. Integers are small,
+    non-negative for indices, and positive if the function divides. Written buffers are filled too, so that missing
+    writes are detected. Raises `CompileError` for parameters without a value (tuples).
     """
     return argument_recipe(function, extents).draw(seed)
 
@@ -426,8 +420,8 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
 def argument_recipe(
     function: FuncOp, extents: Sequence[int] = EXTENTS[0], given: Mapping[str, Sequence[int] | int] | None = None
 ) -> ArgumentRecipe:
-    """The recipe of `random_arguments`, with the `given` shapes and numbers of parameters. Raises `CompileError` for
-    parameters without a value."""
+    """The recipe of `random_arguments`, with `given` shapes and numbers. Raises `CompileError` for parameters without a
+    value."""
     shapes = ConcreteShapes(function, extents, given)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
@@ -458,7 +452,7 @@ def argument_recipe(
 
 
 def _assumed(function: FuncOp, names: Collection[str]) -> list[CallPrecondition]:
-    """The equations of extents of `names` that operators of a graph function require."""
+    """Equations of the extents `names` that operators require."""
     pairs = [pair for op in function.walk() if isinstance(op, Operator) for pair in op.assumed]
     return [
         CallPrecondition(f"{sum_text(left)} == {sum_text(right)}")
@@ -469,19 +463,18 @@ def _assumed(function: FuncOp, names: Collection[str]) -> list[CallPrecondition]
 
 @dataclass(frozen=True)
 class ArgumentRecipe:
-    """The recipe of random arguments, without the IR of the function: other processes draw the same arguments."""
+    """Other processes draw the same arguments without the function's IR."""
 
     parameters: tuple[Parameter, ...]
     positive: bool
     indices: bool
-    """Whether integers are used as indices."""
     limit: int
     """One more than the largest index."""
     elements: tuple[tuple[int, int, int], ...] = ()
-    """Elements of arrays that are extents: the position of the array, the element, and its value."""
+    """(position of an array, position of an element that is an extent, its value)."""
 
     def draw(self, seed: int = 0, edges: Planting | None = None) -> list[Any]:
-        """A value for each parameter, with edge values among them if `edges` are given."""
+        """A value for each parameter; `edges` plants edge values."""
         generator = np.random.default_rng(seed)
         values = _Values(generator, self.positive, self.indices, self.limit)
         arguments: list[Any] = []
@@ -490,7 +483,7 @@ class ArgumentRecipe:
                 arguments.append(given)
                 continue
             element_type = TYPES[dtype]
-            # A value of rank 0 is still a number.
+            # of rank 0 it is a number too
             array = np.asarray(values.array(element_type, [1] if given is None else given))
             if edges is not None:
                 edges.into(position, array, element_type, generator)
@@ -502,8 +495,6 @@ class ArgumentRecipe:
 
 
 class _Values:
-    """Draws arrays of one element type."""
-
     def __init__(self, generator: np.random.Generator, positive: bool, indices: bool, limit: int) -> None:
         self._generator = generator
         self._positive = positive
@@ -511,7 +502,6 @@ class _Values:
         self._limit = limit
 
     def array(self, element_type: Attribute, shape: Sequence[int]) -> Array:
-        """A tensor in the interpreter's representation."""
         dtype = carrier_dtype(element_type)
         match element_type:
             case IntegerType():
@@ -534,7 +524,7 @@ class _Values:
         return self._generator.integers(low, high, size=tuple(shape), endpoint=True)
 
     def _floats(self, shape: Sequence[int], steps: int, denominator: int) -> Array:
-        """Multiples of 1/denominator in `-steps .. steps` steps of it, at least (1 .. steps) if positive."""
+        """Multiples of 1/denominator in `-steps .. steps` steps; from 1 if positive."""
         span = max(steps, denominator)
         low = 1 if self._positive else -span
         return self._generator.integers(low, span, size=tuple(shape), endpoint=True) / denominator

@@ -44,7 +44,7 @@ def to_tensor(op: ToTensorOp, buffer: BufferStorage) -> Array:
 
 
 def elements_of(op: Operation, buffer: BufferStorage, type_: Attribute) -> Array:
-    """The elements of a buffer as a tensor. Raises `InterpreterError` if one was never written."""
+    """Raises `InterpreterError` if an element was never written."""
     elements = [buffer.data[place] for place in _places(buffer)]
     if None in elements:
         raise InterpreterError(op, f"reads {buffer.name}, of which an element was never written")
@@ -53,7 +53,6 @@ def elements_of(op: Operation, buffer: BufferStorage, type_: Attribute) -> Array
 
 
 def write_elements(target: BufferStorage, source: Array) -> None:
-    """Write a tensor to a buffer of its shape."""
     for place, element in zip(_places(target), flat_list(source), strict=True):
         target.data[place] = element
 

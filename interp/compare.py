@@ -1,4 +1,4 @@
-"""Comparison of modules: their functions run on the same random arguments, and the results are compared."""
+"""Comparison of modules: their functions run on the same random arguments."""
 
 from __future__ import annotations
 
@@ -55,27 +55,27 @@ if TYPE_CHECKING:
 
 
 MAX_WORK = 30_000_000
-"""The maximum number of scalar operations of a call for a comparison: a few seconds."""
+"""The maximum number of scalar operations of a compared call: a few seconds."""
 ORDERS = ("forward", "reversed", "interleaved")
-"""Orders of the iterations of parallel loops under which the second module must compute the same."""
+"""Orders of parallel iterations under which the second module must compute the same."""
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first difference between two modules: an element of an output, or an error that only the second raises."""
+    """The first difference: an element of an output, or an error that only the second module raises."""
 
     function: str
     output: str
-    """The parameter or `result N` that differs; empty if the second program failed."""
+    """The parameter or `result N`; empty if the second program failed."""
     index: tuple[int, ...]
     before: object
     after: object
     count: int
-    """The number of elements of the output that differ."""
+    """The number of different elements."""
     shapes: str
-    """The arguments of the run."""
+    """The arguments."""
     order: str
-    """The order of the iterations of parallel loops."""
+    """The order of parallel iterations."""
     error: CompileError | None = None
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Functions that were not compared, each with the reason."""
+    """Functions that were not compared, with reasons."""
 
     reasons: tuple[tuple[str, str], ...]
 
@@ -104,7 +104,7 @@ InterpreterOf: TypeAlias = Callable[[str], Interpreter]
 
 @dataclass(frozen=True)
 class ComparedOutput:
-    """A parameter or a result after a run. bf16 values are widened to float32."""
+    """bf16 values are widened to float32."""
 
     name: str
     value: Any
@@ -113,18 +113,18 @@ class ComparedOutput:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """The outcome of a run: all parameters, then the results; and the calls of intrinsics that may have effects."""
+    """All parameters, then the results, and the calls of intrinsics with possible effects."""
 
     outputs: list[ComparedOutput]
     calls: list[IntrinsicEvent]
 
 
 Kind: TypeAlias = tuple[str, tuple[int | None, ...]]
-"""Element type and static shape of a parameter, which lowering preserves."""
+"""Element type and static shape of a parameter; lowering preserves both."""
 
 
 def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bool:
-    """Whether two arrays (or scalars) are equal, floats up to rounding (see `tolerance`).
+    """Equality of arrays or scalars, of floats up to rounding (see `tolerance`).
 
     NaN equals NaN. Arrays of different shape or dtype differ. bf16 bit patterns must be widened first.
     """
@@ -137,8 +137,8 @@ def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bo
 def tolerance(epsilon: float, reduction_length: int, magnitude: float) -> float:
     """The absolute difference that rounding may cause in an array whose maximum magnitude is `magnitude`.
 
-    `epsilon` is the distance from 1 to the next number of the type. Errors of a reduction of n terms that are summed in
-    another order grow as the square root of n.
+    `epsilon` is the distance from 1 to the next number. Errors of n terms summed in another order grow as the square
+    root of n.
     """
     return epsilon * (4.0 + 2.0 * reduction_length**0.5) * max(magnitude, 1.0)
 
@@ -149,13 +149,13 @@ _BRAIN_EPSILON = 2.0**-7
 def _differences(
     before: Array, after: Array, reduction_length: int, epsilon: float | None = None, edges: _Edges | None = None
 ) -> Array:
-    """Mask of the elements that differ; `epsilon` is that of the type, if the dtype of the array is more precise."""
+    """Mask of different elements; `epsilon` is that of the type, if the array's dtype is more precise."""
     name = before.dtype.name
     if before.dtype.kind != "f" and name != "bfloat16" and name not in SMALL_FLOATS:
         return np.asarray(before != after)
     first, second = before.astype(np.float64), after.astype(np.float64)
     most = float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
-    if name in SMALL_FLOATS:  # results computed in float32 may be rounded to an adjacent number
+    if name in SMALL_FLOATS:  # computed in float32: may be rounded to an adjacent number
         allowed = most * 2.0 ** -small_float(name).SEMANTICS.mantissa_bits
     else:
         own = _BRAIN_EPSILON if name == "bfloat16" else float(np.finfo(before.dtype).eps)
@@ -176,32 +176,30 @@ def _differences(
 
 @dataclass(frozen=True)
 class _Edges:
-    """The mode of comparison for results of edge values."""
+    """The comparison of results of edge values."""
 
     has_signs: bool
-    """Whether zeros of different signs differ."""
+    """Zeros of different signs differ."""
     has_all: bool
-    """Whether elements with an infinite or NaN reference are compared."""
+    """Elements with an infinite or NaN reference are compared."""
     is_tiny: bool
-    """Whether the arguments are subnormal numbers, whose results need a relative tolerance."""
+    """Arguments are subnormal: results need a relative tolerance."""
 
 
 class Reference:
-    """The results of the functions of a module, for comparison with other modules. The module itself is not kept.
+    """The results of a module's functions, for comparison with other modules. The module is not kept.
 
-    A private function is compared through the functions that call it, because passes may change its interface, unless
-    these cannot be compared.
+    A private function is compared through its callers, because passes may change its interface, unless these cannot be
+    compared.
 
-    `tries` is the number of sets of arguments for each function, with different values for dynamic extents. With
-    `edges`, functions also run on edge values (`edge_values.KINDS`) and on extents of 0 and 1, if the module defines
-    the result.
+    `tries` is the number of sets of arguments, with different dynamic extents. With `edges`, functions also run on edge
+    values (`edge_values.KINDS`) and extents of 0 and 1, if the module defines the result.
     """
 
     def __init__(
         self, module: ModuleOp, *, seed: int = 0, tries: int = 3, max_work: int = MAX_WORK, edges: bool = False
     ) -> None:
         self.cases: list[_Case] = []
-        """Runs on ordinary arguments."""
         self.edge_cases: list[_Case] = []
         self.skipped: dict[str, str] = {}
         self._allowed = allowed_liberties(module) if edges else Liberties(frozenset(), False)
@@ -257,7 +255,7 @@ class Reference:
             self.skipped[name] = error.message
 
     def _record_edges(self, interpreter: Interpreter, function: FuncOp, seed: int) -> None:
-        """Run on edge values and extents. Runs that are undefined in the module are omitted."""
+        """Run on edge values and extents; undefined runs are omitted."""
         signature = interpreter.signature(function.sym_name.data)
         called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
         runs = self._runs_of_edges(function, called)
@@ -265,7 +263,7 @@ class Reference:
         casts = any(isinstance(op, arith.IndexCastOp) for op in interpreter.module.walk())
 
         def recipe_for(extents: Sequence[int]) -> ArgumentRecipe:
-            """The recipe; integers of functions that are called may also be indices."""
+            """Integers of called functions may also be indices."""
             recipe = argument_recipe(function, extents)
             return replace(recipe, indices=recipe.indices or casts)
 
@@ -301,12 +299,12 @@ class Reference:
         advance: bool = False,
         epsilon: float = 0.0,
     ) -> Mismatch | Skipped | None:
-        """The first difference; else the functions that were not compared; None if all are equal.
+        """The first difference; else the functions not compared; None if all are equal.
 
-        `fast_math` is the set of fast-math flags that `module` uses beyond the reference: edge values whose results
-        they affect are not compared. With `advance`, the results of `module` on those become the reference for later
-        modules. `epsilon` is that of a format to which `module` rounds operands: results may differ by that much and
-        become the reference for later modules, and edge values are not compared.
+        `fast_math` are the flags that `module` uses beyond the reference: edge values whose results they affect are not
+        compared. With `advance`, the results on those become the reference for later modules. `epsilon` is that of a
+        format to which `module` rounds operands: results may differ by that much and become the reference, and edge
+        values are not compared.
         """
         functions = {function.sym_name.data: function for function in _functions(module)}
         skipped = dict(self.skipped)
@@ -336,7 +334,7 @@ class Reference:
         return Skipped(tuple(skipped.items())) if skipped else None
 
     def _rebase(self, interpreter: Interpreter, functions: Mapping[str, FuncOp]) -> None:
-        """Make the present results of the functions the reference."""
+        """The present results become the reference."""
 
         def rebased(cases: Sequence[_Case]) -> list[_Case]:
             kept: list[_Case] = []
@@ -383,7 +381,7 @@ class Reference:
         return None
 
     def _is_cheap(self, function: FuncOp, called: Mapping[str, FuncOp], extents: Sequence[int]) -> bool:
-        """Whether a run with large extents takes a fraction of a second."""
+        """A run with large extents takes a fraction of a second."""
         try:
             shapes = ConcreteShapes(function, extents)
             return max(shapes.work(called.get).operations, 0, *(prod(s) for s in shapes.shapes if s)) <= _CHEAP
@@ -391,8 +389,7 @@ class Reference:
             return False
 
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
-        """The number of runs of a function on edge values, at least 1, limited to a fraction of the work of ordinary
-        runs."""
+        """The number of runs on edge values, at least 1, limited to a fraction of the work of ordinary runs."""
         try:
             shapes = ConcreteShapes(function, EXTENTS[0])
             work = shapes.work(called.get).operations + sum(prod(shape) for shape in shapes.shapes if shape)
@@ -402,14 +399,14 @@ class Reference:
 
 
 _CHEAP = 200_000
-"""The maximum number of operations of a call that runs on all edge extents."""
+"""Operations of a call that runs on all edge extents."""
 _EDGE_SHARE = 4
-"""Runs on edge values may take 1 / `_EDGE_SHARE` of the operations of runs on ordinary arguments."""
+"""Runs on edge values take at most 1 / `_EDGE_SHARE` of the operations of ordinary runs."""
 
 
 def _is_undefined(error: CompileError | None) -> bool:
-    """Whether a run ended at integer arithmetic that is undefined for some operands. Operators on whole tensors, and
-    compiled code, define it for all operands."""
+    """The run ended at integer arithmetic that is undefined for some operands. Operators on tensors, and compiled code,
+    define it for all."""
     return isinstance(error, InterpreterError) and isinstance(error.operation, (*DIVISIONS, *SHIFTS))
 
 
@@ -421,11 +418,10 @@ class _Case:
     outcome: RunOutcome
     reduction_length: int
     racing: tuple[str, ...] = ()
-    """Orders of parallel iterations under which the reference itself computes something else."""
+    """Orders of parallel iterations that change the reference's results."""
     edges: Planting | None = None
-    """The edge values among the arguments."""
     overwritten: frozenset[int] = frozenset()
-    """Positions of parameters whose contents after a call are unspecified."""
+    """Positions of parameters with unspecified contents after a call."""
 
     def comparison(self, fast_math: FastMath) -> _Edges | None:
         if self.edges is None:
@@ -439,12 +435,12 @@ class _Case:
 
 @dataclass(frozen=True)
 class Liberties:
-    """The fast-math flags and reassociation that a module permits."""
+    """Fast-math flags and reassociation that a module permits."""
 
     always: FastMath
-    """The flags of its operations and loops, which every pass may use."""
+    """Flags of its operations and loops; every pass may use them."""
     reassociates: bool
-    """Whether it has reductions that may be reordered."""
+    """It has reductions that may be reordered."""
 
 
 def allowed_liberties(module: ModuleOp) -> Liberties:
@@ -464,7 +460,7 @@ def _may_reduce(op: Operation) -> bool:
         return IterKind.REDUCE in op.kinds
     if isinstance(op, ReduceOp | ExternOp) or op.name in ("vector.reduction", "vector.contract"):
         return True
-    if isinstance(op, memref.StoreOp):  # an accumulation outside of blocks
+    if isinstance(op, memref.StoreOp):
         return any(isinstance(use.operation, memref.LoadOp) for use in op.memref.uses)
     return op.dialect_name() in _OF_TENSORS or bool(op.results and op.regions)
 
@@ -473,8 +469,8 @@ _OF_TENSORS = frozenset({"chlo", "graph", "linalg", "stablehlo"})
 
 
 def takes_edge_values(module: ModuleOp) -> bool:
-    """Whether elements of the arrays may be any number. That excludes elements that are loop bounds, because 2^31
-    iterations are too many, and elements that must be sorted."""
+    """Whether array elements may be any number. Excludes loop bounds, because 2^31 iterations are too many, and
+    elements that must be sorted."""
     indices = converts = False
     for op in module.walk():
         if isinstance(op, scf.WhileOp) or op.name in _OF_CHOSEN_VALUES:
@@ -498,11 +494,11 @@ def compare_modules(
     max_work: int = MAX_WORK,
     orders: Sequence[str] = ORDERS,
 ) -> Mismatch | Skipped | None:
-    """Run every function that both modules have on the same arguments.
+    """Run the common functions on the same arguments.
 
-    Returns the first difference; else `Skipped` if some function of `before` was not compared (too much work for
-    `max_work`, an op without semantics, other parameters, ...); None if all were compared and are equal. A function
-    over tensors may have become one that takes its results as trailing buffers.
+    Returns the first difference; else `Skipped` if some function of `before` was not compared (more work than
+    `max_work`, an op without semantics, other parameters, ...); None if all are equal. A function over tensors may now
+    take its results as trailing buffers.
     """
     return Reference(before, seed=seed, tries=tries, max_work=max_work).compare(after, orders=orders)
 
@@ -518,7 +514,7 @@ def _is_private(function: FuncOp) -> bool:
 
 
 def _private_functions_called_by(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """Names of the private functions that `function` calls, transitively."""
+    """Private functions that `function` calls, transitively."""
     found: set[str] = set()
     pending = [function]
     while pending:
@@ -543,7 +539,6 @@ def _kinds(signature: Signature) -> list[Kind]:
 
 
 def _has_free_loops(module: ModuleOp) -> bool:
-    """Whether some iterations may run in another order."""
     return any(
         op.name in ("low.parallel_for", "low.launch") or (isinstance(op, ForOp) and op.kind.data in FREE_KINDS)
         for op in module.walk()
@@ -551,7 +546,7 @@ def _has_free_loops(module: ModuleOp) -> bool:
 
 
 def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> int:
-    """The maximum number of terms of a reduction in the function, as far as its blocks and reduce axes determine it."""
+    """The maximum number of terms of a reduction, as far as blocks and reduce axes determine it."""
     shapes = ConcreteShapes(function, extents)
     longest = 256
     for op in function.walk():
@@ -569,9 +564,9 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 
 
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
-    """Run a function on copies of `arguments`.
+    """Run on copies of `arguments`.
 
-    Raises `CompileError` if it fails, does not accept them, or has results that are too large to be compared.
+    Raises `CompileError` if the function fails, rejects them, or returns results too large to compare.
     """
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
@@ -588,7 +583,7 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     for number, value in enumerate(values):
         if isinstance(value, np.ndarray) and value.size > MAX_ELEMENTS:  # its size depends on the arguments
             raise CompileError(f"result {number} has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
-    # Results that the function allocates follow its other results.
+    # Results that the function allocates follow the others.
     passed, allocated = iter(copies), iter(values[len(types) :])
     outputs = [
         _output(spec.name, next(allocated if _is_allocated(spec) else passed), TYPES[spec.dtype])
@@ -616,10 +611,10 @@ def _interpreter(module: ModuleOp, max_work: int, order: str) -> Interpreter:
 def _run_case(
     interpreter_of: InterpreterOf, function: FuncOp, case: _Case, order: str, epsilon: float = 0.0
 ) -> Mismatch | str | None:
-    """The difference under an order of parallel iterations, or the reason why there is no comparison."""
+    """The difference, or the reason why there is no comparison."""
     found = _compare_case(interpreter_of(order), function, case, order, epsilon)
     if isinstance(found, Mismatch) and order == "interleaved":
-        # Iterations that share a temporary race, unless lowering privatises it.
+        # Iterations race for a shared temporary unless lowering privatises it.
         return _compare_case(interpreter_of("privatised"), function, case, order, epsilon) and found
     return found
 
@@ -642,7 +637,7 @@ def _difference(
         if found is not None:
             index, before, after, differing = found
             return Mismatch(case.name, old.name, index, before, after, differing, _described(case), order)
-    if order == "forward":  # in other orders, parallel loops may reorder the calls
+    if order == "forward":  # other orders of parallel loops may reorder calls
         different = _first_other_call(case.outcome.calls, outcome.calls)
         if different is not None:
             at, before, after = different
@@ -653,8 +648,7 @@ def _difference(
 def _outcome_of_case(
     interpreter: Interpreter, function: FuncOp, case: _Case, order: str
 ) -> RunOutcome | Mismatch | str:
-    """The outcome of a run of the case, the difference if the run fails, or the reason why the arguments do not
-    match."""
+    """The outcome, the difference if the run fails, or the reason why the arguments do not match."""
     try:
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:
@@ -698,12 +692,12 @@ def _call_text(event: IntrinsicEvent | None) -> str:
 def _first_difference(
     before: Any, after: Any, reduction_length: int, brain: bool, edges: _Edges | None, coarsest: float = 0.0
 ) -> tuple[tuple[int, ...], object, object, int] | None:
-    """Index, both values, and the number of elements that differ."""
+    """Index, both values, and the number of different elements."""
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape:
         return (), f"of shape {first.shape}", f"of shape {second.shape}", 1
     epsilon = _BRAIN_EPSILON if brain else None
-    # Roundings of factors are independent: a sum of many terms differs by no more than one product.
+    # Roundings of factors are independent: a sum differs by no more than one product.
     terms, epsilon = (0, max(coarsest, epsilon or 0.0)) if coarsest else (reduction_length, epsilon)
     differing = _differences(first, second, terms, epsilon, edges)
     if not differing.any():
@@ -713,8 +707,7 @@ def _first_difference(
 
 
 def _described(case: _Case) -> str:
-    """A summary of the arguments of a case: shapes of arrays, values of scalars, and the kind of edge values in
-    them."""
+    """Shapes of arrays, values of scalars, and the kind of edge values."""
     texts: list[str] = []
     for output, argument in zip(case.outcome.outputs, case.arguments, strict=False):
         if isinstance(argument, np.ndarray):
@@ -729,8 +722,7 @@ def _described(case: _Case) -> str:
 
 
 class Validator:
-    """Runs the functions of `module` now, and those of later versions of it on the same arguments, including edge
-    values.
+    """Compares later versions of `module` with it on the same arguments, including edge values.
 
     `skipped` is the reason for each function that a check could not compare. Show it to users: these are not validated.
     """
@@ -740,8 +732,8 @@ class Validator:
         self.skipped: dict[str, str] = dict(self._reference.skipped)
 
     def check(self, pass_name: str, module: ModuleOp, fast_math: FastMath = frozenset(), epsilon: float = 0.0) -> None:
-        """Compare `module` after the pass called `pass_name`, which uses the flags `fast_math` and rounds operands to a
-        format of `epsilon` (0 if it does not). Raises `CompileError` with the difference."""
+        """Compare `module` after a pass that uses the flags `fast_math` and rounds operands to a format of `epsilon` (0
+        for none). Raises `CompileError` with the difference."""
         found = self._reference.compare(module, fast_math=fast_math, advance=True, epsilon=epsilon)
         if isinstance(found, Mismatch):
             location = None if found.error is None else found.error.location

@@ -1,7 +1,7 @@
 """Functions, structured control flow, loops and blocks: `func`, `scf`, `tir`.
 
-A block instance runs if its guards hold. Its iterators must then be in their domain, and the init runs in the instances
-where all reduce iterators are 0, or, for an empty reduction, before it (`dialects/tir_empty.py`).
+A block instance runs if its guards hold; its iterators must then be in their domain. The init runs when all reduce
+iterators are 0, or before an empty reduction (`dialects/tir_empty.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 FREE_KINDS = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
-"""Kinds of loops whose iterations may run in any order."""
+"""Their iterations may run in any order."""
 
 
 @emits(func.ReturnOp)
@@ -56,7 +56,7 @@ def emit_call(emitter: Emitter, op: func.CallOp) -> None:
 
 
 def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[SSAValue], op: Operation) -> None:
-    """Bind `result` to an affine expression: to its text if that is a name or a number, else to a new local."""
+    """Bind `result` to a name or a number if `expr` is one, else to a new local."""
     if isinstance(expr, AffineDimExpr):
         emitter.alias(result, operands[expr.position])
         return
@@ -84,7 +84,6 @@ def emit_if(emitter: Emitter, op: scf.IfOp) -> None:
 
 
 def branch(emitter: Emitter, op: Operation, block: Block | None, results: list[str]) -> None:
-    """A branch whose terminator has the results."""
     if block is None:
         return
     emitter.region(block)
@@ -134,7 +133,7 @@ def loop_with_values(
     starts: Sequence[SSAValue],
     interval: Interval | None = None,
 ) -> None:
-    """A loop with carried values, initially `starts` and finally the results of `op`."""
+    """Carries values from `starts` to the results of `op`."""
     block = op.body.block
     carried = [emitter.define(argument, maybe_unwritten=True) for argument in block.args[1:]]
     emitter.assign(carried, starts, op)
@@ -154,7 +153,7 @@ emits(scf.ConditionOp, InParallelOp)(emit_nothing)
 
 @emits(scf.WhileOp)
 def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
-    """The first region runs before each test, the second after a test that holds."""
+    """The first region precedes each test, the second runs if it holds."""
     regions = (op.before_region, op.after_region)
     if any(len(region.blocks) != 1 for region in regions):
         raise CompileError.at(op, f"'{op.name}' has regions of one block each")
@@ -179,7 +178,7 @@ def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
 
 @emits(scf.ParallelOp)
 def emit_parallel(emitter: Emitter, op: scf.ParallelOp) -> None:
-    """A sequential loop; each iteration combines its values into the results."""
+    """Sequential; each iteration combines its values into the results."""
     names = [emitter.define(result) for result in op.res]
     emitter.assign(names, op.initVals, op)
     body = op.body.block
@@ -204,7 +203,7 @@ emits(scf.ReduceOp, scf.ReduceReturnOp)(emit_nothing)
 
 @emits(ForallOp)
 def emit_forall(emitter: Emitter, op: ForallOp) -> None:
-    """A sequential loop. Iterations read the initial shared tensors, and insert slices into the results."""
+    """Sequential. Iterations read the initial shared tensors, and insert slices into the results."""
     body = op.body.block
     rank = len(op.lower)
     names = [emitter.define(result) for result in op.results]
@@ -231,7 +230,7 @@ def emit_loop(
 ) -> None:
     """A loop from 0 to `extent`; `free` if its iterations may run in any order.
 
-    Threads and lanes of a reduction run sequentially: lowering decides how they are combined.
+    Threads and lanes of a reduction run sequentially, since lowering decides how they are combined.
     """
     free = free and not combines_iterations(op)
     count, interval, below = emitter.iterations(extent, op)
@@ -250,8 +249,8 @@ def emit_loop(
 
 
 def combines_iterations(loop: Operation) -> bool:
-    """Whether a loop over threads, or over lanes that may be reduced, is part of a reduction: a reduce iterator is
-    bound to it, or, without blocks, its lanes update one element."""
+    """Whether threads or lanes are part of a reduction: a reduce iterator is bound to the loop, or, without blocks, its
+    lanes update one element."""
     if not isinstance(loop, ForOp) or loop.kind.data not in (LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
         return False
     in_lanes = loop.kind.data is LoopKind.VECTORIZED
@@ -285,7 +284,7 @@ def _emit_interleaved(
     below: str | None,
     op: Operation,
 ) -> None:
-    """All iterations as generators that advance in turn, from one store to the next.
+    """Iterations are generators that advance in turn, from store to store.
 
     A temporary that only this loop uses is private to each iteration, as in lowering.
     """
@@ -310,7 +309,7 @@ def _emit_interleaved(
 
 
 def repeats(op: Operation) -> bool:
-    """Whether `op` is a sequential loop, which runs its body repeatedly on the same buffers."""
+    """A sequential loop runs its body repeatedly on the same buffers."""
     return isinstance(op, scf.ForOp) or (isinstance(op, ForOp) and op.kind.data not in FREE_KINDS)
 
 
@@ -323,7 +322,6 @@ def interleaved(iteration: Callable[[int], Generator[None, None, None]], count: 
 
 
 def shuffler(seed: int) -> Callable[[int], list[int]]:
-    """A source of permutations, determined by the seed."""
     generator = random.Random(seed)
 
     def shuffled(count: int) -> list[int]:
@@ -343,7 +341,7 @@ def emit_tir_for(emitter: Emitter, op: ForOp) -> None:
 
 
 def _empty_starts(loop: ForOp) -> list[EmptyStart]:
-    """The possibly empty reductions whose outermost loop is `loop`."""
+    """Possibly empty reductions with outermost loop `loop`."""
     blocks = [op for op in loop.body.walk() if isinstance(op, BlockOp) and op.extent_operands]
     return [start for block in blocks if (start := empty_start(block)) is not None and start.anchor is loop]
 
@@ -394,7 +392,7 @@ def _guarded(
 
 
 def _check_domain(emitter: Emitter, op: BlockOp) -> None:
-    """A line that checks the iterators, unless ranges prove that they are in their domain."""
+    """Check the iterators, unless ranges prove that they are in their domain."""
     checks: list[str] = []
     extents: list[str] = []
     for variable, extent in zip(op.iter_vars, op.extents, strict=True):
@@ -450,8 +448,7 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
 def refuse_other_shape(
     emitter: Emitter, op: Operation, name: str, actual: Sequence[int | str], stated: Sequence[int | str]
 ) -> bool:
-    """A line that compares the extents of `name` with those stated by the program; False if they are statically
-    equal."""
+    """Compare the extents of `name` with the `stated` ones; return False if they are statically equal."""
     pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
     if pairs:
         lists = (f"[{', '.join(map(str, extents))}]" for extents in (actual, stated))

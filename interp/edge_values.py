@@ -1,7 +1,6 @@
 """Edge values: numbers for which rewrites that are valid for ordinary numbers fail, planted among ordinary arguments.
 
-A run has edge values of a single kind, so that kinds do not mask each other, and few of those that spread: one NaN
-turns a whole sum into NaN.
+A run has one kind, so that kinds do not mask each other, and few values that spread: one NaN turns a sum into NaN.
 """
 
 from __future__ import annotations
@@ -31,24 +30,20 @@ FastMath = frozenset[FastMathFlag]
 NOT_EXACT: Final[FastMath] = frozenset({FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT})
 _NEVER_FINITE: Final[FastMath] = frozenset({FastMathFlag.NO_NANS, FastMathFlag.NO_INFS})
 SIGN_OF_ZERO: Final[FastMath] = NOT_EXACT | {FastMathFlag.NO_SIGNED_ZEROS}
-"""With any of these flags the sign of a zero may change."""
+"""Flags that may change the sign of a zero."""
 
 
 @dataclass(frozen=True)
 class EdgeKind:
-    """Edge values of one kind."""
-
     name: str
-    """The name in messages."""
     values: Callable[[IntegerType | AnyFloat], Sequence[float]]
-    """The values for an element type; empty if the type has no values of the kind."""
+    """The values for an element type; empty if it has none of this kind."""
     share: float
-    """The fraction of the elements of an array that get such values; 0 for a few, because the values spread."""
+    """The fraction of array elements with such values; 0 for a few, because they spread."""
     excluded_by: FastMath = frozenset()
-    """With any of these flags, results on such values are undefined, or depend on the order of operations."""
+    """Flags that leave results undefined or dependent on the order of operations."""
 
     def is_compared(self, fast_math: FastMath) -> bool:
-        """Whether programs with these flags agree on values of the kind."""
         return not self.excluded_by & fast_math
 
 
@@ -61,7 +56,7 @@ class _Limits:
 
 @cache
 def _limits(name: str) -> _Limits:
-    """The finite positive limits of a floating-point type."""
+    """The finite positive limits of a type."""
     if name == "bfloat16":
         return _Limits(255 * 2.0**120, 2.0**-126, 2.0**-133)
     if name in SMALL_FLOATS:
@@ -119,45 +114,43 @@ LARGE: Final = EdgeKind(
 TINY: Final = EdgeKind(
     "subnormal numbers",
     _of_floats(lambda limits: (limits.smallest, -limits.smallest, limits.smallest_normal, limits.smallest_normal / 2)),
-    1.0,  # differences to larger numbers would be rounded
+    1.0,  # larger ones would round differences
     NOT_EXACT | {FastMathFlag.APPROX_FUNC},
 )
 KINDS: Final = (SATURATING, INTEGERS, NAN, ZEROS, INFINITE, LARGE, TINY)
 """In the order of the runs, which end when the time is used up."""
 EXTENTS_OF_EDGES: Final[Sequence[Sequence[int]]] = ((1,), (0, 3), (3, 0), (67, 35, 130))
-"""Extents for runs of functions of symbolic sizes: all 1, alternately 0, and extents of several tiles with
-remainders."""
+"""Extents for functions of symbolic sizes: all 1, alternately 0, and several tiles with remainders."""
 
 
 @dataclass(frozen=True)
 class Planting:
-    """The parameters that get values of a kind, and the index of the first value."""
+    """Parameters with values of a kind, and the index of the first value."""
 
     kind: EdgeKind
     parameters: frozenset[int]
-    """Positions among the parameters."""
     first: int = 0
 
     def into(self, position: int, array: Array, type_: Attribute, generator: np.random.Generator) -> None:
-        """Put values into the array of a parameter, in the interpreter's representation, if it is selected."""
+        """Put values into the array of a selected parameter, in the interpreter's representation."""
         if position not in self.parameters or not array.size:
             return
         values = self.kind.values(cast("IntegerType | AnyFloat", type_))
         count, size = _count(self.kind, len(values), array.size), array.size
-        # Distinct elements, if that is cheap.
+        # Distinct, if that is cheap.
         places = generator.permutation(size)[:count] if size <= _SMALL else generator.integers(size, size=count)
         if not self.kind.share and size >= _SMALLEST_WITH_TAIL:
             places = np.append(places, size - 1)  # vectorized loops treat the last element separately
-        # Different parameters get different values at the same element.
+        # different parameters get different values at the same element
         chosen = [values[(self.first + position + n) % len(values)] for n in range(len(places))]
         with np.errstate(all="ignore"):
             array.flat[places] = np.array(chosen, _exact_dtype(type_)).astype(array.dtype)
 
 
 _SMALL: Final = 4096
-"""The maximum size of arrays whose positions are drawn without repetition."""
+"""Positions in arrays up to this size are drawn without repetition."""
 _SMALLEST_WITH_TAIL: Final = 16
-"""The minimum size of arrays whose last element also gets a value."""
+"""From this size on, the last element also gets a value."""
 
 
 def _exact_dtype(type_: Attribute) -> type[Any]:
@@ -171,9 +164,8 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 
 def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for the arrays that are large enough for all of its values. Scalars and small arrays,
-    which would mask differences in those, have separate runs for each value, alone and together. Integers are skipped
-    if `has_indices`."""
+    """The runs for a kind: one for arrays large enough for all of its values. Scalars and small arrays, which would
+    mask differences, have separate runs for each value, alone and together. Integers are skipped if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
     for position, (dtype, given) in enumerate(parameters):
@@ -193,8 +185,8 @@ def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind
 
 
 def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Planting | None:
-    """The planting, or the part of it that is valid: some parameters are divisors, subscripts, or shift amounts, which
-    are not defined for every value. None if no parameter accepts such values."""
+    """The valid part of a planting, because divisors, subscripts and shift amounts are not defined for every value;
+    None if no parameter accepts such values."""
     if is_valid(planting):
         return planting
     if len(planting.parameters) == 1:

@@ -1,7 +1,7 @@
 """Emission of the ops of one function as Python: values, loops, buffers, and ranges of integers.
 
-The source is designed to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded
-into the index expression, and bounds checks only if the ranges do not prove the access in bounds.
+The source is fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into index
+expressions, and bounds checks only where ranges do not prove the access in bounds.
 """
 
 from __future__ import annotations
@@ -33,23 +33,22 @@ if TYPE_CHECKING:
 
 
 INTERLEAVED = ("interleaved", "privatised")
-"""Orders in which iterations and threads advance from store to store."""
+"""Iterations and threads advance from store to store."""
 _ORDERS = ("forward", "reversed", "shuffled", *INTERLEAVED)
 _MAX_INDENT = 90
 """CPython rejects more than 100 levels of indentation."""
 _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"})
-"""Names that emitted code uses."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the compilation of functions.
+    """Options of compilation.
 
     `order`: the order of `parallel` and `vectorized` loops: "forward", "reversed", "shuffled" (by `seed`),
     "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised"
-    (interleaved, and each iteration has a private copy of every temporary that only its loop uses, which is kept when
-    the loop runs again). `check_uninitialised`: reads of memory that was never written raise; otherwise such memory
-    reads as zero. `limit`: the maximum number of iterations of a call.
+    (interleaved, and each iteration keeps a private copy of every temporary that only its loop uses).
+    `check_uninitialised`: reads of unwritten memory raise, otherwise they are zero. `limit`: the maximum number of
+    iterations of a call.
     """
 
     order: str = "forward"
@@ -66,11 +65,11 @@ class Options:
 
 @dataclass
 class CodeScope:
-    """Lines of one indentation level. `head`, the code hoisted from inner scopes, is printed first."""
+    """Lines of one indentation level; `head` has code hoisted from inner scopes."""
 
     depth: int
     loops: int = 0
-    """The number of loops around this scope inside its Python function."""
+    """The number of loops around this scope in its Python function."""
     head: list[tuple[str, Operation | None]] = field(default_factory=list[tuple[str, "Operation | None"]])
     lines: list[tuple[str, Operation | None] | CodeScope] = field(
         default_factory=list["tuple[str, Operation | None] | CodeScope"]
@@ -87,12 +86,12 @@ class CodeScope:
 
 
 _MAX_NESTED_LOOPS = 16
-"""CPython rejects more than 20 statically nested loops in a function: deeper ones are moved to an inner function."""
+"""CPython rejects more than 20 nested loops: deeper ones are moved to an inner function."""
 
 
 @dataclass(frozen=True)
 class BufferSource:
-    """A memref in emitted code: the name of its flat list, and its extents (numbers or names)."""
+    """A memref: the name of its flat list, and its extents (numbers or names)."""
 
     data: str
     extents: tuple[int | str, ...]
@@ -100,11 +99,10 @@ class BufferSource:
     strides: tuple[int | str, ...] | None = None
     """The strides of a view in elements; None for row-major order."""
     offset: int | str = 0
-    """The offset of the first element of a view."""
 
 
 class Emitter:
-    """Names, constants, lines and scopes of one function, and its values. `registry` describes its use by rules."""
+    """Names, constants, lines and scopes of one function. `registry` describes its use."""
 
     def __init__(
         self, function: FuncOp, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]
@@ -112,19 +110,17 @@ class Emitter:
         self.function = function
         self.options = options
         self.constants: dict[str, Any] = {"_cell": F32_CELL, "_functions": functions}
-        """Objects that the source refers to by name."""
+        """Objects that the source names."""
         self.scope = CodeScope(1)
-        """The scope that lines are appended to."""
         self.interleaved: list[str] = []
-        """The variables of the enclosing loops whose iterations pause around stores."""
+        """Variables of enclosing loops whose iterations pause around stores."""
         self.in_kernel = False
-        """Whether the function is a kernel, which runs once for each thread."""
+        """A kernel runs once for each thread."""
         self.has_async_copies = False
-        """Whether threads of the kernel start asynchronous copies."""
+        """Threads start asynchronous copies."""
         self.pauses_at_stores = True
-        """Whether interleaved iterations pause around stores, and not only at synchronisations."""
+        """Interleaved iterations pause around stores, not only at synchronisations."""
         self.root = self.scope
-        """The body of the function."""
         self._taken = set(_RESERVED)
         self._constant_names: dict[int, str] = {}
         self._values: dict[SSAValue, str] = {}
@@ -132,16 +128,15 @@ class Emitter:
         self._below: dict[SSAValue, str] = {}
         self._buffers: dict[SSAValue, BufferSource] = {}
         self.tensors: dict[SSAValue, BufferSource] = {}
-        """The flat list and the extents of each tensor that the function has read or computed."""
+        """Flat lists and extents of tensors that were read or computed."""
         self.extents: dict[str, str] = {}
-        """The local name of each extent that an op of the function has bound (`graph.match_shape`)."""
+        """Local names of extents that ops bind (`graph.match_shape`)."""
         self._private: dict[SSAValue, str] = {}
         self._unwritten: set[SSAValue] = set()
         self._home: dict[str, CodeScope] = {}
         self._hoisted: dict[tuple[str, int | str], str] = {}
 
     def fresh(self, hint: str | None) -> str:
-        """An unused local name."""
         base = re.sub(r"\W", "_", hint or "v", flags=re.ASCII).strip("_") or "v"
         if base[0].isdigit() or keyword.iskeyword(base):
             base = "v" + base
@@ -165,35 +160,34 @@ class Emitter:
         return self.constant(function, getattr(function, "__name__", "helper"))
 
     def operation_name(self, op: Operation) -> str:
-        """A name for `op` in the emitted code: an argument of helpers that raise errors about it."""
+        """The name of `op` for helpers that raise errors about it."""
         return self.constant(op, "op")
 
     def call(self, function: object, op: Operation, *arguments: object) -> str:
-        """An expression that calls a Python function with `op` and the expressions `arguments`."""
+        """A call of a Python function with `op` and `arguments`."""
         return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
 
     def refuse(self, condition: str, failure: object, op: Operation, *arguments: object) -> None:
-        """Emit a line that raises an error about `op` if a condition holds. `failure` is the message, a format of the
-        values of `arguments`, or a function that raises the error."""
+        """Raise an error about `op` if a condition holds. `failure` is a message, formatted with `arguments`, or a
+        function that raises."""
         if isinstance(failure, str):
             failure, arguments = fail, (repr(failure), *arguments)
         self.line(f"if {condition}: {self.call(failure, op, *arguments)}", op)
 
     def callee(self, name: str) -> str:
-        """An expression for the function @name of the module, which takes run-time values and returns a tuple of them.
+        """The function @name, which takes run-time values and returns a tuple of them.
 
-        Memrefs are passed as `Buffer`. The function is compiled at its first call, which raises `CompileError` if it is
-        missing.
+        Memrefs are passed as `Buffer`. It is compiled at its first call, which raises `CompileError` if it is missing.
         """
         return f"_functions[{name!r}]"
 
     def line(self, text: str, op: Operation | None = None) -> None:
-        """Emit one line. Errors that it raises are reported at `op`."""
+        """Errors that the line raises are reported at `op`."""
         self.scope.lines.append((text, op))
 
     @contextmanager
     def store(self) -> Generator[None]:
-        """Context of the line of a store: the other iterations of an interleaved loop may run before and after it.
+        """Other iterations of an interleaved loop may run before and after the store emitted in this context.
 
         Hence an update that loads, computes and stores is not atomic, nor is a store with the load that reads it.
         """
@@ -205,13 +199,13 @@ class Emitter:
             self.line("yield")
 
     def store_call(self, function: object, op: Operation, *arguments: object) -> None:
-        """Emit a line that calls a Python function which stores to memory."""
+        """Call a function that stores to memory."""
         with self.store():
             self.line(f"{self.helper(function)}({', '.join(map(str, arguments))})", op)
 
     @contextmanager
     def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[CodeScope]:
-        """Emit `header` and an indented scope for the lines emitted inside the `with`."""
+        """Emit `header` and an indented scope."""
         outer = self.scope
         if outer.depth >= _MAX_INDENT and op is not None:
             raise CompileError.at(op, f"the interpreter nests at most {_MAX_INDENT} regions")
@@ -227,22 +221,18 @@ class Emitter:
             self.scope = outer
 
     def when(self, conditions: Sequence[str], op: Operation) -> AbstractContextManager[object]:
-        """A scope that runs if all conditions hold; the current scope if there are none."""
+        """A scope that runs if all conditions hold."""
         return self.nested(f"if {' and '.join(conditions)}:", op) if conditions else nullcontext()
 
     def source(self) -> list[tuple[str, Operation | None]]:
-        """All lines, each with its op."""
         lines: list[tuple[str, Operation | None]] = []
         self.root.flatten(lines)
         return lines
 
-    # Values
-
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
         """A fresh local name for `value`, which the caller's next lines assign.
 
-        `interval` is the range of an integer. `maybe_unwritten` means that the value may be None: memory that was never
-        written (see `written`).
+        `interval` is the range of an integer. `maybe_unwritten`: the value may be None (see `written`).
         """
         name = self.fresh(value.name_hint)
         self.bind(value, name, interval)
@@ -253,9 +243,9 @@ class Emitter:
     def bind(
         self, value: SSAValue, expression: str, interval: Interval | None = None, below: str | None = None
     ) -> None:
-        """Bind `value` to an expression that is a name or a literal, without emitting a line.
+        """Bind `value` to a name or a literal.
 
-        `below` is the name of an extent that is greater than the value.
+        `below` names an extent greater than the value.
         """
         self._values[value] = expression
         if interval is not None:
@@ -264,7 +254,7 @@ class Emitter:
             self._below[value] = below
 
     def alias(self, value: SSAValue, source: SSAValue) -> None:
-        """Bind `value` to the expression of `source`, including its facts."""
+        """Bind `value` to the expression of `source`, with its facts."""
         self.bind(value, self.value(source), self._ranges.get(source), self._below.get(source))
         if source in self._unwritten:
             self._unwritten.add(value)
@@ -272,9 +262,8 @@ class Emitter:
     def value(self, value: SSAValue) -> str:
         """The expression (a name or a literal) of a scalar, vector or tensor.
 
-        If `maybe_unwritten(value)`, the value may be None, that is, never written. Python arithmetic on None raises,
-        and the error is reported as a read of unwritten memory. If None would not raise (`==`, a condition), use
-        `written`.
+        Unwritten values are None. Python arithmetic on None raises, which is reported as a read of unwritten memory. If
+        None would not raise (`==`, a condition), use `written`.
         """
         try:
             return self._values[value]
@@ -285,11 +274,10 @@ class Emitter:
         return value in self._unwritten
 
     def mark_unwritten(self, value: SSAValue) -> None:
-        """Mark `value` as possibly None."""
         self._unwritten.add(value)
 
     def written(self, value: SSAValue, op: Operation) -> str:
-        """Like `value`, after a line that raises if memory was never written."""
+        """Like `value`, after a check for unwritten memory."""
         expression = self.value(value)
         if value in self._unwritten:
             lacks = f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
@@ -297,12 +285,12 @@ class Emitter:
         return expression
 
     def assign(self, names: Sequence[str], values: Sequence[SSAValue], op: Operation) -> None:
-        """A line that assigns values to names simultaneously; no line without names."""
+        """Assign values to names simultaneously."""
         if names:
             self.line(f"{', '.join(names)} = {', '.join(map(self.value, values))}", op)
 
     def unsupported(self, value: SSAValue) -> CompileError:
-        """The error for a value that the interpreter does not pass from one op to another."""
+        """The interpreter does not pass this value from one op to another."""
         owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
         message = f"the interpreter cannot use a value of type {value.type} here"
         return CompileError(message) if owner is None else CompileError.at(owner, message)
@@ -311,10 +299,8 @@ class Emitter:
     def names(self) -> Mapping[SSAValue, str]:
         return self._values
 
-    # Ranges of integers
-
     def range_of(self, value: SSAValue) -> Interval:
-        """The known interval of an integer value."""
+        """The known interval of an integer."""
         known = self._ranges.get(value)
         if known is not None:
             return known
@@ -324,7 +310,7 @@ class Emitter:
         return UNBOUNDED
 
     def below_of(self, value: SSAValue) -> str | None:
-        """The name of an extent that is known to be greater than `value`."""
+        """The name of an extent greater than `value`."""
         return self._below.get(value)
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> str:
@@ -347,13 +333,11 @@ class Emitter:
             view = f", ({strides}), {buffer.offset}"
         return f"{self.helper(BufferStorage)}({buffer.data}, ({extents}), {buffer.hint!r}{view})"
 
-    # Loops and operations
-
     @contextmanager
     def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Generator[str]:
-        """A Python `for` of `variable` over `iterable`; `carried` are the names that its body assigns for later lines.
+        """A Python `for` over `iterable`; its body assigns the names `carried` for later lines.
 
-        The caller binds the variable (`bind`) to the name that is yielded, with its range.
+        The caller binds the variable to the yielded name, with its range.
         """
         if self.options.limit is not None:
             iterable = self.call(self.options.limit.counted, op, iterable)
@@ -376,14 +360,14 @@ class Emitter:
         run = "yield from " if self.interleaved else ""
         self.line(f"{target}{run}{part}({', '.join(carried)})", op)
         if self.interleaved:
-            # This makes the function a generator even if nothing in it pauses.
+            # Makes the function a generator even if nothing pauses.
             function.head.append(("if False: yield", None))
 
     @contextmanager
     def nest(
         self, variables: Sequence[SSAValue], iterables: Sequence[str], op: Operation, carried: Sequence[str] = ()
     ) -> Generator[None]:
-        """Loops of `variables`, outermost first; see `loop`."""
+        """Nested loops, outermost first; see `loop`."""
         with ExitStack() as loops:
             for variable, iterable in zip(variables, iterables, strict=True):
                 self.bind(variable, loops.enter_context(self.loop(variable, iterable, op, carried)))
@@ -396,7 +380,7 @@ class Emitter:
         return self.nested(f"while {condition}:", op, loop=True)
 
     def iterations(self, extent: int | str | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
-        """The number of iterations of a loop, the interval of its variable, and an extent that bounds it."""
+        """The number of iterations, the interval of the variable, and an extent that bounds it."""
         if isinstance(extent, int):
             return str(extent), (0, max(extent - 1, 0)), None
         if isinstance(extent, str):
@@ -412,7 +396,7 @@ class Emitter:
         op: Operation,
         carried: Sequence[str] = (),
     ) -> Generator[None]:
-        """Loops of `variables` from 0 to `extents`, outermost first; see `loop`."""
+        """Loops from 0 to `extents`, outermost first; see `loop`."""
         with ExitStack() as loops:
             for variable, extent in zip(variables, extents, strict=True):
                 count, interval, below = self.iterations(extent, op)
@@ -421,12 +405,12 @@ class Emitter:
             yield
 
     def region(self, block: Block) -> None:
-        """Emit the ops of a block. The op around the region handles the operands of the terminator."""
+        """Emit the ops of a block. The parent op handles the terminator's operands."""
         for op in block.ops:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        """Emit one op by its rule. Raises `CompileError` if there is none."""
+        """Emit one op. Raises `CompileError` without a rule."""
         rule = emit_rule(op.name)
         if rule is not None and op.operands and op.results and isinstance(op.results[0].type, TensorType):
             rule = elementwise_rule(op.name) or rule
@@ -444,8 +428,6 @@ class Emitter:
         else:
             self.line(call, op)
 
-    # Buffers
-
     def bind_buffer(
         self,
         value: SSAValue,
@@ -454,8 +436,7 @@ class Emitter:
         strides: Sequence[int | str] | None = None,
         offset: int | str = 0,
     ) -> BufferSource:
-        """Bind the memref `value` to the flat list named `data`, whose elements are in row-major order, or at `strides`
-        and `offset`.
+        """Bind a memref to the flat list `data`, in row-major order or at `strides` and `offset`.
 
         Layouts of types describe the memory of compiled code only.
         """
@@ -465,17 +446,16 @@ class Emitter:
         return buffer
 
     def buffer(self, value: SSAValue) -> BufferSource:
-        """The buffer that a memref value is bound to."""
         try:
             return self._buffers[value]
         except KeyError:
             raise self.unsupported(value) from None
 
     def private_in(self, op: Operation, repeats: Callable[[Operation], bool]) -> list[SSAValue]:
-        """The temporaries that are private to each iteration of the parallel loop `op`.
+        """Temporaries that are private to each iteration of the parallel loop `op`.
 
-        Only ops inside `op` use them. If `op` is inside a loop that `repeats` it, they may carry values from one run of
-        `op` to the next: then they are private only in order "privatised".
+        Only ops inside `op` use them. In a loop that `repeats` it, they may carry values from one run of `op` to the
+        next: then they are private only in order "privatised".
         """
         found: list[SSAValue] = []
         for value in self._buffers:
@@ -492,7 +472,7 @@ class Emitter:
         return found
 
     def make_private(self, value: SSAValue, iteration: str) -> BufferSource:
-        """Bind `value` to a buffer of the same size that is private to an iteration; return the shared buffer.
+        """Bind `value` to a buffer that is private to an iteration; return the shared one.
 
         `iteration` names the variables of the enclosing interleaved loops.
         """
@@ -506,21 +486,21 @@ class Emitter:
         return old
 
     def keep_private(self, value: SSAValue) -> None:
-        """Emit a line, after the allocation of `value`, for the private copies kept in order "privatised"."""
+        """After the allocation of `value`: the private copies kept in order "privatised"."""
         if self.options.order == "privatised":
             name = self.fresh(f"{self.buffer(value).data}_of")
             self.line(f"{name} = {{}}")
             self._private[value] = name
 
     def set_buffer(self, value: SSAValue, buffer: BufferSource) -> None:
-        """Bind `value` to another buffer, or to the same buffer with other expressions for its extents."""
+        """Rebind `value` to another buffer or to other expressions for its extents."""
         self._buffers[value] = buffer
 
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
 
     def read_extents(self, value: SSAValue, shape: str, op: Operation | None = None) -> list[int | str]:
-        """The extents of a memref or tensor value, the dynamic ones by names that are read from `shape`."""
+        """The extents of a memref or tensor; dynamic ones are names read from `shape`."""
         extents: list[int | str] = []
         for at, extent in enumerate(cast("MemRefType[Attribute]", value.type).get_shape()):
             extents.append(extent)
@@ -532,7 +512,7 @@ class Emitter:
     def define_tensor(
         self, result: SSAValue, data: str, extents: Sequence[int | str], op: Operation, label: str = "a tensor"
     ) -> None:
-        """Emit lines that make a tensor of the flat list named `data`, which later reads use."""
+        """Make a tensor of the flat list `data`, which later reads use."""
         shape = "".join(f"{extent}, " for extent in extents)
         element = self.constant(cast("TensorType[Attribute]", result.type).element_type, "type")
         self.line(f"{self.define(result)} = {self.helper(array_of)}({data}, ({shape}), {element})", op)
@@ -547,9 +527,9 @@ class Emitter:
         last_lanes: int = 1,
         mask: str | None = None,
     ) -> str:
-        """The flat index of an element, after lines that check that it is in bounds.
+        """The flat index of an element, after bounds checks.
 
-        With `last_lanes` > 1 the access covers that number of elements along the last dimension, except masked ones.
+        The access covers `last_lanes` elements along the last dimension, except masked ones.
         """
         if len(indices) != len(buffer.extents):
             raise CompileError.at(
@@ -572,7 +552,7 @@ class Emitter:
         return place_in_view([self.value(index) for index in indices], buffer)
 
     def _bounds_check(self, index: SSAValue, extent: int | str, lanes: int) -> str | None:
-        """The condition that `index` is in bounds, or None if the ranges prove it."""
+        """The condition that `index` is in bounds, None if ranges prove it."""
         low, high = self.range_of(index)
         above_zero = low is not None and low >= 0
         if isinstance(extent, int):
@@ -587,7 +567,6 @@ class Emitter:
         return f"{self.value(index)} <= {limit}" if above_zero else f"0 <= {self.value(index)} <= {limit}"
 
     def flat_index(self, indices: Sequence[str], extents: Sequence[int | str]) -> str:
-        """The row-major index of an element."""
         constant = 0
         terms: list[str] = []
         stride: int | str = 1
@@ -626,7 +605,7 @@ class Emitter:
 
 
 def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
-    """The index of an element of a view in the flat list."""
+    """The flat index of an element of a view."""
     strides = buffer.strides or ()
     terms = [i if s == 1 else f"{i} * {s}" for i, s in zip(indices, strides, strict=True) if s != 0]
     return " + ".join(terms if buffer.offset == 0 and terms else [*terms, str(buffer.offset)])
@@ -635,7 +614,7 @@ def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
 def out_of_bounds(
     op: Operation, buffer: str, index: list[int], shape: list[int], mask: Sequence[bool] = (True,)
 ) -> None:
-    """Raise the error for an out-of-bounds access, if an unmasked lane of it is out of bounds."""
+    """Raise the error for an access, if an unmasked lane is out of bounds."""
     for lane, active in enumerate(mask):
         place = [*index[:-1], index[-1] + lane] if index else []
         if active and not all(0 <= i < extent for i, extent in zip(place, shape, strict=True)):
@@ -650,5 +629,5 @@ def out_of_bounds(
 
 
 def unwritten() -> None:
-    """Raise the error of arithmetic on None, so that the read of unwritten memory is reported in the same way."""
+    """Arithmetic on None raises the same error."""
     raise TypeError("a value is None")

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 class InterpreterError(CompileError):
     """Undefined behaviour at run time: an access out of bounds, a read of memory never written, a division by zero.
 
-    `operation` is the operation that failed. Errors of accesses also have `buffer` (its name in the IR), `index` and
-    `shape`.
+    Errors of accesses have `buffer` (its name in the IR), `index` and `shape`.
     """
 
     def __init__(
@@ -43,17 +42,16 @@ class IterationLimitError(CompileError):
 
 @dataclass
 class IterationLimit:
-    """The maximum number of iterations of all loops of a call together."""
+    """Maximum number of iterations of all loops of a call."""
 
     most: int
     left: int = 0
 
     def begin(self) -> None:
-        """Restart the count at the beginning of a call."""
         self.left = self.most
 
     def spend(self, operation: Operation, iterations: int) -> bool:
-        """Count `iterations` of a loop; return True. Raises `IterationLimitError` if the limit is exceeded."""
+        """Count `iterations`; return True. Raises `IterationLimitError`."""
         self.left -= iterations
         if self.left < 0:
             message = f"a call runs more than {self.most:,} iterations, the limit"
@@ -61,7 +59,7 @@ class IterationLimit:
         return True
 
     def counted(self, operation: Operation, iterable: Sequence[int]) -> Sequence[int]:
-        """`iterable`, after its elements are counted as iterations of a loop."""
+        """Count the elements as iterations."""
         is_range = isinstance(iterable, range)  # `len` rejects long ranges
         count = max(-((iterable.start - iterable.stop) // iterable.step), 0) if is_range else len(iterable)
         self.spend(operation, count)
@@ -69,9 +67,9 @@ class IterationLimit:
 
 
 def fail(operation: Operation, message: str, *values: object) -> NoReturn:
-    """Raise `InterpreterError` with a message that is a format of `values`."""
+    """Raise `InterpreterError` with `message` formatted with `values`."""
     raise InterpreterError(operation, message.format(*values))
 
 
 class AssumptionError(InterpreterError, ValueError):
-    """A call violates an assumption of the function on its extents and index parameters."""
+    """A call violates an assumption on extents and index parameters."""

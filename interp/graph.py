@@ -1,4 +1,4 @@
-"""`graph`: whole tensors as NumPy arrays, by NumPy functions; calls of functions of the module and of Python."""
+"""`graph`: whole tensors as NumPy arrays; calls of functions of the module and of Python."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ _WIDER: Final = {
     **dict.fromkeys(("int2", "int4"), "int8"),
     **dict.fromkeys(("uint2", "uint4"), "uint8"),
 }
-"""The types that references compute with."""
+"""The types that references compute in."""
 
 
 def operator(op: Operator, extents: dict[str, int], *operands: Array) -> tuple[Array, ...]:
-    """The results of an operator by its reference, in float32 for floats of at most 16 bits; `extents` are the values
-    of names in its properties."""
+    """Run an operator's reference, in float32 for floats of at most 16 bits; `extents` are the values of names in its
+    properties."""
     wide = [a.astype(_WIDER.get(a.dtype.name, a.dtype), copy=False) for a in operands]
     arguments = op.arguments(lambda shape: tuple(evaluate(cast("KnownExtent", extent), extents) for extent in shape))
     try:
@@ -203,7 +203,6 @@ def _takes_buffers(callee: FuncOp) -> bool:
 def _emit_call(
     emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp | LoopOp | WhileOp, run: str, callee: str
 ) -> None:
-    """`results = run(op, callee, shapes of the results, operands...)`."""
     shapes = "".join(
         f"({''.join(f'{_extent_text(emitter, op, e)}, ' for e in shape_of(r.type))}), " for r in op.outputs
     )
@@ -216,8 +215,8 @@ def _emit_call(
 
 
 def _extent_text(emitter: Emitter, op: Operation, extent: Extent) -> str:
-    """An extent of a result as Python source, with names read from the shapes of arrays. Raises `CompileError` if it is
-    unknown or contains an unbound name."""
+    """An extent as Python source, with names read from shapes. Raises `CompileError` if it is unknown or a name is
+    unbound."""
     if isinstance(extent, int):
         return str(extent)
     if extent is None:
@@ -273,7 +272,7 @@ def over_tensors(
     shapes: tuple[tuple[int, ...], ...],
     *given: Array | int,
 ) -> tuple[Array, ...]:
-    """Call a function over tensors. `given` are the operands, then the passed extents."""
+    """Call a function over tensors. `given`: operands, then passed extents."""
     taken = graph.callee_of(op).function_type.inputs
     results = callee(
         *(
@@ -290,7 +289,7 @@ def over_tensors(
 def over_buffers(
     op: graph.CallTirOp, callee: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], *given: Array | int
 ) -> tuple[Array, ...]:
-    """Call a function that writes its results into buffers. `given` are the operands, then the passed extents."""
+    """Call a function that writes its results into buffers. `given`: operands, then passed extents."""
     inputs: list[BufferStorage | int] = []
     for position, value in enumerate(given):
         if isinstance(value, int):
@@ -324,6 +323,6 @@ def _filled(op: graph.CallTirOp, buffer: BufferStorage, result: SSAValue) -> Arr
 def over_arrays(
     op: graph.CallDpsOp, name: str, shapes: tuple[tuple[int, ...], ...], *operands: Array
 ) -> tuple[Array, ...]:
-    """Call a registered Python function with the operands and with results to fill, as NumPy arrays."""
+    """Call a registered Python function with operands, and results to fill, as NumPy arrays."""
     results = [(shape, _element_type(value)) for shape, value in zip(shapes, op.results, strict=True)]
     return filled(op, name, operands, [_element_type(value) for value in op.operands], results)

@@ -2,8 +2,8 @@
 
     Interpreter(module).call("mm_relu", a, b, c)
 
-Each function is compiled once to Python source, by the rules of `registry`. Memref parameters are written in place when
-the call ends; if it fails, all arrays are unchanged.
+Each function is compiled once to Python source, by `registry`. Memref parameters are written when the call ends; if it
+fails, all arrays are unchanged.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _FILE_PREFIX = "<interpreted "
 
 @dataclass(frozen=True)
 class InterpretedSource:
-    """The Python source of a function, stored in its globals for the errors that its lines raise."""
+    """The Python source of a function, stored in its globals for errors."""
 
     source: str
     lines: list[Operation | None]
-    """The op of each line of the source."""
+    """The op of each line."""
     names: Mapping[SSAValue, str]
-    """The Python expression of each SSA value."""
+    """The Python expression of each value."""
 
 
 class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
-    """Run-time functions by symbol name, compiled at the first call."""
+    """Functions by name, compiled at the first call."""
 
     def __init__(self, find: Callable[[str], FuncOp], options: Options) -> None:
         super().__init__()
@@ -65,9 +65,9 @@ class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
 
 
 def compile_function(function: FuncOp, options: Options, functions: Functions) -> Callable[..., tuple[Any, ...]]:
-    """Compile one function to a Python function from run-time values (see `registry`) to a tuple of them.
+    """Compile to a Python function from run-time values (see `registry`) to a tuple of them.
 
-    Raises `CompileError` for an op without semantics, and for a body without or with several blocks.
+    Raises `CompileError` for an op without semantics, and for a body of no or several blocks.
     """
     name = function.sym_name.data
     if function.is_declaration:
@@ -120,7 +120,7 @@ def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
     strides: list[str] | None = None
     offset = "0"
     if not isinstance(type_.layout, NoneAttr):
-        # A view from an interpreted caller; callers of the interpreter pass copies.
+        # A view from an interpreted caller; the interpreter's callers pass copies.
         strides, offset = (
             [emitter.fresh(f"{data}_s{at}") for at in range(len(extents))],
             emitter.fresh(f"{data}_offset"),
@@ -137,7 +137,7 @@ def places_of(buffer: BufferStorage) -> tuple[int, ...]:
 
 
 def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Call a compiled function; Python errors in its source become `InterpreterError` at the op of the line."""
+    """Python errors in the source become `InterpreterError` at the op of the line."""
     try:
         return run(*arguments)
     except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError, RecursionError) as error:
@@ -145,11 +145,11 @@ def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ..
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
-    """The innermost frame of interpreted code in a traceback, with its line."""
+    """The innermost frame of interpreted code, with its line."""
     found: tuple[FrameType, int] | None = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        # A comprehension has a separate frame, without the names of its function.
+        # A comprehension's frame lacks the names of its function.
         if code.co_filename.startswith(_FILE_PREFIX) and not code.co_name.startswith("<"):
             found = traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
@@ -169,7 +169,7 @@ def _translated(error: Exception) -> Exception:
         return InternalError(f"the interpreter failed in a line of its own: {error!r}")
     if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
         return found
-    if isinstance(error, TypeError) and "NoneType" in str(error):  # raised by a function of the interpreter
+    if isinstance(error, TypeError) and "NoneType" in str(error):  # by the interpreter's helpers
         return InterpreterError(op, f"'{op.name}' reads memory that was never written")
     if isinstance(error, MemoryError) or (isinstance(error, OverflowError) and "index-sized" in str(error)):
         return InterpreterError(op, f"'{op.name}' needs more memory than there is")
@@ -183,7 +183,7 @@ def _translated(error: Exception) -> Exception:
 
 
 def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType) -> InterpreterError | None:
-    """The error if an operand of `op` is memory that was never written."""
+    """The error if an operand of `op` was never written."""
     for operand in op.operands:
         value = _value_in(frame, compiled, operand)
         if not (value is None or (isinstance(value, list) and None in cast("list[object]", value))):
@@ -202,7 +202,6 @@ def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType
 
 
 def _value_in(frame: FrameType, compiled: InterpretedSource, value: SSAValue) -> object:
-    """The value of an SSA value in a frame, or of the literal that it is bound to."""
     name = compiled.names.get(value, "0")
     return frame.f_locals.get(name, 0) if name.isidentifier() else _literal_of(name)
 
@@ -217,10 +216,9 @@ def _literal_of(text: str) -> object:
 class Interpreter:
     """Functions of `module`, callable by name.
 
-    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved", ...: see `Options`) is the order of
-    `parallel` and `vectorized` loops: a correct program computes the same in all orders. With `check_uninitialised`,
-    reads of temporaries that were never written are errors; without it they read as zero. `max_iterations` limits the
-    iterations of all loops of a call together, by default without limit.
+    `order` is that of `parallel` and `vectorized` loops ("forward", "interleaved", ...: see `Options`): a correct
+    program computes the same in all. With `check_uninitialised`, reads of unwritten temporaries are errors, otherwise
+    zero. `max_iterations` limits the iterations of all loops of a call, by default not.
     """
 
     def __init__(
@@ -252,25 +250,25 @@ class Interpreter:
         return written_parameters(self._by_name)
 
     def find(self, name: str) -> FuncOp:
-        """The function @name. Raises `CompileError` if the module has none."""
+        """Raises `CompileError` for an unknown function."""
         if name not in self._by_name:
             raise CompileError(f"the module has no function @{name}{did_you_mean(name, self._by_name)}")
         return self._by_name[name]
 
     def compiled(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        """The function @name on run-time values, compiled on first use. Raises `CompileError`."""
+        """The function on run-time values, compiled on first use. Raises `CompileError`."""
         return self._functions[name]
 
     def signature(self, name: str) -> Signature:
         return call_signature(self.find(name), self._written)
 
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
-        """Call @name with arrays (scalars for scalar parameters), by position or by parameter name.
+        """Call @name with arrays and scalars, by position or parameter name.
 
         Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` if the arguments do not
         match the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
         written, arrays that overlap), `InterpreterError` for undefined behaviour of the program, and
-        `IterationLimitError` if it runs more than `max_iterations`.
+        `IterationLimitError` above `max_iterations`.
         """
         if self.options.limit is not None:
             self.options.limit.begin()

@@ -1,13 +1,12 @@
 """Kernels: a launch runs every thread block; the threads of a block synchronise at barriers and ops of warps.
 
-A kernel is compiled to a Python generator, one for each thread. It pauses at barriers, shuffles and ops on tensor cores
-with a `Synchronisation`. In order "interleaved" it also pauses around stores, and all thread blocks run
-concurrently, so that races show. In other orders the blocks run one after the other, and so do the threads of a block
-from one synchronisation to the next: forward, reversed or shuffled. A barrier or shuffle that not all threads reach is
-an error, and so is a read of memory that was never written.
+Each thread is a Python generator. It pauses at barriers, shuffles and ops on tensor cores with a `Synchronisation`. In
+order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so that races show. In other
+orders blocks, and threads between synchronisations, run sequentially: forward, reversed or shuffled. Barriers and
+shuffles that not all threads reach, and reads of unwritten memory, are errors.
 
-Before they are distributed to threads, ops on tiles run once, on whole tiles. For `wmma`, whose layout is unspecified,
-thread l holds the n elements from l * n on, in row-major order and cyclically.
+Before distribution to threads, ops on tiles run once. For `wmma`, whose layout is unspecified, thread l holds the n
+elements from l * n on, in row-major order and cyclically.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Synchronisation:
-    """The request that a kernel thread yields: at a barrier without a value, at an op of its warp with its operands."""
+    """The request of a thread: without a value at a barrier, with operands at an op of its warp."""
 
     op: Operation
     value: Any = None
@@ -64,7 +63,6 @@ def emit_tile_copy(emitter: Emitter, op: low_tensor_cores.Copy) -> None:
 
 
 def copy_tile(source: Pointer, source_rows: int, target: Pointer, target_rows: int, rows: int, columns: int) -> None:
-    """Copy `rows` rows of `columns` elements."""
     (read, first), (written, start) = source, target
     for row in range(rows):
         at, to = first + row * source_rows, start + row * target_rows
@@ -109,7 +107,6 @@ def multiply_tiles(
 
 
 def matrix_of(tile: Pointer, distance: int, fragment: FragmentAttr) -> Matrix:
-    """The rows of the matrix in a tile of either order."""
     memory, start = tile
     rows, columns = fragment.tile
     found = [memory[start + row * distance : start + row * distance + columns] for row in range(rows)]
@@ -129,7 +126,7 @@ def multiplied(a: Matrix, b: Matrix, c: Sequence[Sequence[Any]]) -> Matrix:
 
 
 Lanes: TypeAlias = "Sequence[Sequence[Any]]"
-"""The operands of each thread of a warp for an op."""
+"""Operands of a warp op, by thread."""
 
 
 @emits(*low_tensor_cores.TENSOR_CORE_OPS)
@@ -139,14 +136,14 @@ def emit_warp_op(emitter: Emitter, op: low_tensor_cores.WarpOp) -> None:
 
 
 def run_warp_op(op: Operation, lanes: Lanes) -> None:
-    """Run an op that the threads of a warp have reached. Raises `InterpreterError` if some are missing or differ."""
+    """Run an op that all threads of a warp reached. Raises `InterpreterError` if some are missing or differ."""
     if len(lanes) != WARP:
         raise InterpreterError(op, f"'{op.name}' is for {WARP} threads, and the warp has {len(lanes)}")
     _MEANINGS[op.name](op, lanes)
 
 
 def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
-    """The value of an operand that must be equal in all threads."""
+    """An operand that must be equal in all threads."""
     values = [lane[operand] for lane in lanes]
     for number, value in enumerate(values):
         if not _is_same(values[0], value):
@@ -182,14 +179,14 @@ def _registers(op: Operation, lanes: Lanes, operand: int, count: int) -> list[Po
 
 
 def _scatter(fragment: FragmentAttr, registers: Sequence[Pointer], tile: Sequence[Any]) -> None:
-    """Distribute a tile, given in row-major order, to the registers of the threads."""
+    """Distribute a row-major tile to registers."""
     count = fragment.elements_per_thread
     for lane, (memory, at) in enumerate(registers):
         memory[at : at + count] = [tile[(lane * count + number) % len(tile)] for number in range(count)]
 
 
 def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]:
-    """The tile in the registers of the threads, in row-major order."""
+    """The row-major tile in the registers."""
     rows, columns = fragment.tile
     count = fragment.elements_per_thread
     return [element for memory, at in registers for element in memory[at : at + count]][: rows * columns]
@@ -198,8 +195,7 @@ def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]
 def _row_starts(
     op: low_tensor_cores.WmmaLoadOp | low_tensor_cores.WmmaStoreOp, tile: Pointer, distance: int
 ) -> Iterator[int]:
-    """The start of each row of a tile in memory, which must be aligned to the number of elements of a thread (PTX ISA,
-    "Matrix Storage")."""
+    """The rows of a tile in memory, each aligned to the elements of a thread (PTX ISA, "Matrix Storage")."""
     (memory, at), (rows, columns) = tile, op.fragment.tile
     for row in range(rows):
         start = at + row * distance
@@ -292,7 +288,7 @@ _MEANINGS: Final[dict[str, Callable[[Any, Lanes], None]]] = {
 
 
 IDS, MEMORY = "_ids", "_memory"
-"""Parameters of a compiled kernel: the ids of the thread on all axes, and the shared memory of its block."""
+"""Parameters of a compiled kernel: the thread's ids on all axes, and its block's shared memory."""
 
 Thread: TypeAlias = "Generator[Synchronisation | None, Any, Any]"
 
@@ -305,7 +301,7 @@ def refuse_threads_in_step(function: FuncOp) -> None:
 
 
 def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
-    """Prepare for the body of a kernel; return the parameters in addition to those of the function."""
+    """Begin the body; return the parameters in addition to the function's."""
     emitter.in_kernel = True
     emitter.interleaved = [IDS]
     emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
@@ -317,7 +313,7 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
 
 
 def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
-    """The name of the memory shared by the threads of a block."""
+    """The name of memory shared by the threads of a block."""
     data = emitter.fresh(op.memref.name_hint or "shared")
     fill = "None" if emitter.options.check_uninitialised else "0"
     key = f"{data!r}"
@@ -369,7 +365,7 @@ def emit_atomic(emitter: Emitter, op: low_kernel.AtomicOp) -> None:
 
 
 class AsyncCopies:
-    """The incomplete copies of one thread, by group."""
+    """Incomplete copies of one thread, by group."""
 
     def __init__(self) -> None:
         self.groups: list[list[tuple[list[Any], int, list[Any], int, int]]] = [[]]
@@ -381,7 +377,7 @@ class AsyncCopies:
         self.groups.append([])
 
     def wait(self, pending: int) -> None:
-        """Complete all groups except the last `pending` committed ones."""
+        """Complete all except the last `pending` committed groups."""
         while len(self.groups) - 1 > pending:
             for source, at, target, to, count in self.groups.pop(0):
                 target[to : to + count] = source[at : at + count]
@@ -422,7 +418,7 @@ def launch(
     order: str,
     seed: int,
 ) -> None:
-    """Run every block of a grid. The order of the blocks is also that of the threads."""
+    """Run every block. The order of blocks is also that of threads."""
     if min(block) < 1 or min(grid) < 0:
         raise InterpreterError(op, f"'{op.name}' starts {grid} blocks of {block} threads")
     places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
@@ -450,7 +446,7 @@ def _put_in_order(parts: list[Any], order: str, generator: random.Random) -> Non
 
 @dataclass
 class _Block:
-    """The threads of one block while they run. `waiting` is the request of each thread that has not ended."""
+    """The running threads of a block. `waiting` has their requests."""
 
     threads: list[Thread]
     order: str
@@ -459,13 +455,13 @@ class _Block:
     ended: set[int] = field(default_factory=set[int])
 
     def rounds(self) -> Iterator[None]:
-        """Run the block. Pauses where the threads of other blocks may run."""
+        """Pauses where threads of other blocks may run."""
         yield from self._advance(dict.fromkeys(range(len(self.threads))))
         while self.waiting:
             yield from self._advance(self._shuffle() or self._pass_barrier())
 
     def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
-        """Resume the threads in `answers` with their values, until each waits or ends."""
+        """Resume the threads in `answers` until each waits or ends."""
         running = list(answers)
         _put_in_order(running, self.order, self.generator)
         if self.order in INTERLEAVED:
@@ -479,7 +475,7 @@ class _Block:
                 answer = None
 
     def _step(self, thread: int, answer: Any) -> bool:
-        """Resume one thread until it pauses; return whether it can be resumed without waiting."""
+        """Resume a thread until it pauses; return whether it can continue without waiting."""
         try:
             request = self.threads[thread].send(answer)
         except StopIteration:
@@ -491,7 +487,7 @@ class _Block:
         return False
 
     def _shuffle(self) -> dict[int, Any]:
-        """The results of warp ops that all threads of a warp have reached, by thread."""
+        """Results, by thread, of warp ops that all threads of a warp reached."""
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
@@ -514,7 +510,6 @@ class _Block:
         return answers
 
     def _pass_barrier(self) -> dict[int, Any]:
-        """Check that all threads wait at the same barrier."""
         first, request = next(iter(self.waiting.items()))
         for thread in range(len(self.threads)):
             other = self.waiting.get(thread)
@@ -530,7 +525,7 @@ class _Block:
 
 
 def _shuffled(op: low_kernel.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
-    """The value that each lane of a warp receives; None (never written) from a lane that does not exist."""
+    """The value that each lane receives; None (never written) from a missing lane."""
     width = op.lanes
     results: list[Any] = []
     for lane, request in enumerate(lanes):

@@ -1,6 +1,6 @@
-"""`linalg` on memrefs and tensors: the loops of a structured op, in order, around the ops of its region.
+"""`linalg` on memrefs and tensors: the loops of a structured op around its region.
 
-Extents are those of the operands. A call with operands that disagree on the extent of a loop fails.
+Extents are those of the operands, which must agree on each loop.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ def _emit_element(
     sources: Sequence[BufferSource | None],
     loops: Sequence[SSAValue],
 ) -> None:
-    """Read the elements of one iteration, compute, and store."""
     for inner in operations_in(op):
         if inner.name == "linalg.index":
             emitter.alias(inner.results[0], loops[cast("IntegerAttr", inner.properties["dim"]).value.data])

@@ -1,4 +1,4 @@
-"""`linalg` whole: structured operations (`interp/linalg.py`), and `softmax`, `pack` and `unpack`."""
+"""`linalg`: structured operations (`interp/linalg.py`), `softmax`, `pack` and `unpack`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from weft.interp.emitter import BufferSource, Emitter
 
 STRUCTURED = emit_structured
-"""The rule of structured operations, which importing this module registers."""
+"""Importing this module registers the rule."""
 
 
 def _normalized(elements: Sequence[Any], shape: Sequence[int], axis: int, type_: Attribute) -> list[Any]:
-    """Softmax in the steps of its definition, each of which rounds; sums are in order."""
+    """Softmax in the steps of its definition; each rounds, sums are in order."""
 
     def rounded(array: Array) -> Array:
         return round_array(np.asarray(array, np.float64), type_).astype(np.float64)
@@ -70,7 +70,6 @@ def emit_softmax(emitter: Emitter, op: SoftmaxOp) -> None:
 
 
 def _listed(emitter: Emitter, source: BufferSource, form: str) -> str:
-    """A list of `form`, of the data and the place of each element, row by row."""
     names = [emitter.fresh(f"i{at}") for at in range(len(source.extents))]
     loops = "".join(f" for {name} in range({extent})" for name, extent in zip(names, source.extents, strict=True))
     place = emitter.flat_index(names, source.extents) if source.strides is None else place_in_view(names, source)
@@ -83,7 +82,7 @@ def _tiles(op: LayoutOp, sizes: Sequence[int]) -> list[int]:
 
 
 def _order(op: LayoutOp) -> list[int]:
-    """The dimensions of a tensor whose tiled dimensions are split in two, in the order of the packed tensor."""
+    """Dimensions of a tensor with split tiled dimensions, in packed order."""
     place: list[int] = []
     for dimension in range(op.rank):
         place.append(dimension + sum(other < dimension for other in op.tiled))
@@ -91,7 +90,7 @@ def _order(op: LayoutOp) -> list[int]:
 
 
 def _split(op: LayoutOp, shape: Sequence[int], tiles: Sequence[int]) -> list[int]:
-    """The shape of a plain tensor of whole tiles, split."""
+    """The split shape of a plain tensor of whole tiles."""
     sizes = dict(zip(op.tiled, tiles, strict=True))
     found: list[int] = []
     for dimension, extent in enumerate(shape):
@@ -103,7 +102,7 @@ def _split(op: LayoutOp, shape: Sequence[int], tiles: Sequence[int]) -> list[int
 def move(
     op: PackOp | UnpackOp, source: Array | BufferStorage, dest: Array | BufferStorage, *others: Any
 ) -> Array | None:
-    """A tensor in tiles, or back; buffers are written."""
+    """Pack or unpack; buffers are written."""
     if isinstance(source, BufferStorage):
         source = elements_of(op, source, cast("MemRefType[Attribute]", op.source.type).element_type)
     shape = tuple(dest.shape)

@@ -1,4 +1,4 @@
-"""Constraints of linalg operations on extents of parameters: those of one loop agree, windows are in bounds."""
+"""Constraints of linalg operations on extents of parameters: extents of a loop agree, windows are in bounds."""
 
 from __future__ import annotations
 
@@ -18,25 +18,23 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 _Extent: TypeAlias = "int | tuple[SSAValue, int] | SSAValue"
-"""A number, the extent of a value in a dimension, or a value of type index."""
+"""A number, an extent of a value, or a value of type index."""
 
 
 class LinalgShapes:
-    """The constraints of the linalg operations in a function on the extents of its parameters."""
-
     def __init__(self, function: FuncOp, known: Mapping[SSAValue, int]) -> None:
-        """`known` has the numbers of index parameters."""
+        """`known`: numbers of index parameters."""
         self._function = function
         self._numbers: dict[_Extent, int] = {**known}
         self._same: dict[_Extent, _Extent] = {}
         self._windows: list[tuple[SSAValue, int, AffineExpr, dict[int, _Extent]]] = []
-        """Parameter, dimension, subscript and the extents of the loops, for subscripts that are not a single loop."""
+        """Parameter, dimension, subscript and loop extents, for subscripts that are not a single loop."""
         for op in operations_in(function):
             if is_structured(op):
                 self._add(structure_of(op))
 
     def complete(self, shapes: Sequence[list[int] | None], choose: Callable[[], int]) -> None:
-        """Set unknown extents of parameters (`DYNAMIC_INDEX`) to numbers that agree, or to numbers from `choose`."""
+        """Set unknown extents (`DYNAMIC_INDEX`) to numbers that agree, or to numbers from `choose`."""
         dims = [(argument, shape, d) for argument, shape in self._parameters(shapes) for d in range(len(shape))]
         for argument, shape, d in dims:
             if shape[d] != DYNAMIC_INDEX:

@@ -1,4 +1,4 @@
-"""Buffers as flat lists (`memref`), and pointers into them: pairs of a flat list and an index."""
+"""Buffers as flat lists (`memref`), and pointers: pairs of a flat list and an index."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @emits(AccessPtrOp)
 def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
-    """The index of the first element; the whole box must be in bounds."""
+    """The whole box must be in bounds."""
     buffer = emitter.buffer(op.buffer)
     at = emitter.element(buffer, op.indices, op)
     sizes = op.box_sizes or ()
@@ -53,8 +53,8 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
 
 @emits(StrideOp)
 def emit_stride(emitter: Emitter, op: StrideOp) -> None:
-    """Buffers are in row-major order, because the interpreter works on copies. The layout of a caller's view must not
-    be visible: its strides may be stated for another buffer, and be used with pointers to tiles."""
+    """Row-major, because the interpreter works on copies. The layout of a caller's view must not be visible: its
+    strides may only be stated for other buffers and used with pointers to tiles."""
     is_view = strides_of(op.buffer.type) is not None
     if is_view and any(not isinstance(use.operation, AssumeStridesOp | TileOp) for use in op.stride.uses):
         raise emitter.unsupported(op.stride)
@@ -95,14 +95,14 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
 
 
 def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str]) -> None:
-    """A line that checks the extents of the result of `op`."""
+    """Check the extents of the result of `op`."""
     message = f"'{op.name}' needs extents of at least 0, got {', '.join(['{}'] * len(sizes))}"
     emitter.refuse(f"min({', '.join(sizes)}, 0) < 0", message, op, *sizes)
 
 
 @emits(memref.DeallocOp)
 def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
-    """Clear the list, so that later accesses raise IndexError, which is reported as a use after deallocation."""
+    """Later accesses raise IndexError, which is reported as a use after deallocation."""
     emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
 
 
@@ -122,7 +122,6 @@ def emit_load(emitter: Emitter, op: memref.LoadOp) -> None:
 
 
 def load_element(emitter: Emitter, op: Operation, source: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """An element of a buffer as the result of `op`."""
     buffer = emitter.buffer(source)
     index = emitter.element(buffer, indices, op)
     name = emitter.define(op.results[0], maybe_unwritten=True)
@@ -135,7 +134,6 @@ def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
 
 
 def store_element(emitter: Emitter, op: Operation, target: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Store the first operand of `op` to an element of a buffer."""
     buffer = emitter.buffer(target)
     index = emitter.element(buffer, indices, op)
     with emitter.store():
@@ -168,7 +166,7 @@ def emit_dim(emitter: Emitter, op: memref.DimOp) -> None:
 
 
 def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequence[int | str]) -> None:
-    """Bind the extent to its name, so that bounds by this name are recognised."""
+    """Bounds by this name are then recognised."""
     index = emitter.value(op.index)
     if not index.isdigit():
         raise CompileError.at(op, f"the interpreter needs a constant dimension for '{op.name}'")
@@ -180,7 +178,7 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
 
 @emits(memref.CastOp)
 def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
-    """A view of the same memory with another type; the extents stated in the type are checked."""
+    """The extents stated in the type are checked."""
     if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
         raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
     buffer, type_ = emitter.buffer(op.source), op.dest.type
@@ -197,7 +195,6 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
 
 @emits(memref.ReinterpretCastOp)
 def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> None:
-    """The memory of a buffer with other extents and strides."""
     source = op.source
     if emitter.buffer(source).strides is not None:
         source = underlying(source)
@@ -216,7 +213,6 @@ def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> Non
 
 @emits(memref.ViewOp)
 def emit_view(emitter: Emitter, op: memref.ViewOp) -> None:
-    """A view of elements in a buffer of bytes."""
     memory, type_ = emitter.buffer(op.source), op.result.type
     shift = emitter.written(op.byte_shift, op)
     extents = emitter.extents_of(type_, iter([emitter.written(size, op) for size in op.sizes]))
@@ -231,8 +227,7 @@ def emit_view(emitter: Emitter, op: memref.ViewOp) -> None:
 
 
 class ElementsInBytes(Sequence["Scalar | None"]):
-    """The flat list of elements in a list with an entry for each byte. An element is stored at its first byte, so that
-    views with other elements see it."""
+    """An element is stored at its first byte, so that views with other elements see it."""
 
     def __init__(self, memory: list[Scalar | None], start: int, size: int, count: int) -> None:
         self._memory = memory
@@ -241,7 +236,7 @@ class ElementsInBytes(Sequence["Scalar | None"]):
         self._count = count
 
     def __len__(self) -> int:
-        return self._count if self._memory else 0  # an empty list was deallocated
+        return self._count if self._memory else 0  # empty lists were deallocated
 
     def __getitem__(self, place: Any) -> Any:
         return self._memory[self._in_memory(place)]
@@ -261,7 +256,7 @@ class ElementsInBytes(Sequence["Scalar | None"]):
 
 
 def _computed(emitter: Emitter, op: Operation, text: str) -> int | str:
-    """A number, or the name of a local that is assigned the value of an expression."""
+    """A number, or a local with the value of an expression."""
     try:
         return int(text)
     except ValueError:
@@ -271,8 +266,6 @@ def _computed(emitter: Emitter, op: Operation, text: str) -> int | str:
 
 
 def _arithmetic(emitter: Emitter, op: Operation) -> Arithmetic[int | str]:
-    """Arithmetic on numbers, and on names of locals for dynamic values."""
-
     def of(value: int | SSAValue) -> int | str:
         return value if isinstance(value, int) else emitter.written(value, op)
 
@@ -306,7 +299,7 @@ def emit_part(emitter: Emitter, op: Operation) -> None:
 
 @emits(memref.GetGlobalOp)
 def emit_get_global(emitter: Emitter, op: memref.GetGlobalOp) -> None:
-    """The elements of a constant of the module; variables are not supported, because calls share no memory."""
+    """Variables are not supported, because calls share no memory."""
     name = op.name_.string_value()
     data = SymbolTable.lookup_symbol(op, op.name_)
     if not isinstance(data, memref.GlobalOp):

@@ -1,5 +1,4 @@
-"""Calls of registered Python functions: `low.call_registered`, and the parts shared with `graph.call_dps`; results that
-calls allocate."""
+"""Calls of registered Python functions, and results that calls allocate."""
 
 from __future__ import annotations
 
@@ -23,21 +22,20 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
 Shapes: TypeAlias = "Sequence[tuple[tuple[int, ...], Attribute]]"
-"""Extents and element types of arrays."""
+"""Extents and element types."""
 
 _UNWRITTEN = 0xA5
-"""The byte that outputs are filled with before a call: no bool, and unlikely in wide integers. Floats are filled with
-ones, a NaN that computations do not produce."""
+"""Fills outputs before a call: no bool, and unlikely in wide integers. Floats are filled with ones, a NaN that
+computations do not produce."""
 
 
 def filled(
     op: Operation, name: str, inputs: Sequence[Array], types: Sequence[Attribute], results: Shapes
 ) -> tuple[Array, ...]:
-    """The results that the function registered as `name` writes, given tensors of the interpreter with elements of
-    these types.
+    """The results that the function registered as `name` writes, given the interpreter's tensors.
 
-    Raises `InterpreterError` if there is no such function, or if it raises, returns a value, or leaves an element
-    unwritten. Unwritten elements are not detected for 16-bit integers and for elements of a byte.
+    Raises `InterpreterError` if it is missing, raises, returns a value, or leaves an element unwritten; the last is not
+    detected for 16-bit integers and bytes.
     """
     given = [narrow(array, type_) for array, type_ in zip(inputs, types, strict=True)]
     outputs = [_unwritten(op, shape, type_) for shape, type_ in results]
@@ -106,7 +104,7 @@ def call_registered_op(op: CallRegisteredOp, *values: Any) -> None:
 
 @evaluates(ReturnResultOp)
 def return_result(op: ReturnResultOp, source: BufferStorage, descriptor: BufferStorage, *extents: int) -> None:
-    """Store the list of elements in the descriptor in place of an address."""
+    """The descriptor gets the list of elements instead of an address."""
     given = iter(extents)
     shape = [next(given) if extent < 0 else extent for extent in op.shape.get_shape()]
     elements = list(source.data[: math.prod(shape)])

@@ -69,13 +69,13 @@ if TYPE_CHECKING:
 
 
 IntrinsicEvent: TypeAlias = tuple[str, tuple[Any, ...]]
-"""The name of a function or op that may have effects, and the numbers that it receives."""
+"""A function or op with possible effects, and the numbers it receives."""
 _events: ContextVar[list[IntrinsicEvent] | None] = ContextVar("events", default=None)
 
 
 @contextmanager
 def recorded_calls() -> Generator[list[IntrinsicEvent]]:
-    """Record the calls and ops with possible effects that run inside of the `with`."""
+    """Record calls and ops with possible effects."""
     events: list[IntrinsicEvent] = []
     token = _events.set(events)
     try:
@@ -91,7 +91,7 @@ def _record(name: str, arguments: Sequence[Any]) -> None:
 
 
 def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
-    """A declared function as a function on run-time values; None if it has no registered semantics."""
+    """A declared function on run-time values, None without semantics."""
     noted = function.attributes.get(INTRINSIC)
     name = noted.data if isinstance(noted, StringAttr) else function.sym_name.data
     intrinsic = intrinsics().get(name)
@@ -111,7 +111,7 @@ def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
 
 
 def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
-    """The semantics of an op of a user's dialect (`weft.register_operation`); None if it has none."""
+    """The semantics of an op of `weft.register_operation`, if any."""
     meaning = registered_meaning(op_name)
     if meaning is None:
         return None
@@ -134,7 +134,7 @@ def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
 
 @contextmanager
 def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator[None]:
-    """Report errors of a user's function at the op that it computes."""
+    """Report errors of a user's function at the op."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -163,7 +163,7 @@ ROOMS: Mapping[str, str] = {
     "stablehlo": "stablehlo",
     "chlo": "stablehlo",
 }
-"""Dialect -> the module of this package that defines its ops; loaded at the first such op."""
+"""Dialect -> the module of its ops, loaded at the first one."""
 
 EmitRule: TypeAlias = Callable[[Any, Any], None]
 """(emitter, op) -> None."""
@@ -175,7 +175,7 @@ _call_rules: dict[str, CallRule] = {}
 
 
 def emits(*op_classes: type[Operation]) -> Callable[[RuleT], RuleT]:
-    """Register a rule `(emitter, op)` that emits the Python source of these ops."""
+    """Register a rule that emits Python source for these ops."""
 
     def register(rule: RuleT) -> RuleT:
         for op_class in op_classes:
@@ -198,8 +198,7 @@ def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
 
 
 def emit_nothing(emitter: object, op: Operation) -> None:
-    """The rule of ops without run-time effect: statements of facts, hints, and terminators, whose parent op reads
-    them."""
+    """The rule of facts, hints, and terminators, which the parent op reads."""
 
 
 @cache
@@ -209,7 +208,6 @@ def _load_room(dialect: str) -> None:
 
 
 def emit_rule(op_name: str) -> EmitRule | None:
-    """The rule that emits source for ops of this name, if there is one."""
     _load_room(op_name.split(".", 1)[0])
     return _emit_rules.get(op_name)
 
@@ -222,6 +220,5 @@ def elementwise_rule(op_name: str) -> EmitRule | None:
 
 
 def call_rule(op_name: str) -> CallRule | None:
-    """The rule that computes ops of this name on run-time values, if there is one."""
     _load_room(op_name.split(".", 1)[0])
     return _call_rules.get(op_name) or rule_of_registered(op_name)

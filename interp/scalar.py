@@ -1,10 +1,9 @@
-"""`arith` and `math`, on scalars and on lanes of vectors: one expression per op for both.
+"""`arith` and `math`, on scalars and lanes of vectors.
 
-Integers wrap to their width, floating-point results are rounded to their type at each op. Undefined behaviour raises an
-error at the op: division by zero, a quotient that overflows, a shift by the width or more. Conversions of floats to
-integers are defined for all numbers (`weft.support.float_to_integer`). Elementary functions are computed in double and
-rounded to the type of the op: the error is half a unit in the last place of the type, plus that of the C library in
-double.
+Integers wrap to their width; floats are rounded to their type at each op. Division by zero, a quotient that overflows,
+and a shift by the width or more are errors. Conversions of floats to integers are defined for all numbers
+(`weft.support.float_to_integer`). Elementary functions are computed in double and rounded: the error is half a unit in
+the last place, plus that of the C library in double.
 """
 
 from __future__ import annotations
@@ -48,27 +47,26 @@ if TYPE_CHECKING:
 
 
 Template: TypeAlias = "Callable[[Emitter, Operation, Sequence[str]], str]"
-"""(emitter, op, one expression per operand) -> the expression of the mathematical result. Operand expressions are names
-or literals and may be repeated."""
+"""(emitter, op, an expression per operand) -> the exact result's expression. Operand expressions are names or
+literals."""
 IntervalRule: TypeAlias = "Callable[[Interval], Interval]"
-"""The range of the result of a conversion, from that of its operand."""
+"""The range of a conversion's result, from that of its operand."""
 
 TEMPLATES: dict[str, tuple[Template, bool]] = {}
-"""Op name -> its template, and whether its result is then rounded or wrapped."""
+"""Op name -> template, and whether its result is rounded or wrapped."""
 
 
 def lane_type(type_: Attribute) -> Attribute:
-    """The type of a scalar, or of the lanes of a vector."""
     return type_.element_type if isinstance(type_, VectorType) else type_
 
 
 def integer_width(type_: Attribute) -> int:
-    """The width of an integer type; 64 for index."""
+    """64 for index."""
     return type_.width.data if isinstance(type_, IntegerType) else 64
 
 
 def interval_fits(interval: Interval, type_: Attribute) -> bool:
-    """Whether integers in `interval` need no wrapping in `type_`."""
+    """Integers in `interval` need no wrapping."""
     if isinstance(type_, IndexType):
         return True
     if not isinstance(type_, IntegerType) or interval[0] is None or interval[1] is None:
@@ -89,8 +87,8 @@ def elementwise(
     """Define ops by an expression.
 
     A `template` may be a string, with Python functions as `helpers` (see `_from_text`). `finish`: round or wrap the
-    result to its type. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has those of arithmetic).
-    `silent`: Python would evaluate the expression on None, so unwritten operands need a check.
+    result. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has the others). `silent`: Python would
+    accept None, so unwritten operands need a check.
     """
     rule: Template = _from_text(template, converts=converts, **helpers) if isinstance(template, str) else template
     TEMPLATES.update((op_class.name, (rule, finish)) for op_class in op_classes)
@@ -105,9 +103,9 @@ def elementwise(
 
 
 def _from_text(text: str, *, converts: bool = False, **helpers: object) -> Template:
-    """The template for a string. `{0}`, `{1}`, ... are the operands and `{all}` is the list of them, `{s[0]}`, `{u[0]}`
-    are integers read as signed and as unsigned, `{width}` is the width of the result, `{op}` the op itself, and each
-    `{name}` of `helpers` a Python function. `converts`: operands are not of the type of the result."""
+    """In the string, `{0}`, `{1}`, ... are the operands and `{all}` their list, `{s[0]}`, `{u[0]}` integers read as
+    signed and unsigned, `{width}` the result's width, `{op}` the op, and `{name}` a function of `helpers`. `converts`:
+    operands are not of the result's type."""
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
         type_ = lane_type((op.operands if converts else op.results)[0].type)
@@ -127,7 +125,7 @@ def _from_text(text: str, *, converts: bool = False, **helpers: object) -> Templ
 
 
 def _signed(type_: Attribute, operand: str) -> str:
-    """The signed value: that of i1 is 0 or -1."""
+    """An i1 is 0 or -1."""
     return f"(-{operand})" if integer_width(type_) == 1 else operand
 
 
@@ -136,7 +134,7 @@ def _unsigned(type_: Attribute, operand: str) -> str:
 
 
 def check_lane_type(op: Operation, type_: Attribute) -> None:
-    """Check that the interpreter has arithmetic for a type. Raises `CompileError`."""
+    """Raises `CompileError` if the interpreter lacks arithmetic for a type."""
     lane = lane_type(type_)
     if not isinstance(lane, IntegerType | IndexType) and element_name(lane) not in ROUNDINGS:
         raise CompileError.at(op, f"the interpreter cannot compute '{op.name}' on {type_}")
@@ -169,9 +167,9 @@ def assign(
     finish: bool = True,
     span: Interval = UNBOUNDED,
 ) -> None:
-    """Lines that assign an expression to a scalar result, rounded or wrapped to its type if `finish`.
+    """Assign an expression to a scalar result; round or wrap it if `finish`.
 
-    `span` is the range of an integer before it is wrapped.
+    `span` is the range before wrapping.
     """
     type_ = result.type
     if not isinstance(type_, IntegerType | IndexType) or integer_width(type_) == 1:
@@ -190,14 +188,13 @@ def assign(
 
 
 def rounded(emitter: Emitter, name: str, text: str, type_: Attribute) -> str:
-    """A line that assigns a floating-point expression, rounded to its type, to `name`."""
+    """Assign a rounded floating-point expression to `name`."""
     if isinstance(type_, Float32Type):
         return f"_cell[0] = {text}; {name} = _cell[0]"
     return f"{name} = {finished_scalar(emitter, text, type_)}"
 
 
 def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
-    """An expression rounded or wrapped to the type of a scalar."""
     rounding = None if isinstance(type_, Float64Type) else ROUNDINGS.get(element_name(type_) or "")
     if rounding is not None:
         return f"{emitter.helper(rounding)}({text})"
@@ -208,7 +205,7 @@ def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
 
 
 def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, silent: bool) -> None:
-    """Compute each lane by a comprehension; a scalar operand (the condition of a select) is used for all lanes."""
+    """Compute lanes by a comprehension; a scalar operand (the condition of a select) is for all lanes."""
     check_lane_type(op, op.results[0].type)
     lanes: list[str] = []
     sources: list[str] = []
@@ -228,7 +225,7 @@ def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, s
 
 
 def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, finish: bool = True) -> str:
-    """A list of an expression over a comprehension `loop`, rounded or wrapped to `type_` if `finish`."""
+    """A comprehension over `loop`, rounded or wrapped if `finish`."""
     if not finish or isinstance(type_, IndexType | Float64Type):
         return f"[{text} {loop}]"
     if isinstance(type_, Float32Type):
@@ -237,7 +234,7 @@ def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, fin
 
 
 def literal(value: float | int | bool) -> str | None:
-    """The Python literal of a scalar, or None if there is no short one (infinities and NaN)."""
+    """The literal of a scalar, None for infinities and NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     text = repr(value)
@@ -274,14 +271,11 @@ def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPE
 def combined(
     emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str, type_: Attribute | None = None
 ) -> str:
-    """The expression that combines two scalars of a type, by default that of the first result of `op`, by an op of
-    `arith`."""
+    """Combine two scalars, by default of the type of the first result of `op`, by an op of `arith`."""
     rule, finish = TEMPLATES[combining.name]
     text = rule(emitter, op, [left, right])
     return finished_scalar(emitter, text, type_ or op.results[0].type) if finish else text
 
-
-# Floating point
 
 elementwise(arith.AddfOp, template="{0} + {1}")
 elementwise(arith.SubfOp, template="{0} - {1}")
@@ -299,8 +293,6 @@ for _op_class, _relation, _of_others in (
     elementwise(_op_class, template=_text, finish=False, of_others=_of_others)
 for _op_class, _function in ((arith.MaxnumfOp, functions.maximum_number), (arith.MinnumfOp, functions.minimum_number)):
     elementwise(_op_class, template="{function}({all})", finish=False, silent=True, function=_function)
-
-# Integers
 
 
 elementwise(arith.AddiOp, template="{0} + {1}")
@@ -321,7 +313,7 @@ elementwise(arith.RemUIOp, template="{u[0]} % {u[1]}")
 def _signed_division(
     quotient: str, positive: str, *, overflows: bool = True, **helpers: Callable[..., int]
 ) -> Template:
-    """A signed division; `positive` is the expression if both operands are known to be non-negative."""
+    """`positive` is the expression for operands known to be non-negative."""
     general = _from_text(quotient, converts=False, **helpers)
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -352,7 +344,7 @@ for _shift, _text in ((arith.ShLIOp, "{s[0]} <<"), (arith.ShRUIOp, "{u[0]} >>"),
 
 
 def _extended(op_class: type[Operation], text: str) -> None:
-    """Ops with two results: the low and the high part."""
+    """The low and the high part."""
     rule = _from_text(text)
 
     def emit(emitter: Emitter, op: Operation) -> None:
@@ -372,7 +364,6 @@ _extended(arith.AddUIExtendedOp, "{u[0]} + {u[1]}")
 _extended(arith.MulSIExtendedOp, "{s[0]} * {s[1]}")
 _extended(arith.MulUIExtendedOp, "{u[0]} * {u[1]}")
 
-# Comparisons and selection
 
 _INTEGER_PREDICATES = tuple(
     _from_text(f"{{{kind}[0]}} {relation} {{{kind}[1]}}", converts=True)
@@ -423,9 +414,6 @@ def emit_select(emitter: Emitter, op: arith.SelectOp) -> None:
         emitter.line(f"{name} = {first} if {condition} else {second}", op)
     if emitter.maybe_unwritten(op.lhs) or emitter.maybe_unwritten(op.rhs):
         emitter.mark_unwritten(op.result)
-
-
-# Conversions
 
 
 def _same(span: Interval) -> Interval:
@@ -497,7 +485,7 @@ _FUNCTIONS: tuple[type[Operation], ...] = (
     *(math_dialect.ExpOp, math_dialect.Exp2Op, math_dialect.ExpM1Op, math_dialect.SqrtOp, math_dialect.CbrtOp),
     *(math_dialect.LogOp, math_dialect.Log2Op, math_dialect.Log10Op, math_dialect.Log1pOp, math_dialect.CopySignOp),
 )
-"""Ops whose function has the same name in Python's `math` and in NumPy."""
+"""Functions of the same name in `math` and NumPy."""
 _NAMES = [(op, op.name.removeprefix("math.")) for op in _FUNCTIONS]
 for _op_class, _math_function, _numpy_function in (
     *((op, getattr(math, name), getattr(np, name)) for op, name in _NAMES),
@@ -529,7 +517,7 @@ elementwise(math_dialect.AbsIOp, template="abs({0})")
 
 
 def fma_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-    """`a * b + c` rounded once; for types narrower than double, the op's rounding follows."""
+    """`a * b + c` rounded once; for types narrower than double, rounding follows."""
     is_double = isinstance(lane_type(op.results[0].type), Float64Type)
     function = functions.fma_double if is_double else functions.fma_narrow
     return f"{emitter.helper(function)}({', '.join(operands)})"

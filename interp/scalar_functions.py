@@ -1,7 +1,7 @@
-"""Helpers of emitted code for operations that differ from Python's operators: rounding, division, NaN, conversions.
+"""Helpers for operations that differ from Python's: rounding, division, NaN, conversions.
 
-An f32 `+ - * /` or square root computed in double and rounded to f32 is the correctly rounded f32 result, because 53
-bits are at least 2 * 24 + 2 (Figueroa 1995). The same holds for f16 and bf16.
+An f32 `+ - * /` or square root computed in double and rounded to f32 is correctly rounded, because 53 bits are at least
+2 * 24 + 2 (Figueroa 1995). So are f16 and bf16.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def divide(a: float, b: float) -> float:
 
 
 def maximum(a: float, b: float) -> float:
-    """The maximum; NaN if either is NaN; +0 is greater than -0."""
+    """NaN if either is NaN; +0 is greater than -0."""
     if a != a or b != b:
         return math.nan
     if a == b:
@@ -45,7 +45,7 @@ def maximum(a: float, b: float) -> float:
 
 
 def minimum(a: float, b: float) -> float:
-    """The minimum; NaN if either is NaN; -0 is less than +0."""
+    """NaN if either is NaN; -0 is less than +0."""
     if a != a or b != b:
         return math.nan
     if a == b:
@@ -81,7 +81,7 @@ def check_shift(op: Operation, amount: int, width: int) -> int:
 
 
 def int_to_double(n: int) -> float:
-    """A double that rounds to f32 or narrower types like `n` itself (wide integers are rounded to odd at 50 bits)."""
+    """A double that rounds to narrower types like `n` (wide integers are rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50
     if excess <= 3:
         return float(n)
@@ -90,7 +90,7 @@ def int_to_double(n: int) -> float:
 
 
 def fma_narrow(a: float, b: float, c: float) -> float:
-    """A double that rounds to f32 or narrower types like the exact `a * b + c` (the operands are of that type)."""
+    """A double that rounds to narrower types like the exact `a * b + c`."""
     product = a * b
     total = product + c
     if not math.isfinite(total):
@@ -106,7 +106,6 @@ def fma_narrow(a: float, b: float, c: float) -> float:
 
 
 def fma_double(a: float, b: float, c: float) -> float:
-    """`a * b + c` rounded once."""
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
         return a * b + c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
@@ -119,7 +118,7 @@ def fma_double(a: float, b: float, c: float) -> float:
 
 
 def total(function: Callable[..., float], fallback: Callable[..., Any]) -> Callable[..., float]:
-    """`function` of `math`, with IEEE results where it raises (poles, overflow, outside of the domain)."""
+    """With IEEE results where `function` raises (poles, overflow, outside the domain)."""
 
     def run(*operands: float) -> float:
         try:
@@ -139,7 +138,7 @@ def reciprocal_root(x: float) -> float:
 
 
 def to_integral(x: float, rounding: Callable[[float], int]) -> float:
-    """A rounding to integers that keeps infinities, NaN and the sign of zero."""
+    """Rounding that keeps infinities, NaN and the sign of zero."""
     return math.copysign(float(rounding(x)), x) if math.isfinite(x) else x
 
 

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Use
 
 Place: TypeAlias = tuple[FuncOp, int]
-"""A function and the position of one of its parameters."""
+"""A function and a parameter's position."""
 
 
 def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signature:
-    """The signature of a function of any level. Callers pass all of its arguments, except results that it allocates.
+    """The signature of a function of any level. Callers pass all arguments, except results that it allocates.
 
-    `written` is the result of `written_parameters`; only low functions declare them. Raises `CompileError` for a
-    parameter whose type has no NumPy value, and for a parameter of a low function that is declared read, but written.
+    `written` is the result of `written_parameters`; only low functions declare them. Raises `CompileError` for a type
+    without NumPy values, and for a written parameter of a low function that is declared read.
     """
     if PARAMS in function.attributes:
         try:
@@ -91,8 +91,8 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_e
 
 
 def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
-    """The buffer parameters that functions of a module may write, themselves or through calls and launches: the least
-    fixed point, which visits each use of a parameter once."""
+    """Buffer parameters that functions may write, also through calls and launches: the least fixed point, which visits
+    each use of a parameter once."""
     passed_by: dict[Place, list[Place]] = defaultdict(list)
     written: set[Place] = set()
     defined = [function for function in functions.values() if not function.is_declaration]
@@ -114,7 +114,7 @@ def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
 
 
 def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
-    """The parameter that a use passes a buffer to, if the module has the function's body."""
+    """The parameter to which a use passes a buffer, if the module has the callee's body."""
     match use.operation:
         case CallOp() as op:
             callee, position = functions.get(op.callee.string_value()), use.index
@@ -126,13 +126,13 @@ def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
 
 
 def _writes(use: Use) -> bool:
-    """Whether an op may write a buffer operand, other than through a function of the module."""
+    """Whether an op may write a buffer, other than through a function of the module."""
     user = use.operation
     return isinstance(user, CallOp | LaunchOp) or user.operands[use.index] in effects_of(user).writes
 
 
 class Binding:
-    """The arguments of one call of a function, and its copies of them.
+    """The arguments of a call, and copies of them.
 
     The interpreter works on copies, with strides of its choice unless the function states them. Raises `TypeError` and
     `ValueError` as `bind_arguments` does.
@@ -146,10 +146,10 @@ class Binding:
         self._is_flat = PARAMS in function.attributes
         self._symbols = bound.symbols
         self._written: list[tuple[ArraySpec, Array, BufferStorage, Attribute]] = []
-        """The buffers that the function writes, and the types of their elements there."""
+        """Written buffers, and their element types there."""
         overlapping = copies_of_overlapping(signature, bound.arrays)
         self._allocated: list[tuple[ArraySpec, BufferStorage]] = []
-        """The results that the function allocates, and their descriptors."""
+        """Results that the function allocates, and their descriptors."""
         values: list[Any] = []
         for position, (spec, type_) in enumerate(zip(signature.args, function.function_type.inputs, strict=False)):
             if isinstance(spec, ScalarSpec):
@@ -163,7 +163,7 @@ class Binding:
             if isinstance(type_, TensorType):
                 values.append(widen(array, type_.element_type))
                 continue
-            # For a storage type, the element type is a byte if the function works on bytes.
+            # A storage type is a byte if the function works on bytes.
             element_type = cast("MemRefType[Attribute]", type_).element_type
             if position in overlapping:
                 buffer = self._shared_buffer(spec, overlapping[position], element_type)
@@ -175,16 +175,14 @@ class Binding:
         if self._is_flat:
             values += (bound.symbols[name] for name in signature.symbols)
         self.values = tuple(values)
-        """The run-time values of the function's arguments."""
 
     def write_back(self) -> None:
-        """Copy the written elements into the caller's arrays."""
+        """Copy written elements into the caller's arrays."""
         new = [self._elements(*written) for written in self._written]
         for (_, array, _, _), elements in zip(self._written, new, strict=True):
             array[...] = elements
 
     def outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
-        """The results as returned to callers."""
         types = result_types(self._function)
         found = tuple(
             narrow(value, type_.element_type) if isinstance(type_, TensorType) else value
@@ -201,7 +199,7 @@ class Binding:
         return narrow(widen(array, type_), type_)
 
     def _buffer(self, spec: ArraySpec, array: Array, element_type: Attribute) -> BufferStorage:
-        """A copy of an array; elements that are only written, and gaps between elements, are unwritten memory."""
+        """Elements that are only written, and gaps, are unwritten memory."""
         unwritten = spec.access == "write"
         data: list[Any] = [None] * array.size if unwritten else flat_list(widen(array, element_type))
         if spec.strides is None:
@@ -213,14 +211,12 @@ class Binding:
         return BufferStorage(memory, (len(memory),), spec.name)
 
     def _shared_buffer(self, spec: ArraySpec, copy: Array, element_type: Attribute) -> BufferStorage:
-        """A buffer over a copy of memory that is shared with other arguments of the call."""
         places = self._places(spec, copy)
         elements = SharedElements(copy, element_type, None if spec.strides is None else places)
         is_flat = self._is_flat or spec.strides is not None
         return BufferStorage(cast("list[Any]", elements), (len(elements),) if is_flat else copy.shape, spec.name)
 
     def _places(self, spec: ArraySpec, array: Array) -> Sequence[int]:
-        """The offset of each element of an array in its buffer."""
         if spec.strides is None:
             return range(array.size)
         strides = [self._symbols[stride] if isinstance(stride, str) else stride for stride in spec.strides]
@@ -234,7 +230,7 @@ class Binding:
         return places(array.shape, strides)
 
     def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage, element_type: Attribute) -> Array:
-        """The elements of a buffer after the call, in the format of its array."""
+        """The elements after the call, in the array's format."""
         if array.size and not buffer.data:
             raise InterpreterError(
                 self._function, f"the function deallocates its argument {spec.name}", buffer=spec.name

@@ -1,7 +1,7 @@
 """`stablehlo` and `chlo`: whole tensors as NumPy arrays, by the loops of the specification.
 
-Elementwise ops are the references of operators of `te.ops`. Regions of reductions, windows, scatters and sorts also run
-on arrays, so that one run combines all elements. Source: the StableHLO specification, "Ops".
+Elementwise ops are references of `te.ops`. Regions of reductions, windows, scatters and sorts run on arrays, so that
+one run combines all elements. Source: the StableHLO specification, "Ops".
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from weft.texpr.stablehlo import (
 from weft.texpr.stablehlo_complex import COMPLEX, complex_compared, complex_elementwise
 from weft.texpr.stablehlo_lapack import LAPACK_CALLS, lapack_results
 from weft.texpr.stablehlo_random import next_state, random_bits
-from weft.texpr.stablehlo_tensors import PRODUCTS, TENSOR_FORMULAS, Formula, index_select_layout
+from weft.texpr.stablehlo_tensors import MATRICES, PRODUCTS, TENSOR_FORMULAS, Formula, index_select_layout
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -59,7 +59,7 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def _finished(op: Operation, array: object, position: int = 0) -> Array:
-    """An array as the result of an op: rounded or wrapped to its element type."""
+    """Round or wrap the result of an op."""
     element = _element(op.results[position])
     if carrier_dtype(element) is None:
         raise InterpreterError(op, f"the interpreter has no arrays of {element}")
@@ -69,9 +69,6 @@ def _finished(op: Operation, array: object, position: int = 0) -> Array:
 def _ops(*names: str) -> list[type[Operation]]:
     known = {op.name: op for dialect in (STABLEHLO, CHLO_DIALECT) for op in dialect.operations}
     return [known[name] for name in names]
-
-
-# Elements
 
 
 def _apply(name: str, *operands: Any, **attributes: object) -> Any:
@@ -87,7 +84,6 @@ def _parts(x: Array) -> Any:
 
 
 def _complex(op: Operation, name: str, *operands: Array) -> Array:
-    """An elementwise op on complex numbers."""
     with np.errstate(all="ignore"):
         found = complex_elementwise(_apply, name, *map(_parts, operands))
         if not isinstance(found, tuple):
@@ -147,7 +143,7 @@ def broadcast_elementwise(op: chlo.BroadcastingOp, *operands: Array) -> Array:
 
 
 def _spread(x: Array, dims: Sequence[int], rank: int) -> Array:
-    """An array with additional dimensions of extent 1 outside of `dims`."""
+    """Add dimensions of extent 1 outside of `dims`."""
     places = dict(zip(dims, x.shape, strict=True))
     return x.reshape([places.get(d, 1) for d in range(rank)])
 
@@ -172,9 +168,6 @@ def bitcast_convert(op: Operation, x: Array) -> Array:
     return np.ascontiguousarray(x.reshape(-1)).view(dtype).reshape(shape)
 
 
-# Tensors
-
-
 @evaluates(SetDimensionSizeOp)
 def set_dimension_size(op: SetDimensionSizeOp, x: Array, size: Array) -> Array:
     (dim,) = op.keyword("dim")
@@ -185,7 +178,7 @@ def set_dimension_size(op: SetDimensionSizeOp, x: Array, size: Array) -> Array:
 
 @evaluates(*_ops(*TENSOR_FORMULAS))
 def evaluate_tensors(op: Operation, *operands: Array) -> Any:
-    if operands[0].dtype.kind == "c":
+    if operands[0].dtype.kind == "c" and op.name not in MATRICES:
         if op.name not in PRODUCTS:
             raise InterpreterError(op, f"{op.name}: elements of complex types are not supported")
         (a, b), (c, d) = map(_parts, operands)
@@ -229,9 +222,6 @@ def torch_index_select(op: TorchIndexSelectOp, x: Array, indices: Array) -> Arra
 @evaluates(chlo.ConstantLikeOp)
 def constant_like(op: chlo.ConstantLikeOp, x: Array) -> Array:
     return _finished(op, np.full(x.shape, cast("Any", op.value).value.data))
-
-
-# Shapes and moves
 
 
 @emits(stablehlo.ConstantOp, chlo.ChloConstantOp)
@@ -311,7 +301,7 @@ def real_dynamic_slice(op: Operation, x: Array, *bounds: Array) -> Array:
 
 
 def _corner(starts: Sequence[Array], extents: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The slice of `sizes` at `starts`, clamped to be in bounds."""
+    """A slice clamped to be in bounds."""
     firsts = [max(0, min(int(s), e - n)) for s, e, n in zip(starts, extents, sizes, strict=True)]
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
@@ -348,11 +338,8 @@ def padded(x: Array, value: Array, low: Sequence[int], high: Sequence[int], inte
     return wide[tuple(cut)]
 
 
-# Gather and scatter
-
-
 def _vectors(layout: KeyedAttr, indices: Array, names: Sequence[int]) -> tuple[Array, list[dict[int, int]]]:
-    """The indices with their vectors along the last axis, and, in batch order, the start in each axis."""
+    """The indices with vectors along the last axis, and, in batch order, the start in each axis."""
     vector = layout.number("index_vector_dim")
     moved = np.moveaxis(indices, vector, -1) if vector < indices.ndim else indices[..., None]
     return moved, [dict(zip(names, map(int, moved[place]), strict=True)) for place in np.ndindex(moved.shape[:-1])]
@@ -364,7 +351,7 @@ def gather(op: stablehlo.GatherOp, x: Array, indices: Array, *sizes: Array) -> A
 
 
 def gathered(layout: KeyedAttr, x: Array, indices: Array, extents: Sequence[int]) -> Array:
-    """Slices of `extents` with the starts in `indices`, clamped to be in bounds."""
+    """Slices that start at `indices`, clamped to be in bounds."""
     collapsed, batching = layout.dims("collapsed_slice_dims"), layout.dims("operand_batching_dims")
     kept = [axis for axis in range(x.ndim) if axis not in collapsed and axis not in batching]
     moved, starts = _vectors(layout, indices, layout.dims("start_index_map"))
@@ -405,9 +392,6 @@ def scatter(op: stablehlo.ScatterOp, operands: Sequence[Array], region: Region) 
         for result, value in zip(results, region([*(result[corner] for result in results), *new]), strict=True):
             result[corner] = value
     return results
-
-
-# Products
 
 
 @evaluates(stablehlo.DotGeneralOp)
@@ -451,10 +435,7 @@ def _convolved(
     return found.transpose([("b", "f", *letters).index(letter) for letter in output])
 
 
-# Regions
-
 Region: TypeAlias = Callable[[Sequence[Array]], list[Array]]
-"""A region as a function from arguments to results."""
 
 
 def reduce(op: stablehlo.ReduceOp, operands: Sequence[Array], region: Region) -> list[Array]:
@@ -555,14 +536,14 @@ def emit_combining(emitter: Emitter, op: stablehlo.RegionOp) -> None:
 def run_combining(
     op: stablehlo.RegionOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
 ) -> list[Array]:
-    """An op with a region, applied to its operands and to the captured values of the region."""
+    """Apply an op with a region to operands and captured values."""
     outside = dict(zip(captured, values, strict=True))
     found = _COMBINING[type(op)](op, operands, *(partial(_run, region.block, outside) for region in op.regions))
     return [np.asarray(_finished(op, array, position)) for position, array in enumerate(found)]
 
 
 def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
-    """The region of an op, with arrays of all elements for its scalars."""
+    """Run a region on arrays of all elements for its scalars."""
     op = cast("Operation", block.parent_op())
     known = {**outside, **dict(zip(block.args, arguments, strict=True))}
     for inner in block.ops:
@@ -578,8 +559,6 @@ def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Ar
         known[inner.results[0]] = rule(inner, *operands)
     raise InterpreterError(op, f"the region of {op.name} returns nothing")
 
-
-# Control
 
 emits(stablehlo.ReturnOp)(emit_nothing)
 
@@ -622,7 +601,7 @@ def emit_while(emitter: Emitter, op: stablehlo.WhileOp) -> None:
 
 @emits(chlo.ScanOp)
 def emit_scan(emitter: Emitter, op: chlo.ScanOp) -> None:
-    """A loop over the slices. The region is emitted once, its results are collected."""
+    """A loop over the slices; the region is emitted once."""
     names = [emitter.define(result) for result in op.results]
     outputs = names[: len(op.outputs)]
     carried = names[len(outputs) :]

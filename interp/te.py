@@ -1,7 +1,7 @@
 """`te` and the reads of `tensor`: tensors computed element by element, in row-major order.
 
-Between ops a tensor is a NumPy array. Element regions read it as a flat list, which is created when a computation first
-reads it. Reductions start with the identity and combine in the order of their axes, the last one fastest.
+Between ops a tensor is a NumPy array. Element regions read it as a flat list, created at the first read. Reductions
+start with the identity and combine in the order of their axes, the last one fastest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def tensor_source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
-    """The flat list of a tensor, created by a line of the current scope if there is none yet."""
+    """The flat list of a tensor, created in the current scope if necessary."""
     known = emitter.tensors.get(value)
     if known is not None and known.data:
         return known
@@ -42,13 +42,12 @@ def tensor_source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSou
 
 
 def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | str, ...]:
-    """The extents of a tensor, with names for dynamic ones."""
     known = emitter.tensors.get(value)
     if known is not None:
         return known.extents
     extents = emitter.read_extents(value, f"{emitter.value(value)}.shape", op)
     if emitter.scope is emitter.root:
-        # No data yet: the list is created when an element is read.
+        # the list is created at the first read
         hint = value.name_hint or "a tensor"
         emitter.tensors[value] = BufferSource("", tuple(extents), hint)
     return tuple(extents)
@@ -74,7 +73,7 @@ def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
     stated = [extent if isinstance(extent, int) else next(dynamic) for extent in actual]
     hint = op.buffer.name_hint or "a tensor"
     if refuse_other_shape(emitter, op, hint, actual, stated) and emitter.scope is emitter.root:
-        # From here on the extents have the stated names: indices known to be less than those are in bounds.
+        # From here on the extents have the stated names: indices known to be less are in bounds.
         data = emitter.tensors[op.buffer].data
         emitter.tensors[op.buffer] = BufferSource(data, tuple(stated), hint)
 
@@ -83,7 +82,7 @@ emits(te.YieldOp)(emit_nothing)
 
 
 def _prepare_reads(emitter: Emitter, op: Operation) -> None:
-    """Create the lists and extents of the tensors that the region of `op` reads, before its loops."""
+    """Create the lists and extents that the region of `op` reads, before its loops."""
     for inner in op.walk():
         if isinstance(inner, tensor.ExtractOp):
             tensor_source(emitter, inner.tensor, inner)
@@ -107,7 +106,7 @@ def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
 
 
 def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Extent]) -> list[int | str]:
-    """Extents as numbers and names, after a check that they are non-negative."""
+    """Numbers and names, checked to be non-negative."""
     texts = [extent if isinstance(extent, int) else emitter.written(extent, op) for extent in extents]
     unsure = [
         str(text)
@@ -163,7 +162,7 @@ def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
 
 
 def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """The expressions of the accumulators after combining `new` values."""
+    """The accumulators after combining `new` values."""
     match op.kind:
         case Combiner.CUSTOM if op.combine is not None:
             block = op.combine.block
@@ -184,7 +183,7 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
 def least_of(
     sign: int, mask: int | None, value: float, index: int, other: float, other_index: int
 ) -> tuple[float, int]:
-    """The pair whose value times `sign` is least, with the lesser index among equals; NaN is least. With a mask, values
+    """The pair with the least value times `sign`, and the lesser index among equals; NaN is least. With a mask, values
     are unsigned integers."""
 
     def rank(pair: tuple[float, int]) -> tuple[bool, float, int]:
@@ -194,5 +193,5 @@ def least_of(
 
 
 def _rank(value: float) -> tuple[bool, float]:
-    """A sort key that places NaN first."""
+    """NaN is first."""
     return (True, value) if value == value else (False, 0.0)

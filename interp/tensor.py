@@ -1,6 +1,6 @@
 """`tensor`, and `arith` and `math` on tensors: whole tensors as immutable NumPy arrays.
 
-The contents of `tensor.empty` are zero here: programs with defined behaviour do not read them.
+`tensor.empty` is zero here: programs with defined behaviour do not read it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _type(value: SSAValue) -> TensorType[Attribute]:
 
 
 def shape_of_result(op: Operation, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the result of `op` with these dynamic extents. Raises `InterpreterError` for negative extents."""
+    """The shape with dynamic extents `sizes`. Raises `InterpreterError` for negative ones."""
     dynamic = iter(sizes)
     shape = tuple(next(dynamic) if n == DYNAMIC_INDEX else n for n in _type(op.results[0]).get_shape())
     if min(shape, default=0) < 0:
@@ -68,7 +68,7 @@ def cast_shape(op: tensor.CastOp, source: Array) -> Array:
 
 
 def _stated(op: Operation, array: Array) -> Array:
-    """The array, after a check of the shape in the type of the result. Raises `InterpreterError`."""
+    """Check the shape in the result type. Raises `InterpreterError`."""
     if isinstance(op.results[0].type, UnrankedTensorType):
         return array
     stated = _type(op.results[0]).get_shape()
@@ -94,8 +94,8 @@ def insert(op: tensor.InsertOp, value: Any, target: Array, *place: int) -> Array
 
 
 def part_of(op: Operation, array: Array, values: Sequence[int]) -> tuple[tuple[slice, ...], list[int]]:
-    """The slice of an array that an op accesses, and its sizes; `values` are its dynamic offsets, sizes and strides.
-    Raises `InterpreterError` if it is out of bounds."""
+    """The slice that an op accesses, and its sizes; `values` are dynamic offsets, sizes and strides. Raises
+    `InterpreterError` out of bounds."""
     dynamic = iter(values)
     offsets, sizes, strides = (
         [next(dynamic) if n == DYNAMIC_INDEX else n for n in static_numbers(op, f"static_{name}")]
@@ -118,7 +118,7 @@ def extract_slice(op: tensor.ExtractSliceOp, source: Array, *values: int) -> Arr
 
 @evaluates(tensor.InsertSliceOp, upstream.ParallelInsertSliceOp)
 def insert_slice(op: Operation, source: Array, target: Array, *values: int) -> Array:
-    """`target` with `source` inserted in the slice of `op`. `scf.forall` calls it for parallel insertions."""
+    """`scf.forall` calls it for parallel insertions."""
     place, sizes = part_of(op, target, values)
     if source.size != math.prod(sizes):
         raise InterpreterError(op, f"'{op.name}' inserts {source.shape} into a slice of sizes {sizes}")
@@ -199,11 +199,8 @@ def scatter(op: upstream.ScatterOp, source: Array, dest: Array, indices: Array) 
     return result
 
 
-# Regions
-
-
 def _elements(emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], interior: str = "") -> str:
-    """The list of the values that `block` yields for each index; 0 within the slices `interior`."""
+    """The values that `block` yields for each index; 0 within the slices `interior`."""
     elements = emitter.fresh("elements")
     emitter.line(f"{elements} = []", op)
     with emitter.count(block.args, extents, op):
@@ -231,7 +228,7 @@ def emit_generate(emitter: Emitter, op: upstream.GenerateOp) -> None:
 
 @emits(tensor.PadOp)
 def emit_pad(emitter: Emitter, op: tensor.PadOp) -> None:
-    """The region defines the elements outside of the interior, which is the source."""
+    """The region defines the elements outside of the source."""
     source = emitter.value(op.source)
     amounts = ", ".join(emitter.written(value, op) for value in (*op.low, *op.high))
     shape, interior = emitter.fresh("shape"), emitter.fresh("interior")
@@ -245,7 +242,7 @@ def emit_pad(emitter: Emitter, op: tensor.PadOp) -> None:
 def padded_shape(
     op: tensor.PadOp, source: tuple[int, ...], amounts: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[slice, ...]]:
-    """The shape of a padded tensor, and the slice of its source."""
+    """The padded shape, and the slice of the source."""
     dynamic = iter(amounts)
     low, high = (
         [next(dynamic) if n == DYNAMIC_INDEX else n for n in numbers.get_values()]
@@ -258,7 +255,7 @@ def padded_shape(
 
 
 def emit_elementwise(emitter: Emitter, op: Operation) -> None:
-    """An op of `arith` or `math` on tensors: its scalar semantics for each element, in order."""
+    """Scalar semantics for each element, in order."""
     sources = [emitter.value(value) for value in op.operands if is_tensor(value)]
     for source in sources[1:]:
         message = f"'{op.name}' of tensors of shapes {{}} and {{}}"

@@ -1,9 +1,8 @@
 """Run-time values, and their conversion from and to NumPy arrays.
 
-Element types and arrays: i1 is bool, iN is intN, uiN is uintN, index is int64, f16/f32/f64 are float16/32/64. Functions
-other than graphs use signless integers: arrays of unsigned integers are read as signed integers of the same width. bf16
-is `ml_dtypes.bfloat16` if that package is loaded, else its 16 bits in a uint16 array; inside the interpreter a bf16
-tensor is a float32 array of bf16 values.
+Arrays of i1 are bool, iN intN, uiN uintN, index int64, f16/f32/f64 float16/32/64. Functions other than graphs read
+unsigned integers as signed ones of the same width. bf16 is `ml_dtypes.bfloat16` if that package is loaded, else 16 bits
+in uint16; inside the interpreter it is float32.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ MAX_RANK = 64
 
 @dataclass
 class BufferStorage:
-    """A memref between functions: its elements in row-major order (None if never written) and its extents."""
+    """A memref between functions: row-major elements (None if never written) and extents."""
 
     data: list[Scalar | None]
     shape: tuple[int, ...]
@@ -57,18 +56,17 @@ class BufferStorage:
     strides: tuple[int, ...] | None = None
     """The strides of a view in elements; None for row-major order."""
     offset: int = 0
-    """The offset of the first element of a view."""
 
 
 def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:
-    """The dtype of the arrays that callers pass for this element type; None if there is none."""
+    """The dtype of callers' arrays, if any."""
     if isinstance(element_type, BFloat16Type):
         return bfloat16_dtype()
     return carrier_dtype(element_type)
 
 
 def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
-    """The dtype of tensors inside the interpreter: that of the element type, float32 for bf16."""
+    """The dtype inside the interpreter: float32 for bf16."""
     if isinstance(element_type, BFloat16Type):
         return np.dtype(np.float32)
     if isinstance(element_type, ComplexType):
@@ -80,12 +78,12 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
 
 
 def complex_dtype(element_type: ComplexType[Any]) -> np.dtype[Any] | None:
-    """The dtype of complex tensors inside the interpreter; None unless the parts are float32 or float64."""
+    """None unless the parts are float32 or float64."""
     return {f32: np.dtype(np.complex64), f64: np.dtype(np.complex128)}.get(element_type.element_type)
 
 
 def widen(array: Array, element_type: Attribute) -> Array:
-    """An array of a caller -> the tensor inside the interpreter (a new one for bf16)."""
+    """A caller's array -> the interpreter's tensor (a new one for bf16)."""
     if isinstance(element_type, ComplexType):  # callers pass the parts along a last dimension
         return np.ascontiguousarray(array).view(complex_dtype(element_type) or np.complex128)[..., 0]
     if not isinstance(element_type, BFloat16Type):
@@ -96,7 +94,7 @@ def widen(array: Array, element_type: Attribute) -> Array:
 
 
 def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = None) -> Array:
-    """A tensor of the interpreter -> an array for callers; `dtype` selects the format of bf16, and the signedness of
+    """The interpreter's tensor -> an array for callers; `dtype` selects the format of bf16 and the signedness of
     integers."""
     if isinstance(element_type, ComplexType):
         return np.stack([np.real(array), np.imag(array)], -1)
@@ -109,7 +107,7 @@ def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = 
 
 
 def _as_elements(array: Array, element_type: Attribute) -> Array:
-    """Integers, or bytes of a storage type, reinterpreted as elements of a type of the same width."""
+    """Reinterpret integers, or bytes of a storage type, as elements of the same width."""
     dtype = carrier_dtype(element_type)
     if dtype is None or array.dtype == dtype or dtype.itemsize != array.dtype.itemsize:
         return array
@@ -117,7 +115,7 @@ def _as_elements(array: Array, element_type: Attribute) -> Array:
 
 
 def places(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> list[int]:
-    """The offset of each element of a buffer in its memory, in row-major order."""
+    """The offsets of elements in memory, in row-major order."""
     found = np.asarray(offset)
     for extent, stride in zip(shape, strides, strict=True):
         found = found[..., np.newaxis] + np.arange(extent) * stride
@@ -125,13 +123,12 @@ def places(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> lis
 
 
 def flat_list(array: Array) -> list[Any]:
-    """The elements of a tensor as Python scalars in row-major order."""
+    """Python scalars in row-major order."""
     return array.ravel().tolist()
 
 
 def array_of(elements: Sequence[Scalar], shape: Sequence[int], element_type: Attribute) -> Array:
-    """A tensor of the interpreter from Python scalars in row-major order, already rounded to `element_type`; indices,
-    which have arbitrary precision, wrap to 64 bits."""
+    """A tensor from rounded Python scalars in row-major order; indices, of arbitrary precision, wrap to 64 bits."""
     dtype = carrier_dtype(element_type)
     try:
         array = np.array(elements, dtype=dtype)
@@ -141,7 +138,7 @@ def array_of(elements: Sequence[Scalar], shape: Sequence[int], element_type: Att
 
 
 def round_array(array: Array, element_type: Attribute) -> Array:
-    """Round a tensor, computed in double or in its own type, to `element_type`."""
+    """Round a tensor computed in double or in its type."""
     if isinstance(element_type, BFloat16Type):
         return _round_array_bf16(np.asarray(array, np.float64))
     found = np.asarray(array)
@@ -157,12 +154,12 @@ def _round_array_bf16(array: NDArray[np.float64]) -> Array:
         _, exponent = np.frexp(array)
         quantum = np.maximum(exponent - 8, -133)
         rounded = np.ldexp(np.rint(np.ldexp(array, -quantum)), quantum)
-        # Numbers above the largest bf16 are at least 2^128 now, which becomes infinity in float32.
+        # Numbers above the largest bf16 are at least 2^128 here: infinity in float32.
         return np.where(np.isfinite(array), rounded, array).astype(np.float32)
 
 
 def finisher(type_: Attribute) -> Callable[[Any], Any]:
-    """The function that rounds or wraps a Python number to a type."""
+    """The function that rounds or wraps to a type."""
     rounding = ROUNDINGS.get(element_name(type_) or "")
     if rounding is not None:
         return lambda x: rounding(float(x))
@@ -181,7 +178,7 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
-    """The elements as a tensor of the interpreter, in the shape of the type; None if it has no such tensors."""
+    """The interpreter's tensor in the shape of the type, None if there is none."""
     element_type = value.get_element_type()
     dtype = carrier_dtype(element_type)
     if dtype is None:

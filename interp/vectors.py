@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def lane_count(op: Operation, type_: Attribute) -> int:
-    """The number of lanes of a vector type. Raises `CompileError` unless it has one dimension."""
+    """Raises `CompileError` unless the vector has one dimension."""
     shape = type_.get_shape() if isinstance(type_, VectorType) else ()
     if len(shape) != 1:
         raise CompileError.at(op, f"the interpreter has vectors of one dimension only, '{op.name}' has {type_}")
@@ -34,7 +34,7 @@ def lane_count(op: Operation, type_: Attribute) -> int:
 def _lanes_at(
     emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue], count: int, mask: str | None = None
 ) -> tuple[BufferSource, str]:
-    """The buffer, and the name of the index of the first lane in it, after the checks."""
+    """The buffer, and the index of the first lane, after the checks."""
     buffer = emitter.buffer(base)
     check_alive(emitter, base, op)
     if buffer.strides is not None and buffer.strides[-1:] != (1,):
@@ -102,7 +102,6 @@ def emit_create_mask(emitter: Emitter, op: vector.CreateMaskOp) -> None:
 
 
 def _pass_on(emitter: Emitter, result: SSAValue, *sources: SSAValue) -> None:
-    """Mark `result` as possibly unwritten if a source is."""
     if any(emitter.maybe_unwritten(source) for source in sources):
         emitter.mark_unwritten(result)
 
@@ -124,7 +123,7 @@ def emit_broadcast(emitter: Emitter, op: vector.BroadcastOp) -> None:
 
 @emits(vector.ShuffleOp)
 def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
-    """Lanes of -1 are undefined: like memory that was never written."""
+    """Lanes of -1 are undefined, like unwritten memory."""
     lane_count(op, op.v1.type)
     lane_count(op, op.v2.type)
     mask = op.mask.get_values()
@@ -136,7 +135,7 @@ def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
 
 
 def _lane_position(emitter: Emitter, op: vector.ExtractOp | vector.InsertOp, type_: Attribute) -> str:
-    """The expression of the single lane that an op accesses, after a check."""
+    """The lane that an op accesses, after a check."""
     count = lane_count(op, type_)
     positions = op.get_mixed_position()
     if len(positions) != 1:

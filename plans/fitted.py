@@ -111,8 +111,11 @@ PIECE_STEPS: Final = 64
 """Steps of a panel that are packed for all of its columns before the next ones."""
 PACKED_STEPS_AHEAD: Final = 8
 """Distance of prefetches of the source of packed panels, in steps of the reduction."""
-PANEL_STEPS_AHEAD: Final = 4
-"""Distance of prefetches in a packed panel, in steps: about 50 cycles, the latency of L2."""
+PANEL_STEPS_AHEAD: Final = 16
+"""Distance of prefetches in a packed panel, in steps: about 200 cycles, the latency of L3, from which the first tile of
+rows reads the panel."""
+WEIGHT_STEPS_AHEAD: Final = 32
+"""`PANEL_STEPS_AHEAD` in the weights of a convolution in NCHWc, which are read anew for few pixels."""
 ELEMENTS_AHEAD: Final = 64
 """Distance of prefetches of the source of packed panels, in elements along its rows."""
 WINDOW_VECTOR: Final = 16

@@ -52,7 +52,8 @@ class ContractionRoles:
     rows: tuple[int, ...]
     """Other spatial iterators that do not index the right factor."""
     row: int | None
-    """The longest of those, if there are any."""
+    """The longest of those, if there are any. A symbolic extent counts as shorter than a known one that fills tiles: it
+    may be 1, as the batch of a model often is."""
     column: int
     reduced: tuple[int, ...]
     left: Factor
@@ -95,7 +96,7 @@ def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
     (left,) = (factor for factor in pattern.factors if factor is not right)
     outer = [v for v in pattern.spatial if v is not column]
     rows = [v for v in outer if v not in right.iterators]
-    row = max((v for v in rows if v in left.iterators), key=lambda v: _length(pattern, v), default=None)
+    row = max((v for v in rows if v in left.iterators), key=lambda v: _rows(pattern, v), default=None)
     at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
     left_factor = _factor(pattern, left, row)
     right_factor = _factor(pattern, right, column)
@@ -119,6 +120,10 @@ def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
 def _length(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, int, int]:
     extent = pattern.extent_of(iterator)
     return extent is None, extent or 0, iterator.index
+
+
+def _rows(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, bool, int, int]:
+    return (pattern.extent_of(iterator) or 0) >= fitted.PACKED_ROWS, *_length(pattern, iterator)
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:

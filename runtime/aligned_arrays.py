@@ -1,8 +1,7 @@
 """Arrays for measurements: aligned to cache lines, with their pages present.
 
-Otherwise the placement of a large array is luck: a hole left by another array, small pages, or fresh memory in large
-pages, and the speed of streams differs by half. Each large array has separate memory, in large pages if the system has
-them.
+The placement of a large array (a hole left by another one, small pages, fresh memory in large pages) changes the speed
+of streams by half. Each large array has separate memory, in large pages if the system has them.
 """
 
 from __future__ import annotations

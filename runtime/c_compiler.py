@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 _C_COMPILERS = ("cc", "gcc", "clang")
 _CXX_COMPILERS = ("c++", "g++", "clang++")
 FLAGS: Final = ("-O2", "-ftree-vectorize", "-ffp-contract=fast", "-fPIC")
-"""-O3 of GCC takes longer without benefit: weft has already unrolled and vectorised."""
+"""-O3 of GCC takes longer without benefit, because weft has already unrolled and vectorised."""
 NATIVE: Final = (*FLAGS, "-march=native")
 """For code that runs in this process."""
 LEAST_SECONDS: Final = 60.0
 MOST_SECONDS: Final = 900.0
 BYTES_A_SECOND: Final = 4096
-"""Bytes of input per second of time limit of compilers and linkers, see `finished`."""
+"""Bytes of input per second of time limit, see `finished`."""
 _MOST_PRINTED: Final = 1 << 16
 _HAS_GROUPS: Final = os.name == "posix"
 
 
 def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
-    """The path of a C or C++ compiler. Raises `CompileError`, with the purpose, if there is none."""
+    """Path of a C or C++ compiler. Raises `CompileError`, with the purpose, if there is none."""
     names = _CXX_COMPILERS if is_cxx else _C_COMPILERS
     for name in names:
         path = shutil.which(name)
@@ -51,9 +51,8 @@ def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
 
 
 def run_tool(command: list[str], folder: Path, failure: str) -> None:
-    """Run a compiler or linker on files in `folder`. Raises `CompileError` with `failure` and the first lines that the
-    tool printed if it fails, and with `failure` if it exceeds the time limit.
-    """
+    """Run a compiler or linker on files in `folder`. Raises `CompileError` with `failure` if it fails, and then the
+    first lines that it printed, or exceeds the time limit."""
     status, printed = finished(command, failure)
     if status:
         lines = [line for line in printed.splitlines() if line.strip()]
@@ -62,11 +61,11 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 
 
 def finished(command: list[str], failure: str) -> tuple[int, str]:
-    """The exit status of a command and the first 64 KiB of its standard error.
+    """The exit status and the first 64 KiB of the standard error.
 
     The time limit is one minute plus one second per 4 KiB of input files, at most a quarter of an hour. After that, or
-    when this process is interrupted, the whole process group is killed: the compiler proper is a child of `cc`. Raises
-    `CompileError` with `failure` on a timeout, and if the system cannot start the command.
+    on an interrupt, the whole process group is killed, because the compiler proper is a child of `cc`. Raises
+    `CompileError` with `failure` on a timeout, and if the command cannot be started.
     """
     size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
     limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
@@ -107,10 +106,8 @@ def is_cxx(source: str) -> bool:
 
 
 def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], compiler: str = "") -> str:
-    """Compile a C or C++ source and return the path of the object. `name` is used in errors; `compiler` is for C.
-
-    Raises `CompileError` if there is no compiler, or if it rejects the source.
-    """
+    """Compile a source; returns the path of the object. `name` is used in errors; `compiler` is for C. Raises
+    `CompileError` if there is no compiler, or if it rejects the source."""
     if not compiler or is_cxx(source):
         compiler = compiler_for(is_cxx(source))
     path = folder / f"{name}{'.cc' if is_cxx(source) else '.c'}"
@@ -122,9 +119,7 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
 
 
 def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
-    """The LLVM IR that clang, a path, produces from a C or C++ source. Raises `CompileError` if clang rejects the
-    source.
-    """
+    """Compile a source to LLVM IR by clang, a path. Raises `CompileError` if clang rejects it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         given, made = folder / ("input.cc" if is_cxx(source) else "input.c"), folder / "output.ll"
@@ -136,10 +131,8 @@ def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
 
 @cache
 def compiled_symbols(source: str) -> dict[str, int]:
-    """Addresses, in this process, of the functions that a C or C++ source defines.
-
-    Compiled once per process. Raises `CompileError` if there is no compiler, or if it rejects the source.
-    """
+    """Addresses, in this process, of the functions that a source defines. Compiled once per process. Raises
+    `CompileError` if there is no compiler, or if it rejects the source."""
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
@@ -153,7 +146,6 @@ def compiled_symbols(source: str) -> dict[str, int]:
 
 
 def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
-    """The address of a symbol of a loaded library; None if it has none."""
     try:
         return ctypes.cast(getattr(code, symbol), ctypes.c_void_p).value
     except AttributeError:
@@ -161,7 +153,7 @@ def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
 
 
 def load_shared(compiler: str, linked: list[str], folder: Path) -> ctypes.CDLL:
-    """Link objects and libraries and load the result into this process until it ends."""
+    """Link objects and libraries, and load the result until the process ends."""
     library = folder / "program.so"
     run_tool([compiler, "-shared", *linked, "-o", str(library)], folder, f"{Path(compiler).name} cannot link a program")
     return ctypes.CDLL(str(library))

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 FLAGS: Final = ("-std=c99", *NATIVE)
-"""Flags to compile the text for this machine; `-fopenmp` is added if the compiler supports it."""
+"""To compile the text for this machine; `-fopenmp` is added if supported."""
 SOURCE_KINDS: Final = ("c", "h")
 
 
 class CLibrary(Library):
     """Functions of a program in C.
 
-    The text (`get_source("c")`) and the header (`get_source("h")`) are available at once; the C compiler runs when a
-    function is first requested. Parallel loops use OpenMP and its environment variables, unless the target has one
-    thread (`c -num-threads=1`); with `OMP_WAIT_POLICY=passive` waiting threads yield the processor. `symbols`: function
-    -> name in the text. `imports`: C sources compiled with the program. With `constants`, `text` reads their elements
-    under external symbols. Raises `CompileError` on the first call if there is no compiler, or if it rejects the text.
+    The C compiler runs when a function is first requested. Parallel loops use OpenMP and its environment variables,
+    unless the target has one thread (`c -num-threads=1`); with `OMP_WAIT_POLICY=passive` waiting threads yield the
+    processor. `symbols`: function -> name in the text. `imports`: C sources compiled with the program. With
+    `constants`, `text` reads their elements under external symbols. Raises `CompileError` on the first call if there is
+    no compiler, or if it rejects the text.
     """
 
     def __init__(
@@ -89,11 +89,8 @@ class CLibrary(Library):
         weights: str | Path | None = None,
         stopwatch: Stopwatch | None = None,
     ) -> Path:
-        """Write the program (`.c`) or its header (`.h`) to a file; returns its path.
-
-        The program does not include its header. Raises `CompileError` for another kind, for weights, and if the folder
-        does not exist.
-        """
+        """Write the program (`.c`), without its header, or the header (`.h`) to a file; returns its path. Raises
+        `CompileError` for another kind, for weights, and if the folder does not exist."""
         path = Path(path)
         if weights is not None:
             raise CompileError(
@@ -115,7 +112,6 @@ def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDL
 
 
 def _compile(text: str, imports: tuple[str, ...], parallel: bool, constants: Mapping[str, Array]) -> ctypes.CDLL:
-    """Compile and load a C text together with the elements of the constants that it declares."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
     openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
@@ -143,7 +139,6 @@ def _data_text(constants: Mapping[str, Array], folder: Path) -> str:
 
 @cache
 def _openmp(compiler: str) -> tuple[str, ...]:
-    """`-fopenmp` if the compiler and its library support it."""
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder, "probe.c")
         path.write_text("#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n", encoding="utf-8")

@@ -2,10 +2,9 @@
 
 The fast path is a C function for CPython that checks its arguments through the buffer protocol. One routine, written in
 LLVM IR (`native_call.ll`) and compiled once per process, serves every function: a table describes the arguments. It
-accepts only certainly valid arguments (arrays of NumPy's own class, not of a subclass, with the exact type, shape and
-layout; plain numbers) and calls the kernel. For anything else it calls a Python function with the same arguments, which
-reports errors, converts, or runs a long call interruptibly. The native check may therefore be too strict, but never too
-lax.
+accepts only certainly valid arguments (arrays of NumPy's own class with the exact type, shape and layout; plain
+numbers). Anything else is passed to a Python function, which reports errors, converts, or runs a long call
+interruptibly. So the native check may be too strict, but never too lax.
 
 It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
 """
@@ -53,17 +52,15 @@ MAX_ARGUMENTS: Final = 64
 """Functions with more arguments, or more symbols, are called through Python."""
 
 GIL_THRESHOLD_BYTES: Final = 32 << 10
-"""Calls on at least this many bytes of arrays release the interpreter lock. Releasing it costs about 0.05 us, and
-touching 32 KiB takes at least ten times that.
-"""
+"""Calls on at least this many bytes of arrays release the interpreter lock. That costs about 0.05 us; touching 32 KiB
+takes at least ten times as long."""
 
 _LARGE_BYTES: Final = 64 << 20
 """Calls on at least this many bytes of arrays first check that there is memory for temporaries."""
 
 _FIRST_SYMBOL: Final = -(1 << 63)
-"""Strides may be negative, so a symbol among them is encoded as its index above the least integer."""
+"""Strides may be negative, so a symbol is encoded as its index above the least integer."""
 
-# Kinds of argument in the table.
 _ARRAY, _FLOAT64, _FLOAT32, _INTEGER, _BOOL, _PYTHON = range(6)
 
 # Bits of the element classes, and the format letters of the buffer protocol of each class.
@@ -128,12 +125,11 @@ _FASTCALL_WITH_KEYWORDS: Final = 0x0080 | 0x0002
 def native_entry(
     signature: Signature, function: int, thunk: int, slow: Callable[..., object], *, always_release_gil: bool
 ) -> Callable[..., object] | None:
-    """A callable that checks arguments natively and falls back to `slow`.
+    """A callable that checks arguments natively and falls back to `slow`, or None.
 
-    It keeps `slow` and all that it refers to alive, so `slow` must refer to the compiled code. None if there is no
-    native path: a Python other than CPython, a 32-bit one, a function with more than `MAX_ARGUMENTS` arguments or
-    symbols, one with preconditions on numbers other than symbols and arguments, or one with symbols that are elements
-    of strided or unsigned arrays.
+    It keeps `slow`, which must refer to the compiled code, alive. There is no native path in a Python other than
+    CPython, a 32-bit one, for more than `MAX_ARGUMENTS` arguments or symbols, for preconditions on numbers other than
+    symbols and arguments, and for symbols that are elements of strided or unsigned arrays.
     """
     if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
@@ -167,7 +163,7 @@ def native_entry(
     )
     name, text = (text.encode(errors="backslashreplace") for text in (signature.name, str(signature)))
     method = _MethodDef(name, entry, _FASTCALL_WITH_KEYWORDS, text)
-    # A function object owns its "module", which may be any object: this one keeps the tables alive.
+    # A function object owns its "module", any object: this one keeps the tables alive.
     owner = (slow, call, arguments, shapes, elements, method)
     python = ctypes.pythonapi
     new_capsule = python.PyCapsule_New
@@ -195,7 +191,7 @@ def _element_table(signature: Signature) -> ctypes.Array[_Element]:
 
 
 def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument) -> object:
-    """Fill in one argument's row of the table; returns the memory that the row points to."""
+    """Fill in an argument's row; returns the memory that it points to."""
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
@@ -231,7 +227,7 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
 
 
 def _native_range(element: ElementType) -> tuple[int, int]:
-    """The integers of a type that the native path accepts: those beyond the signed range take the slow path."""
+    """Integers beyond the signed range take the slow path."""
     return element.range[0], min(element.range[1], (1 << 63) - 1)
 
 
@@ -251,7 +247,6 @@ def native_call_ir() -> str:
 
 @cache
 def _entry_address() -> int:
-    """The address of the compiled routine; 0 if this interpreter is not supported."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return 0
     # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of the 0.19 us of a call.
@@ -262,13 +257,10 @@ _THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Caller:
-    """Calls one native function with checked arguments.
-
-    `call` is the fastest entry: native if possible. `call_in_python` skips the native path and releases the interpreter
-    lock during every call. Both return None, or the results that the caller omitted (one array, or a tuple). `owner`
-    keeps the function's code alive. With `calls_registered`, the code may call registered functions, whose exceptions
-    `call` and `run` raise.
-    """
+    """Calls one native function with checked arguments. `call` is the fastest entry: native if possible.
+    `call_in_python` skips the native path and releases the interpreter lock during every call. Both return None, or the
+    results that the caller omitted (one array, or a tuple). `owner` keeps the function's code alive. With
+    `calls_registered`, the code may call registered functions, whose exceptions `call` and `run` raise."""
 
     def __init__(
         self,
@@ -308,8 +300,7 @@ class Caller:
             return self._unchecked_call(*positional, **keywords)
 
     def call_in_python(self, *positional: object, **keywords: object) -> Any:
-        """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see
-        `bind_arguments`."""
+        """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see `bind_arguments`."""
         bound = self.bind(*positional, **keywords)
         if self._writes_something(bound):
             slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
@@ -317,22 +308,20 @@ class Caller:
         return returned(bound.results)
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
-        """Run `work`, a call with these arguments; a long one can be interrupted."""
+        """Run a call; a long one can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
             if is_long or size >= _LARGE_BYTES or self.signature.limits:
                 self._check_memory(bound)
             if is_long:
-                # The work continues after an interrupt: the thread keeps the code and the arrays alive.
+                # The work continues after an interrupt.
                 interruptibly(work, (self, bound))
             else:
                 work()
 
     def _check_memory(self, bound: BoundArguments) -> None:
-        """Raise `MemoryError` if there is no memory for the temporaries of a call: the compiled code would end the
-        process.
-        """
+        """Raise `MemoryError` if there is no memory for temporaries: the compiled code would end the process."""
         sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
         needed = max((size for size in sizes if size is not None), default=0)
         if needed < _LARGE_BYTES:
@@ -357,13 +346,12 @@ class Caller:
         return any(written) or not written or self.signature.calls_out
 
     def bind(self, *positional: object, **keywords: object) -> BoundArguments:
-        """Check the arguments of a call without calling."""
+        """Check the arguments without calling."""
         return bind_arguments(self.signature, positional, keywords)
 
     def _call_allocating(self, *positional: object, **keywords: object) -> Any:
-        """The native path with descriptors of the results that the call allocates, if the other arguments determine all
-        extents; otherwise a call in Python.
-        """
+        """The native path with descriptors of allocated results, if the other arguments determine all extents;
+        otherwise a call in Python."""
         native, signature = self._native, self.signature
         if native is None or keywords or len(positional) != len(signature.args) - signature.results:
             return self.call_in_python(*positional, **keywords)
@@ -378,7 +366,7 @@ class Caller:
         return returned(results) if found is None else found
 
     def _call_after_allocation(self, *positional: object) -> Any:
-        """A call that the native path rejected; the allocated results are its last arguments."""
+        """The allocated results are the last arguments."""
         return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
@@ -474,10 +462,10 @@ class Caller:
 def interruptibly(work: Callable[[], None], held: object) -> None:
     """Run native code that may take long; `KeyboardInterrupt` is raised at once in the main thread.
 
-    Python's main thread handles signals only while it runs Python or waits for a lock, so another thread runs `work`
-    while the main thread waits, which costs about 0.1 ms. Native code cannot be stopped: after an interrupt it
-    continues in the background, `held` stays alive, and the arrays that it writes still change. Only the main thread
-    receives signals; on other threads this is a plain call.
+    Python handles signals only while the main thread runs Python or waits for a lock, so another thread runs `work`,
+    which costs about 0.1 ms. Native code cannot be stopped: after an interrupt it continues in the background, keeps
+    `held` alive, and still writes its arrays. Only the main thread receives signals; on other threads this is a plain
+    call.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -502,10 +490,9 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """The element type and extents of each result that a call may omit. An extent is a number, a dimension of an
-    argument, or one of `numbers`, the symbols that elements of arguments or preconditions define. None if there are no
-    results, or one has other extents or an element type that NumPy lacks.
-    """
+    """Element type and extents of each result that a call may omit. An extent is a number, a dimension of an argument,
+    or one of `numbers`, symbols that elements of arguments or preconditions define. None if there are no results, or
+    one has other extents or an element type that NumPy lacks."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []
@@ -527,9 +514,7 @@ def _plain_results(
 
 
 def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
-    """For each symbol and integer, the position of a required argument and the dimension that gives its value; None as
-    the dimension if the argument is the value.
-    """
+    """Symbol or integer -> position of a required argument, and its dimension, or None if the argument is the value."""
     sources: dict[str, tuple[int, int | None]] = {}
     certain = list(enumerate(signature.args[: len(signature.args) - signature.results]))
     for position, spec in certain:
@@ -544,7 +529,7 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
 
 
 def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, CallPrecondition]:
-    """The preconditions that define symbols without a source in terms of those with one, in order."""
+    """Preconditions that define symbols without a source by those with one, in order."""
     found: dict[str, CallPrecondition] = {}
     for fact in signature.facts:
         symbol = fact.defines
@@ -557,8 +542,7 @@ def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, Ca
 @cache
 def thunk_address(parameter_types: tuple[str, ...]) -> int:
     """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have these LLVM
-    types with values from an array of 8-byte slots. Compiled once per list of types (about 1 ms).
-    """
+    types with values from 8-byte slots. Compiled once per list of types (about 1 ms)."""
     lines = ["define void @weft_thunk(ptr %function, ptr %slots) {"]
     for index, kind in enumerate(parameter_types):
         stored = "i8" if kind == "i1" else kind

@@ -1,10 +1,10 @@
-"""The compile cache: files with compiled kernels and models.
+r"""The compile cache: files with compiled kernels and models.
 
-A file `<key>.kernel` or `<key>.model` holds one of them:
+A file `<key>.kernel` or `<key>.model` contains:
 
-    weft cache 3 <SHA-256 of all that follows>\n {"key": "...", "fields": {"declarations": "func.func private
-    @kernel_...", ...}, "sizes": [4096, ...]}\n blobs of these sizes, each preceded by zeros up to a multiple of 64
-    bytes: code, texts (deflated), constants
+    weft cache 3 <SHA-256 of all that follows>\n
+    {"key": "...", "fields": {"declarations": "func.func private @kernel_...", ...}, "sizes": [4096, ...]}\n
+    blobs of these sizes, each preceded by zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is
 never out of date. When the folder exceeds its limit, entries are evicted, least recently used first. A damaged file, or
@@ -56,37 +56,33 @@ _MAGIC: Final = b"weft cache 3 "
 _KERNEL: Final = ".kernel"
 _MODEL: Final = ".model"
 _ALIGNMENT: Final = 64
-"""Alignment of blobs, constants among them, in bytes."""
+"""Of blobs, constants among them, in bytes."""
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _ABANDONED: Final = 3600
-"""Seconds after which an unfinished file is considered abandoned."""
+"""Seconds after which an unfinished file is abandoned."""
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """The machine code of a kernel, and the declarations that its callers need."""
+    """A kernel's machine code, with the declarations that callers need."""
 
     declarations: str
-    """Declarations at low level: the kernel, and the function that packs constants for it."""
+    """At low level: the kernel, and the function that packs constants for it."""
     caller: str
     """A function at tir level with the kernel's parameters that calls the packing function and then the kernel; empty
-    unless constants are packed.
-    """
+    unless constants are packed."""
     traces: tuple[str, ...]
-    """The default schedules that were applied."""
+    """Applied default schedules."""
     ir: str
-    """The LLVM IR that was compiled."""
     code: bytes
-    """The object file."""
 
     def parts(self) -> tuple[dict[str, object], list[Blob]]:
-        """The fields and the blobs of a file."""
         fields: dict[str, object] = {"declarations": self.declarations, "caller": self.caller, "traces": self.traces}
         return fields, [self.code, zlib.compress(self.ir.encode(), 1)]
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledKernel:
-        """The kernel in a file. Raises whatever the malformed content of another file leads to."""
+        """The kernel in a file. Raises whatever malformed content leads to."""
         code, text = blobs
         texts = str(fields["declarations"]), str(fields["caller"])
         return CompiledKernel(*texts, tuple(map(str, fields["traces"])), zlib.decompress(text).decode(), bytes(code))
@@ -94,21 +90,20 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """The parts of a model's library that a file stores, without its kernels."""
+    """A model's library, without its kernels."""
 
     files: Mapping[str, str]
-    """Digests of the files that the model's file refers to, by path relative to its folder."""
+    """Digests of the files that the model's file refers to, by relative path."""
     signatures: str
-    """The signatures of its functions (`runtime/export/library_text.py`)."""
+    """In the form of `runtime/export/library_text.py`."""
     kernels: tuple[str, ...]
-    """The keys of its kernels."""
+    """Of its kernels."""
     ir: str
-    """The LLVM IR of the functions that call the kernels."""
+    """Of the functions that call the kernels."""
     constants: Mapping[str, Array]
-    """The large constants, by the symbols under which the code reads them. Those read from a file are rows of bytes."""
+    """Large constants, by symbol. Those read from a file are rows of bytes."""
 
     def parts(self) -> tuple[dict[str, object], list[Blob]]:
-        """The fields and the blobs of a file."""
         fields: dict[str, object] = {
             "files": dict(self.files),
             "signatures": self.signatures,
@@ -120,7 +115,7 @@ class ModelEntry:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> ModelEntry:
-        """The model in a file. Raises whatever the malformed content of another file leads to."""
+        """The model in a file. Raises whatever malformed content leads to."""
         text, *contents = blobs
         constants = {
             str(name): np.frombuffer(content, np.uint8)
@@ -146,7 +141,7 @@ def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> li
 
 
 def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryview]] | None:
-    """The fields and the blobs in the content of a file; None if it is damaged or has another key."""
+    """Fields and blobs; None for damaged content or another key."""
     start = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1
     if bytes(data[:start]) != _MAGIC + hashlib.sha256(data[start:]).hexdigest().encode() + b"\n":
         return None
@@ -166,7 +161,6 @@ def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryv
 
 
 def _find_line(data: memoryview) -> int:
-    """The length of the first line including its end; the length of the data if there is no line end."""
     step = 1 << 16
     for start in range(0, len(data), step):
         found = bytes(data[start : start + step]).find(b"\n")
@@ -177,17 +171,15 @@ def _find_line(data: memoryview) -> int:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A file of the cache."""
-
     path: Path
     size: int
     used: float
-    """Time of the last read or write, in seconds since the epoch."""
+    """Last read or write, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
 class CompileCache:
-    """The cache files in `folder`, at most `limit` bytes in total."""
+    """Cache files in `folder`, at most `limit` bytes in total."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
@@ -198,11 +190,11 @@ class CompileCache:
         return CompileCache(_user_folder(), _user_limit())
 
     def load(self, key: str) -> CompiledKernel | None:
-        """The kernel with a key; None if there is no usable one."""
+        """The kernel of a key; None if there is no usable one."""
         return self._load(key + _KERNEL, CompiledKernel.of_parts)
 
     def load_model(self, key: str) -> ModelEntry | None:
-        """The model with a key; None if there is no usable one."""
+        """The model of a key; None if there is no usable one."""
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
@@ -210,7 +202,7 @@ class CompileCache:
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: ModelEntry) -> bool:
-        """Store a model, as `store` does; a model with more than half of the limit in constants is not stored."""
+        """Store a model as `store` does, unless more than half of the limit would be constants."""
         if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
             return False
         return self._store(key + _MODEL, *model.parts())
@@ -249,7 +241,7 @@ class CompileCache:
         return True
 
     def problem(self) -> str:
-        """The reason why the folder is not used: who else can change its files; empty if only the user can."""
+        """Why the folder is not used: who else can change its files; empty if only the user can."""
         try:
             trusted_folder(self.folder)
         except UntrustedError as error:
@@ -283,9 +275,8 @@ class CompileCache:
         return sorted(found, key=lambda entry: entry.used)
 
     def evict(self) -> int:
-        """Remove the least recently used files until the rest fits the limit, and abandoned unfinished files. Returns
-        the number of entries removed.
-        """
+        """Remove abandoned unfinished files, and the least recently used ones beyond the limit; returns their
+        number."""
         folder = self._trusted()
         if folder is None:
             return 0
@@ -359,14 +350,13 @@ _ROOMS: Final = (
     *("support", "dialects", "texpr", "interp", "analysis", "plans", "passes", "schedule", "autoschedule"),
     *("frontends", "backends", "runtime", "driver"),
 )
-"""The packages of weft that decide what code a kernel or a model becomes."""
+"""Packages of weft that decide what code a kernel or a model becomes."""
 
 
 @cache
 def compiler_fingerprint() -> str:
-    """The versions of weft and of the libraries that it compiles with. For weft this is a digest of its sources,
-    because in a checkout they change while the version does not (about 10 ms, once).
-    """
+    """Versions of weft and of the libraries that it compiles with. For weft this is a digest of its sources, because in
+    a checkout they change while the version does not (about 10 ms, once)."""
     digest = hashlib.blake2b(digest_size=16)
     root = Path(files.__file__).parents[1]
     for file in sorted(file for room in _ROOMS for kind in ("*.py", "*.ll") for file in (root / room).rglob(kind)):
@@ -385,8 +375,7 @@ def _version(name: str) -> str:
 
 
 def code_depends_on(target: Target, options: BuildOptions) -> bytes:
-    """All that the code of a program depends on besides the program: versions, the target with its CPU's features, and
-    the options.
-    """
+    """The inputs of code generation in addition to the program: versions, the target with its CPU's features,
+    and the options."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
     return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

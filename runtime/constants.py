@@ -28,11 +28,8 @@ _EXTERNAL: Final = re.compile(r"^@(weft_const_\d+) = external constant (\[\d+ x 
 
 
 def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """Move the elements of large constants out of a low module, which then declares them as `weft_const_0`, ... Those
-    named in `kept` stay.
-
-    Returns the arrays by symbol, read-only and with the alignment of the program's buffers.
-    """
+    """Move large constants out of a low module, which then declares them as `weft_const_0`, ... Those in `kept` stay.
+    Returns arrays by symbol, read-only and with the alignment of the program's buffers."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp | GlobalOp)}
     names: dict[str, str] = {}
     constants: dict[str, NDArray[Any]] = {}
@@ -53,7 +50,7 @@ def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, ND
 
 
 def _large_elements(op: GlobalOp) -> NDArray[Any] | None:
-    """The elements of a constant, aligned; None for a small one, and for zeros, which need no space in a program."""
+    """The elements of a constant; None for a small one, and for zeros, which need no space in a program."""
     value, element_type = op.initial_value, op.type.element_type
     if not isinstance(value, DenseIntOrFPElementsAttr) or array_name(element_type) is None:
         return None
@@ -70,14 +67,14 @@ def _large_elements(op: GlobalOp) -> NDArray[Any] | None:
 
 
 def put_constants(module: ModuleOp, constants: Mapping[str, NDArray[Any]]) -> None:
-    """Undo `take_constants`: put the elements back into the module."""
+    """Undo `take_constants`."""
     for op in module.ops:
         if isinstance(op, GlobalOp) and (array := constants.get(op.sym_name.data)) is not None:
             op.properties["initial_value"] = dense_attribute(array, op.type.element_type)
 
 
 def with_constants(text: str, constants: Mapping[str, NDArray[Any]]) -> str:
-    """LLVM IR with the definitions of the constants that it declares, for export."""
+    """Define constants in LLVM IR, for export."""
 
     def defined(found: re.Match[str]) -> str:
         name, type_, rest = found.groups()

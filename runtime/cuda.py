@@ -23,7 +23,7 @@ _DEFAULT_SHARED: Final = 48 << 10
 
 @cache
 def _driver() -> Any:
-    """The driver's functions. Raises `DeviceError` if the package or the driver is missing."""
+    """Raises `DeviceError` if the package or the driver is missing."""
     try:
         driver = importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
@@ -54,11 +54,8 @@ def _call(what: str, answer: tuple[Any, ...]) -> Any:
 
 @cache
 def pick_device(name: str = "") -> CudaDevice:
-    """The device with this number, or with this text in its name (case-insensitive); the first device if `name` is
-    empty.
-
-    Raises `DeviceError`, with a list of the devices, if there is none.
-    """
+    """The device with this number, or this text in its name (case-insensitive), by default the first. Raises
+    `DeviceError`, with a list of the devices, if there is none."""
     driver = _driver()
     count: int = _call("counting CUDA devices", driver.cuDeviceGetCount())
     if not count:
@@ -79,8 +76,6 @@ def _device_name(number: int) -> str:
 
 
 class CudaQueue(Queue):
-    """A stream of the driver."""
-
     def __init__(self, device: CudaDevice, stream: int) -> None:
         self.device = device
         self.stream = stream
@@ -121,7 +116,7 @@ class CudaQueue(Queue):
 
 
 class CudaDevice(Device):
-    """A device, in the primary context, which other libraries of this process share."""
+    """A device in the primary context, which other libraries of this process share."""
 
     def __init__(self, number: int) -> None:
         driver = _driver()
@@ -176,9 +171,7 @@ class CudaDevice(Device):
         return kernels
 
     def _architecture(self, program: KernelProgram) -> str:
-        """The architecture to compile for: the target's, with its suffix, if its number is the device's; else the
-        device's.
-        """
+        """The target's, with its suffix, if its number is the device's; else the device's."""
         wanted = program.target.arch
         return wanted if wanted.rstrip("af") == f"sm_{self.capability}" else f"sm_{self.capability}"
 

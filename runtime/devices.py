@@ -1,8 +1,7 @@
-"""Devices that run kernels: the interface of each kind, and pools of their memory.
+"""Devices that run kernels: their interface, and pools of their memory.
 
-A `Device` is a piece of hardware (or a simulator) with its limits; a `Queue` runs work on it in order. There are two
-kinds, OpenCL (`opencl.py`) and CUDA (`cuda.py`); both need optional extras, which are imported when a program for that
-kind is built.
+A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order. OpenCL (`opencl.py`) and CUDA
+(`cuda.py`) need optional extras, imported when a program for that kind is built.
 """
 
 from __future__ import annotations
@@ -35,18 +34,15 @@ _PACKING: Final = {
 
 
 class DeviceError(CompileError):
-    """There is no device, driver or package for it, or the device cannot run the program."""
+    """There is no device, no driver or package for it, or it cannot run the program."""
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A kernel of a program.
-
-    `name` is its name in the IR, `symbol` in the text. `threads` are the threads of a block, `shared_bytes` the dynamic
-    shared memory of a launch. Each of `arguments` is "buffer" or the NumPy name of a scalar's element type. `alignment`
-    maps the positions of buffers to their alignment in bytes, if tensor cores need more than other accesses. `function`
-    is the host function that launches the kernel.
-    """
+    """`name` is the kernel's name in the IR, `symbol` in the text. `threads` are the threads of a block, `shared_bytes`
+    the dynamic shared memory of a launch. Each of `arguments` is "buffer" or the NumPy name of a scalar's element type.
+    `alignment` maps the positions of buffers to their alignment in bytes, if tensor cores need more than other
+    accesses. `function` is the host function that launches the kernel."""
 
     name: str
     symbol: str
@@ -58,7 +54,6 @@ class KernelSpec:
 
     @property
     def slots(self) -> struct.Struct:
-        """The layout of all arguments, eight bytes each."""
         return _slots(self.arguments)
 
 
@@ -70,27 +65,23 @@ def _slots(arguments: tuple[str, ...]) -> struct.Struct:
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """The text of kernels in the language of `target`'s kind; for CUDA also the machine code for the target's
-    architecture if it was compiled before (`binary`).
-    """
+    """The text of kernels in the language of `target`'s kind; for CUDA also `binary` for the target's architecture, if
+    it was compiled before."""
 
     text: str
     kernels: tuple[KernelSpec, ...]
     target: Target
     barriers_in_branches: bool = False
-    """Whether there are barriers in branches that are uniform in each thread block."""
+    """Whether barriers are in branches that are uniform in each thread block."""
     binary: bytes = b""
 
 
 Memory: TypeAlias = Any
-"""A handle of device memory: an address, or an object of the driver."""
+"""An address, or an object of the driver."""
 
 
 class Queue(ABC):
-    """In-order work for one device.
-
-    Only `copy_out`, `synchronize` and `seconds_between` wait for the device.
-    """
+    """A queue of work in order. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
 
     device: Device
 
@@ -100,13 +91,12 @@ class Queue(ABC):
 
     @abstractmethod
     def copy_out(self, array: Array, memory: Memory) -> None:
-        """Wait for the work so far, and copy from the device into a C-contiguous array."""
+        """Wait for the work so far, and copy into a C-contiguous array."""
 
     @abstractmethod
     def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
-        """Run a kernel on a checked grid. `places` is the address of an array of pointers to the arguments of `kernel`.
-        Raises `DeviceError` if the driver rejects the launch.
-        """
+        """Run a kernel on a checked grid. `places` is the address of an array of pointers to its arguments. Raises
+        `DeviceError` if the driver rejects the launch."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -118,20 +108,18 @@ class Queue(ABC):
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Wait for the mark `end`; returns the device time since `start`. Each mark is used once."""
+        """Wait for `end`; returns the device time since `start`. Each mark is used once."""
 
 
 class Device(ABC):
-    """One device: its description, its limits, its memory, and programs for it."""
-
     description: str
     model: str
-    """Identifies devices with comparable times: the name of the processor and its number of units."""
+    """The name of the processor and its number of units; times are comparable between devices of one model."""
     limits: GpuMachine
     exact_memory: bool = False
-    """Whether allocations have exactly the requested size, because the device detects accesses past their end."""
+    """Allocations have exactly the requested size, because the device detects accesses past their end."""
     dlpack: tuple[int, int] | None = None
-    """DLPack's device type and number of this device; None if it cannot use arrays of other libraries."""
+    """DLPack's device type and number; None if the device cannot use arrays of other libraries."""
 
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
@@ -142,7 +130,7 @@ class Device(ABC):
         """Raises `DeviceError` if this device cannot run programs for a target of its kind."""
 
     def check_kernels(self, program: KernelProgram) -> None:
-        """Raises `DeviceError` for a kernel that exceeds the device's limits, whatever its grid."""
+        """Raises `DeviceError` for a kernel that exceeds the device's limits for any grid."""
         for spec in program.kernels:
             threads, axes = math.prod(spec.threads), zip("xyz", spec.threads, self.limits.max_block, strict=True)
             if spec.shared_bytes > self.limits.max_shared_bytes:
@@ -167,34 +155,31 @@ class Device(ABC):
 
     @abstractmethod
     def allocate(self, size: int) -> Memory:
-        """Allocate `size` bytes. Raises `DeviceError` if the device lacks memory."""
+        """Allocate memory. Raises `DeviceError` if the device lacks it."""
 
     @abstractmethod
     def release(self, memory: Memory) -> None:
-        """Free memory, after the work that uses it."""
+        """Free memory after the work that uses it."""
 
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A kernel loaded on a device. `handle` is the driver's."""
+    """A loaded kernel. `handle` is the driver's."""
 
     spec: KernelSpec
     handle: Any
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
-        """The arguments of a launch, which are in slots from the first of its `places` on. `memories` maps handles to
-        the memory objects of devices that do not identify memory by address.
-        """
+        """Arguments of a launch, in slots from the first of its `places` on. `memories` maps handles to memory objects
+        if the device does not identify memory by address."""
         layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
         pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
         return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
-        """The grid to launch; None if it is empty.
-
-        Raises `DeviceError` if the grid exceeds the device's limits, or if the kernel was compiled for another block.
-        """
+        """The grid to launch; None if it is empty. Raises `DeviceError` if it exceeds the device's limits, or if the
+        kernel was compiled for another block."""
         if 0 in grid:
             return None
         name = self.spec.name
@@ -212,7 +197,7 @@ _LEAST = 256
 
 
 class MemoryPool:
-    """A pool of one device's memory, for one library. Released allocations are reused until `clear`.
+    """Memory of one device for one library. Released allocations are reused until `clear`.
 
     An allocation is used on one queue only (its `owner`), whose order is all the synchronisation needed. The pool holds
     at most twice the peak in use: beyond that, free allocations are returned to the device, the oldest release first.
@@ -221,19 +206,18 @@ class MemoryPool:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._free: dict[tuple[object, int], list[tuple[int, Memory]]] = {}
-        """By owner and capacity, with the number of the release, in order of release."""
+        """By owner and capacity, with the number of the release, in order."""
         self._lock = threading.Lock()
         self._releases = count()
         self._in_use = self._most_in_use = 0
         self.bytes_held = 0
-        """Bytes obtained from the device, in use or free."""
+        """From the device, in use or free."""
         self.allocations = 0
-        """The number of allocations on the device."""
+        """Allocations on the device."""
 
     def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
-        """Memory of at least `size` bytes and its capacity, which `release` requires. Lasting allocations are not
-        rounded up for reuse. Raises `DeviceError`.
-        """
+        """Allocate at least `size` bytes; returns the memory and its capacity, which `release` requires. Lasting
+        allocations are not rounded up for reuse. Raises `DeviceError`."""
         capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
             self._in_use += capacity
@@ -260,7 +244,6 @@ class MemoryPool:
         return memory, capacity
 
     def release(self, memory: Memory, capacity: int, owner: object = None) -> None:
-        """Keep a piece for reuse."""
         with self._lock:
             self._in_use -= capacity
             self._free.setdefault((owner, capacity), []).append((next(self._releases), memory))
@@ -274,7 +257,6 @@ class MemoryPool:
         return found
 
     def clear(self) -> None:
-        """Return all free memory to the device."""
         with self._lock:
             free, self._free = self._free, {}
             self.bytes_held -= sum(capacity * len(pieces) for (_, capacity), pieces in free.items())
@@ -284,6 +266,6 @@ class MemoryPool:
 
 
 def _capacity(size: int) -> int:
-    """`size` rounded up, by an eighth at most, so that similar sizes share memory."""
+    """Round up, by an eighth at most, so that similar sizes share memory."""
     step = max(_LEAST, 1 << max(0, size.bit_length() - 4))
     return max(_LEAST, -(-size // step) * step)

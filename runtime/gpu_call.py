@@ -4,9 +4,8 @@ Host functions are compiled by LLVM into this process and call the device as the
 from Python through native code: the first one is kept, later calls into Python do nothing, and the host function, which
 does not depend on device data, runs to its end. Then the exception is raised.
 
-Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the address, shape, strides
-and type of the device's array. It is never read or written; it allows the same code to check arguments in both kinds of
-memory.
+Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the same address, shape,
+strides and type, never read or written, so that the same code checks arguments in both kinds of memory.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ _DEVICE_NAMES: Final = {
     **{8: "Metal device", 10: "ROCm device", 13: "managed memory"},
 }
 _MAX_RANK: Final = 64
-"""The maximum rank of NumPy's arrays."""
+"""Of NumPy's arrays."""
 _LEGACY_STREAM: Final = 1
-"""The default stream; DLPack writes it as 1, the driver accepts 0 and 1."""
+"""The default stream of DLPack; the driver accepts 0 and 1."""
 
 
 class _DLDevice(ctypes.Structure):
@@ -85,8 +84,7 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 @dataclass(frozen=True)
 class DeviceArray:
     """An array on a device: its shadow, whether its elements are bfloat16 (the shadow's are then uint16), its library's
-    stream, and the object that keeps the memory alive.
-    """
+    stream, and the owner of the memory."""
 
     shadow: Array
     is_bfloat16: bool
@@ -95,7 +93,7 @@ class DeviceArray:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """The device of an array (type and number of DLPack); None for host memory and for other values."""
+    """The device of an array, DLPack's type and number; None for host memory and for other values."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return None
     device_type, number = value.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
@@ -104,19 +102,16 @@ def device_of(value: object) -> tuple[int, int] | None:
 
 
 def device_name(device: tuple[int, int]) -> str:
-    """The result of `device_of` as text for messages."""
+    """The text of a device in messages."""
     kind, number = device
     name = _DEVICE_NAMES.get(kind, f"device of type {kind}")
     return f"{name} {number}" if "device" in name else name
 
 
 def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
-    """An array on a CUDA device, `device_of(value)`. Its library makes its previous work visible on the returned
-    stream.
-
+    """An array on a CUDA device, `device_of(value)`. Its library makes previous work visible on the returned stream.
     Raises `TypeError` for an unsupported element type, `ValueError` for an invalid capsule or one of another device,
-    and whatever the library raises if it does not export the array.
-    """
+    and whatever the library raises."""
     stream = current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
     tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
@@ -139,7 +134,7 @@ def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
 
 
 class _Interface:
-    """An object from which NumPy makes an array without accessing the memory."""
+    """NumPy makes an array of it without accessing the memory."""
 
     def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> None:
         self.__array_interface__ = {
@@ -147,16 +142,13 @@ class _Interface:
             "shape": shape,
             "strides": strides,
             "typestr": "|b1" if kind[0] == "b" else f"<{kind}",
-            "data": (address or 16, False),  # an empty array may have no address; the shadow is never read
+            "data": (address or 16, False),  # an empty array may have no address
         }
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """The properties of an array on a device that the checks of a call depend on: address, shape, strides, type,
-    device.
-
-    None for arrays of libraries that do not return them quickly, and for all other values.
-    """
+    """The address, shape, strides, type and device of an array, which the checks of a call depend on. None for arrays
+    of libraries that do not return them quickly, and for other values."""
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
         if not value.is_cuda or value.requires_grad or value.is_neg():
@@ -172,7 +164,7 @@ def current_stream(value: Any) -> int:
     library = type(value).__module__.split(".")[0]
     module: Any = sys.modules.get(library)
     if library == "torch":
-        # Used by torch's compiler: the same result in a tenth of the time.
+        # As torch's compiler: the same result in a tenth of the time.
         quick = getattr(module._C, "_cuda_getCurrentRawStream", None)
         if quick is not None:
             return int(quick(value.device.index)) or _LEGACY_STREAM
@@ -185,12 +177,12 @@ def current_stream(value: Any) -> int:
 
 
 _ALIGNMENT: Final = 16
-"""Bytes of the widest access of a kernel, relative to the start of a buffer."""
+"""Of the widest access of a kernel, relative to the start of a buffer, in bytes."""
 _HANDLE_SHIFT: Final = 6
-"""Temporaries are aligned to 64 bytes, which LLVM assumes."""
+"""LLVM assumes that temporaries are aligned to 64 bytes."""
 
 Slots: TypeAlias = "ctypes.Array[ctypes.c_uint64]"
-"""The arguments of a host function, including symbols, in eight bytes each."""
+"""Arguments of a host function and symbols, in eight bytes each."""
 HostFunction: TypeAlias = "Callable[[Run, Slots], None]"
 _EXTENTS: Final = (ctypes.c_int64,) * 6
 _PROTOTYPES: Final = (
@@ -200,15 +192,15 @@ _PROTOTYPES: Final = (
     ctypes.CFUNCTYPE(ctypes.c_uint8, ctypes.c_void_p),
     ctypes.CFUNCTYPE(None, ctypes.c_char_p, *_EXTENTS, ctypes.c_void_p),
 )
-"""The types of the functions named by `SYMBOLS`."""
+"""Of the functions named by `SYMBOLS`."""
 # The interpreter lock is kept, because a host function mostly calls Python.
 _THUNK: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _FAILED: Final = 64
-"""The handle that allocations return after an exception, since LLVM assumes that it is not null."""
+"""Returned by allocations after an exception, because LLVM assumes that it is not null."""
 
 
 class Run:
-    """Allocations of temporaries and launches of host code on one queue. `close` frees all memory."""
+    """Temporaries and launches of host code on one queue. `close` frees all memory."""
 
     def __init__(self, queue: Queue, pool: MemoryPool) -> None:
         self.queue = queue
@@ -216,7 +208,7 @@ class Run:
         self._held: dict[int, tuple[Memory, int]] = {}
         self._memories: dict[int, Memory] = {}
         self.log: list[tuple[DeviceKernel, Any, Any]] | None = None
-        """Kernels with the marks before and after them, if they are measured."""
+        """Kernels with the marks before and after them, if measured."""
 
     def allocate(self, size: int) -> Memory:
         memory, capacity = self._pool.allocate(size, self.queue)
@@ -228,9 +220,7 @@ class Run:
         self._pool.release(memory, capacity, self.queue)
 
     def handle(self, memory: Memory) -> int:
-        """The handle of an allocation in native code, valid until `close`: its address, or a number for a driver
-        object.
-        """
+        """The handle of an allocation in native code until `close`: its address, or a number for a driver object."""
         if isinstance(memory, int):
             return memory
         handle = id(memory) << _HANDLE_SHIFT
@@ -311,7 +301,6 @@ class _Runtime:
         return run.handle(self._constants[address][0])
 
     def _read_byte(self, run: Run, handle: int) -> int:
-        """The first byte of an allocation, after the work so far."""
         byte = np.empty(1, np.uint8)
         run.queue.copy_out(byte, run.memory(handle))
         return int(byte[0])
@@ -320,21 +309,17 @@ class _Runtime:
         run.launch(self._kernels[name], (gx, gy, gz), (tx, ty, tz), places)
 
     def constant_bytes(self) -> int:
-        """Bytes of device memory for constants."""
         return sum(capacity for _, capacity in self._constants.values())
 
     def close(self) -> None:
-        """Return the memory of the constants to the pool."""
         for memory, capacity in self._constants.values():
             self._pool.release(memory, capacity)
         self._constants.clear()
 
 
 class HostFunctions:
-    """The compiled host functions of a program. The code lives as long as this object.
-
-    `constants` are arrays that the code reads under external symbols.
-    """
+    """The compiled host functions of a program. The code lives as long as this object. It reads `constants` under
+    external symbols."""
 
     def __init__(
         self,
@@ -352,7 +337,7 @@ class HostFunctions:
         self._module = jit(text, Target.of_process(0), addresses)
 
     def function(self, signature: Signature) -> HostFunction:
-        """A function of the program, for one thread at a time. It raises exceptions of the device."""
+        """A function for one thread at a time. It raises exceptions of the device."""
         runtime, address = self._runtime, self._module.address(symbol_name(signature.name))
         thunk = _THUNK(thunk_address(signature.parameter_types()))
 
@@ -369,11 +354,9 @@ class HostFunctions:
         return call
 
     def constant_bytes(self) -> int:
-        """Bytes of device memory for constants."""
         return self._runtime.constant_bytes()
 
     def close(self) -> None:
-        """Return the memory of the constants to the pool."""
         self._runtime.close()
 
 
@@ -403,7 +386,7 @@ class DeviceCall:
         self._copies: list[tuple[Array, Any, Array | None]] = []
         """The memory of an array here and on the device, and the array itself if it is written."""
         self._new = {id(array) for array in self.bound.results}
-        """Results that the caller omitted, which have no contents yet."""
+        """Omitted results, which have no contents yet."""
         try:
             self._values = self._slots(views)
         except BaseException:
@@ -411,7 +394,7 @@ class DeviceCall:
             raise
 
     def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
-        """The arguments of the host function: device memory for arrays, the bits of numbers, then the symbols."""
+        """Device memory for arrays, the bits of numbers, then the symbols."""
         signature, bound = self._signature, self.bound
         values: list[int] = []
         for position, slot in enumerate(bound.slots):
@@ -439,13 +422,13 @@ class DeviceCall:
         return {position: array for position, array in self.bound.arrays.items() if id(array) not in views}
 
     def copy_in(self) -> None:
-        """Copy arrays to the device, outputs too, because a program may leave some of their elements unwritten."""
+        """Copy arrays to the device, outputs too, because a program may leave some elements unwritten."""
         for array, memory, written in self._copies:
             if id(written) not in self._new:
                 self.run.queue.copy_in(memory, array)
 
     def start(self, function: HostFunction) -> None:
-        """Enqueue the work of the host function on the device."""
+        """Enqueue the work of the host function."""
         function(self.run, self._values)
 
     def measure(self, function: HostFunction) -> tuple[float, list[tuple[KernelSpec, float]]]:
@@ -476,7 +459,7 @@ class DeviceCall:
         written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
     def repeat(self, function: HostFunction) -> None:
-        """Run once more, for a checked call whose arrays are all on the device."""
+        """Repeat a checked call whose arrays are all on the device."""
         try:
             self.run.queue.device.queue(self.stream)
             function(self.run, self._values)
@@ -488,9 +471,8 @@ class DeviceCall:
 
 
 def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """The key of the cache of checked calls; None if an argument is neither a Python number nor an array with an
-    `identity`.
-    """
+    """Key of the cache of checked calls; None if an argument is neither a Python number nor an array with an
+    `identity`."""
     key: list[object] = []
     streams: dict[object, int] = {}
     for value in values:
@@ -512,7 +494,7 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
 def _on_device(
     device: Device, function: str, spec: ArraySpec | ScalarSpec, value: object, views: dict[int, DeviceArray]
 ) -> object:
-    """The shadow of an array on the device, recorded in `views`; any other value unchanged."""
+    """Shadows of arrays on the device are recorded in `views`; other values are unchanged."""
     where = f"{function}: argument '{spec.name}'"
     try:
         place = device_of(value)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 _CALLS_KEPT = 256
-"""The number of checked calls with device arrays that a function caches."""
+"""Checked calls with device arrays that a function caches."""
 
 
 class DeviceProgram:
@@ -87,12 +87,12 @@ class DeviceProgram:
         return host
 
     def load(self) -> None:
-        """Raises `DeviceError` as `host` does."""
+        """Load the program. Raises `DeviceError` as `host` does."""
         _ = self.functions
 
     @cached_property
     def functions(self) -> Mapping[str, HostFunction]:
-        """Host functions, ready to be called. Raises `DeviceError` as `host` does."""
+        """The host functions, ready to be called. Raises `DeviceError` as `host` does."""
         return {signature.name: self.host.function(signature) for signature in self._signatures}
 
 
@@ -101,11 +101,11 @@ class DeviceMemory:
     """Device memory of a library, in bytes."""
 
     held: int
-    """Total: constants, temporaries and copies of arguments; freed memory is kept for later calls."""
+    """Constants, temporaries and copies of arguments; freed memory is kept for later calls."""
     constants: int
-    """The constants needed so far: each is copied to the device once."""
+    """Constants needed so far: each is copied to the device once."""
     allocations: int
-    """The number of allocations on the device."""
+    """Number of allocations on the device."""
 
 
 class GpuFunction(Function):
@@ -222,7 +222,7 @@ class GpuLibrary(Library):
             texts["ptx"] = partial(compile_ptx, program.text, program.target.arch)
         self._sources = Sources({**texts, "host": host})
         self.imported_modules = [Sources(texts)]
-        """The kernels: `get_source` returns their text."""
+        """`get_source` returns their text."""
         try:
             self._program.load()
         except DeviceError as error:
@@ -235,7 +235,7 @@ class GpuLibrary(Library):
 
     @property
     def memory(self) -> DeviceMemory:
-        """The library's current device memory. Raises `DeviceError` if there is no device."""
+        """The current device memory of the library. Raises `DeviceError` if there is no device."""
         pool = self._program.pool
         return DeviceMemory(pool.bytes_held, self._program.host.constant_bytes(), pool.allocations)
 
@@ -253,14 +253,12 @@ class GpuLibrary(Library):
 
 
 _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYPES.items()}}
-"""Type of an argument in the emitter -> kind of argument in `KernelSpec`."""
+"""Type of an argument in the emitter -> kind in `KernelSpec`."""
 
 
 def device_for(target: Target) -> Device:
-    """The device for programs of `target`: the named one (`-device=...`), else the first of its kind.
-
-    Raises `DeviceError` that says what is missing and how to install it.
-    """
+    """The named device (`-device=...`), else the first of its kind. Raises `DeviceError` that says what is missing and
+    how to install it."""
     if target.kind == "opencl":
         from weft.runtime.opencl import pick_device  # start-up: 5 ms
     elif target.kind == "cuda":
@@ -271,18 +269,15 @@ def device_for(target: Target) -> Device:
 
 
 def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
-    """A library of the host functions of a module at low level, whose kernels are emitted for `target`. Raises as
-    `emit_program` does."""
+    """The host functions of a module at low level, whose kernels are emitted for `target`. Raises as `emit_program`."""
     program, host, constants = emit_program(module, target)
     return GpuLibrary(program, host, signatures_of(module), constants)
 
 
 def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, dict[str, Array]]:
-    """The kernels of a module at low level in the language of `target`'s kind, its host functions as LLVM IR, and the
-    constants of the latter.
-
-    Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels have.
-    """
+    """The kernels of a module at low level in the language of `target`'s kind, its host functions as LLVM IR, and their
+    constants. Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels
+    have."""
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     constants = take_constants(module, kept=used_globals(kernels))
     host = emit_host_functions(module, Target.of_process(0))
@@ -311,7 +306,6 @@ def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, 
 
 
 def _alignment(kernel: FuncOp) -> dict[int, int]:
-    """Position of an argument with tiles accessed by `wmma` -> its required alignment in bytes."""
     found: dict[int, int] = {}
     for op in kernel.walk():
         pointer = op.source if isinstance(op, WmmaLoadOp) else op.target if isinstance(op, WmmaStoreOp) else None

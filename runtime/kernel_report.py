@@ -24,59 +24,52 @@ class KernelRow:
     """A kernel, within one call of the calling function."""
 
     symbol: str
-    """The symbol of its code."""
     names: tuple[str, ...]
-    """The functions of the program with this kernel."""
+    """Functions of the program with this kernel."""
     holds: tuple[str, ...]
-    """The operators that it computes."""
+    """Operators that it computes."""
     calls: int
     constant_bytes: int
-    """Bytes of its constant operands."""
+    """Of its constant operands."""
     flops: int | None = None
     """Floating-point operations; None if they depend on unknown extents."""
     moved_bytes: int | None = None
     """Lower bound of the bytes read and written."""
     seconds: float | None = None
-    """Seconds of all its calls together, once measured."""
+    """Of all its calls together, once measured."""
     flops_formula: str = ""
     """`flops` in terms of the symbols of the function, unless it is a number."""
     bytes_formula: str = ""
 
     @property
     def title(self) -> str:
-        """The first of its functions, and the number of others with the same kernel."""
+        """The first function, and the number of others with the kernel."""
         return self.names[0] + (f" (+{len(self.names) - 1})" if len(self.names) > 1 else "")
 
 
 @dataclass(frozen=True)
 class MachinePeaks:
-    """Peak rates of the machine."""
-
     gflops: float
-    """Billions of operations per second on 32-bit floats."""
+    """10^9 operations per second on 32-bit floats."""
     memory: float
     """GB/s of memory."""
     cache: float
     """GB/s of L2."""
     cache_bytes: int
-    """Bytes of L2 of all threads together."""
+    """L2 of all threads together."""
 
     def seconds(self, flops: int, moved_bytes: int) -> float:
-        """A lower bound of the time of a kernel."""
+        """Lower bound of the time of a kernel."""
         bandwidth = self.cache if moved_bytes <= self.cache_bytes else self.memory
         return max(flops / (self.gflops * 1e9), moved_bytes / (bandwidth * 1e9))
 
 
 class ReportSource(Protocol):
-    """Reports on the program that a library was compiled from."""
+    """Reports on the program of a library."""
 
-    def functions(self) -> Sequence[str]:
-        """The functions that call kernels."""
-        ...
+    def functions(self) -> Sequence[str]: ...
 
-    def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]:
-        """The kernels that a function calls for arguments of these shapes."""
-        ...
+    def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]: ...
 
     def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None:
         """Bytes of temporaries of a call."""
@@ -87,11 +80,11 @@ class ReportSource(Protocol):
         ...
 
     def registered(self, name: str) -> Sequence[str]:
-        """The registered functions that a function calls between its kernels."""
+        """Registered functions that are called between kernels."""
         ...
 
     def peaks(self) -> MachinePeaks | None:
-        """The peak rates of the machine; None if unknown."""
+        """The peak rates of the machine, or None."""
         ...
 
 
@@ -103,13 +96,13 @@ class Report(ShownAsText):
     rows: tuple[KernelRow, ...]
     temporary_bytes: int | None = None
     seconds: float | None = None
-    """Seconds of the measured call."""
+    """Of the measured call."""
     peaks: MachinePeaks | None = None
-    """Of the machine, if times were measured."""
+    """If times were measured."""
     temporary_formula: str = ""
-    """`temporary_bytes` in terms of the symbols of the function, unless it is a number."""
+    """In terms of the symbols of the function, unless it is a number."""
     registered: tuple[str, ...] = ()
-    """The registered functions that the function calls, whose time is spent between kernels."""
+    """Functions whose time is spent between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
         """The report with the seconds and counts of calls by symbol."""
@@ -117,9 +110,8 @@ class Report(ShownAsText):
         return replace(self, rows=tuple(rows), seconds=total)
 
     def share_of_peak(self, row: KernelRow) -> float | None:
-        """The lower bound of a kernel's time on this machine, from its arithmetic and traffic, over its measured time;
-        None if either is unknown.
-        """
+        """The lower bound of a kernel's time, from arithmetic and traffic, over its measured time; None if either is
+        unknown."""
         if self.peaks is None or not row.seconds or not row.calls or row.flops is None or row.moved_bytes is None:
             return None
         return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
@@ -137,7 +129,7 @@ class Report(ShownAsText):
         return f"{self._title()}\n{fitted_columns(lines, (0, 5), WIDTH)}{self._outside()}"
 
     def _timed_text(self, seconds: float) -> str:
-        """The kernels with their times; those of less than half a percent of the call share a line."""
+        """Kernels of less than half a percent of the call share a line."""
         lines = [["kernel", "calls", "MFLOP", "ms", "part", "GFLOP/s", "GB/s", "peak"]]
         folded = [row for row in self.rows if _percent(row.seconds or 0.0, seconds) == "0%"]
         folded = folded if len(folded) > 1 else []
@@ -194,7 +186,7 @@ class Report(ShownAsText):
 
 
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
-    """The report of a function, without times, given arguments of these shapes."""
+    """The report of a function, without times."""
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
     formula = source.temporary_formula(name) if size is None else ""
     return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))

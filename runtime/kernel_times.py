@@ -1,8 +1,8 @@
 """Times of the kernels that compiled code calls.
 
-The object of the calling function is linked again with its kernels replaced by functions that call the kernel and log
-its start and end. For a trace, parallel loops are replaced too, by loops that log the chunk of each thread. The library
-itself is unchanged, so profiling costs nothing unless used.
+The object of the calling function is linked again with functions that call the kernels and log start and end. For a
+trace, parallel loops log the chunk of each thread. The library itself is unchanged, so profiling costs nothing unless
+used.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 _CALLED: Final = re.compile(r"^declare void @(kernel_\w+)\(([^()]*)\)$", re.MULTILINE)
 _ROW: Final = 4
-"""The words of a row of the log: kernel, start, end, thread."""
+"""Words of a row of the log: kernel, start, end, thread."""
 _FIRST_ROOM: Final = 1 << 12
-"""The initial capacity of the log, in calls of kernels; it grows if one call of the function makes more."""
+"""Initial capacity of the log in calls of kernels; it grows."""
 _HEAD: Final = """\
 declare i32 @clock_gettime(i32, ptr)
 declare ptr @pthread_self()
@@ -77,7 +77,7 @@ done:
 }
 """
 _CHUNK: Final = -1
-"""The number of chunks of parallel loops in the log."""
+"""Number of chunks of parallel loops in the log."""
 _LOOPS: Final = f"""
 declare void @{PARALLEL_FOR}(ptr, ptr, i64)
 
@@ -113,7 +113,7 @@ class Event:
     """Seconds of `time.perf_counter`."""
     end: float
     thread: int
-    """Threads are numbered in order of first events; 0 is the caller."""
+    """In order of first events; 0 is the caller."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class KernelTimes:
     calls: Mapping[str, int]
     total: float
     runs: Sequence[Sequence[Event]] = ()
-    """The events of each run, in order of their starts, if they were traced."""
+    """Events of each traced run, in order of their starts."""
 
 
 def kernel_times(
@@ -138,8 +138,8 @@ def kernel_times(
     runs: int,
     traced: bool = False,
 ) -> KernelTimes:
-    """Run a function of the LLVM IR `text` on the arguments `call`, positional and by name, and measure its kernels.
-    With `traced`, also the chunks of parallel loops, which adds about 0.1 us to each.
+    """Measure the kernels of a function of the LLVM IR `text` on the arguments `call`; with `traced`, also the chunks
+    of parallel loops, which adds about 0.1 us to each.
 
     Returns the medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock,
     and as a call of the function does.
@@ -159,7 +159,7 @@ def kernel_times(
 def timed_calls(
     name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
 ) -> list[list[Event]]:
-    """Run a function whose kernels cannot be traced, after one warm-up run: an event for each call."""
+    """Time a function whose kernels cannot be traced: an event per call, after one warm-up run."""
     positional, keywords = call
     function(*positional, **keywords)
     events: list[list[Event]] = []
@@ -171,7 +171,7 @@ def timed_calls(
 
 
 class _Profiled:
-    """The function, linked so that calls of its kernels are logged: `count, (kernel, nanoseconds), ...`."""
+    """A function linked so that calls of its kernels are logged: `count, (kernel, nanoseconds), ...`."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class _Profiled:
         )
 
     def run(self, call: tuple[Sequence[object], Mapping[str, object]], runs: int) -> KernelTimes | None:
-        """The times; None if the log is too short, then `wanted` is the required capacity."""
+        """Measure the runs; None if the log is too short, then `wanted` is the required capacity."""
         seconds_of = native_runs(self._caller, *call)
         seconds_of(1)
         totals = array("d")
@@ -244,7 +244,6 @@ class _Profiled:
         return KernelTimes(seconds, dict(calls), statistics.median(totals), traces)
 
     def _events(self, count: int, start: float, end: float) -> list[Event]:
-        """The events of a run between two times of `perf_counter`."""
         # On Linux it is the same clock.
         shift = time.perf_counter() - time.clock_gettime(self._clock)
         threads = {threading.get_ident(): 0}
@@ -258,7 +257,6 @@ class _Profiled:
 
 
 def _logging_function(number: int, name: str, types: str) -> str:
-    """A function that calls a kernel with these parameter types and logs the call under its number."""
     parameters = [f"{type_.strip()} %p{at}" for at, type_ in enumerate(types.split(",") if types.strip() else ())]
     arguments = ", ".join(parameters)
     return f"""

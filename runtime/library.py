@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class UnknownFunctionError(CompileError, KeyError):
-    """The library has no function of that name."""
+    pass
 
 
 @checked_methods
@@ -59,9 +59,8 @@ class Function:
 
     @staticmethod
     def make(caller: Caller) -> Function:
-        """A function whose call enters native code directly: Python looks `__call__` up in the class, so each function
-        gets a class with its native entry. This halves the cost of a call.
-        """
+        """A call enters native code directly: Python looks `__call__` up in the class, so each function gets a class
+        with its native entry. This halves the cost of a call."""
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
         if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
@@ -77,12 +76,12 @@ class Function:
         return self.signature.name
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Returns a callable that measures the function with given arguments, see `TimeEvaluator`."""
+        """Measures the function with given arguments, see `TimeEvaluator`."""
         return TimeEvaluator(self.name, self.runs, number, repeat, min_repeat_ms)
 
     @contextmanager
     def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
-        """Times of runs of the function on arguments that are checked once."""
+        """Times of runs on arguments that are checked once."""
         yield native_runs(self._caller, positional, keywords)
 
     def __repr__(self) -> str:
@@ -131,7 +130,7 @@ class CheckedFunction(Function):
 
     @contextmanager
     def _log(self) -> Generator[Array]:
-        """The log of a call. On exit raises an error for the first logged failure."""
+        """On exit raises an error for the first logged failure."""
         log = np.zeros((len(self._places), 3), np.int64)
         yield log
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
@@ -144,9 +143,8 @@ class CheckedFunction(Function):
 
 
 Run: TypeAlias = "Callable[[Sequence[Array | int]], None]"
-"""Runs a function, given the parameters of the function at low level: the memory of each array as a flat array
-(writable if the function writes it), the bits of each scalar, and then the symbols.
-"""
+"""Runs a function, given its parameters at low level: each array as a flat array (writable if the function writes it),
+the bits of each scalar, and then the symbols."""
 
 
 class CallableFunction(Function):
@@ -170,7 +168,7 @@ class CallableFunction(Function):
 
 
 class Sources:
-    """Texts of a program by kind; the first is the default. Derived texts are computed on first use."""
+    """Texts by kind; the first is the default. Derived texts are computed on first use."""
 
     def __init__(self, texts: Mapping[str, str | Callable[[], str]], unknown: str = "unknown kind of source") -> None:
         self._texts = dict(texts)
@@ -199,21 +197,21 @@ class Library:
     """
 
     timing: Stopwatch
-    """The time of each stage of the compilation: `print(lib.timing)`, `lib.timing.milliseconds`."""
+    """Of each stage of the compilation: `print(lib.timing)`, `lib.timing.milliseconds`."""
 
     report_source: Callable[[], ReportSource | None] = staticmethod(lambda: None)
-    """Returns the source of reports, if the library is a model."""
+    """Source of reports, if the library is a model."""
     trace_source: Callable[[], tuple[sched.FuncOp, ...]] = tuple
     """Computes `traces` on first use."""
 
     target: Target
     _signatures: dict[str, Signature]
     _functions: dict[str, Function]
-    """The loaded functions; libraries that load them lazily override `_function`."""
+    """Libraries that load functions lazily override `_function`."""
     constants: Mapping[str, Array] = MappingProxyType({})
-    """The large constants of the program, read-only, by the symbols under which its code reads them."""
+    """Large ones, read-only, by the symbols under which the code reads them."""
     _ir: str = ""
-    """The LLVM IR that is exported together with that of the kernels."""
+    """Exported together with the LLVM IR of the kernels."""
     _kernels: tuple[CompiledKernel, ...] = ()
 
     def __init__(
@@ -250,17 +248,15 @@ class Library:
         sources: Mapping[str, str | Callable[[], str]],
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        """Initialise the fields of all kinds of libraries."""
         self.target = target
         self.timing = stopwatch or Stopwatch()
         self._sources = Sources(sources)
         self._signatures = {signature.name: signature for signature in signatures}
         self._functions = {}
         self._reports: dict[str, Report] = {}
-        """The reports with times."""
+        """Reports with times."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
-        """Compile the functions into this process."""
         with self.timing.measure("runtime"):
             texts = [self._ir, *(kernel.ir for kernel in self._kernels)]
             every_symbol = {**runtime_symbols(texts, self.target), **symbols}
@@ -282,9 +278,8 @@ class Library:
 
     @property
     def own_ir(self) -> str | None:
-        """The LLVM IR of the library, without its kernels and constants; None for a library with C sources, or one that
-        was not built from LLVM IR.
-        """
+        """The LLVM IR without kernels and constants; None for a library with C sources, or one not built from LLVM
+        IR."""
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
@@ -292,14 +287,13 @@ class Library:
 
     @cached_property
     def traces(self) -> tuple[sched.FuncOp, ...]:
-        """The default schedules that were applied, one for each scheduled function and for each version of it."""
+        """Default schedules that were applied, one for each scheduled function and for each version of it."""
         return self.trace_source()
 
     @property
     def trace(self) -> str:
-        """The default schedules as IR; empty if there are none. Each replays on the original module, except those of
-        versions for few iterations.
-        """
+        """The default schedules as IR, or "". Each replays on the original module, except those of versions for few
+        iterations."""
         return "".join(str(trace) + "\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:
@@ -313,7 +307,7 @@ class Library:
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
-        """Replace a function of the library by another one with its signature."""
+        """Replace a function by another one of the same signature."""
         self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:
@@ -330,8 +324,8 @@ class Library:
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def report(self, name: str | None = None) -> Report:
-        """A table of the kernels that a function of a model calls: the operators of each, its calls, the bytes of its
-        constants, its arithmetic and its memory traffic; also its time, after `profile`.
+        """A table of the kernels that a function of a model calls: operators, calls, bytes of constants, arithmetic,
+        memory traffic, and after `profile` times.
 
             print(lib.report())
 
@@ -410,7 +404,6 @@ class Library:
         return self._report_source is not None
 
     def _reported(self, name: str | None) -> tuple[ReportSource, str]:
-        """The source of reports, and the function whose kernels are reported."""
         if self._report_source is None:
             raise CompileError(
                 "reports are of models for llvm and GPUs, whose functions call private ones: time_evaluator measures "
@@ -445,9 +438,9 @@ class Library:
 
             lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
             lib.export("libmm.so")  a shared library, which `weft.load` loads back    kind "shared"
-            lib.export("libmm.a")   a static library                                  kind "archive" lib.export("mm.h")
-            the C header (`docs/c-abi.md` has the rules)      kind "header" lib.export("mm.ll"), lib.export("mm.s")
-            kinds "ll", "asm"
+            lib.export("libmm.a")   a static library                                  kind "archive"
+            lib.export("mm.h")      the C header (`docs/c-abi.md` has the rules)      kind "header"
+            lib.export("mm.ll"), lib.export("mm.s")                                   kinds "ll", "asm"
 
             lib.export("libmodel.so", weights="model.weights")  # large constants in a separate file
 
@@ -483,7 +476,7 @@ class ForeignLibrary(Library):
     """
 
     def _load(self, symbols: Mapping[str, int]) -> None:
-        """Compilation is left to the export."""
+        """Left to the export."""
 
     def _function(self, name: str) -> NoReturn:
         raise CompileError(f"'{name}': {self.target.obstacle}; export it")
@@ -493,10 +486,8 @@ class ForeignLibrary(Library):
 
 
 class CallableLibrary(Library):
-    """Functions that Python runs: the library of a backend that runs its own output.
-
-    `sources` is the output of the backend, by kind; the first is the default.
-    """
+    """The library of a backend that runs its own output. `sources` is that output, by kind; the first is the
+    default."""
 
     def __init__(self, functions: Mapping[Signature, Run], sources: Mapping[str, str], target: Target) -> None:
         if not sources:

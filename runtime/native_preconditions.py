@@ -19,13 +19,12 @@ _COMPARISONS: Final = {"==": "eq", "<=": "sle", "<": "slt"}
 
 @dataclass
 class _Code:
-    """The lines of a function of LLVM IR, and the bits that are set if its numbers are invalid."""
+    """Lines of a function of LLVM IR, and the bits that are set if its numbers are invalid."""
 
     lines: list[str] = field(default_factory=list[str])
     unclear: list[str] = field(default_factory=list[str])
 
     def value(self, text: str) -> str:
-        """The name of a new value."""
         name = f"%v{len(self.lines)}"
         self.lines.append(f"  {name} = {text}")
         return name
@@ -33,8 +32,6 @@ class _Code:
 
 @dataclass(frozen=True)
 class _Number:
-    """A number computed by the code, with the arithmetic that preconditions use."""
-
     code: _Code
     text: str
 
@@ -63,7 +60,6 @@ class _Number:
         return self._checked("smul", other, self)
 
     def _divided(self, left: _Number | int, right: _Number | int) -> tuple[str, str]:
-        """Quotient, rounded down, and remainder by a positive divisor."""
         value = self.code.value
         bad = value(f"icmp sle i64 {_text(right)}, 0")
         self.code.unclear.append(bad)
@@ -105,8 +101,7 @@ def _text(number: _Number | int) -> str:
 
 def predicate_address(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> int:
     """The address of `bool f(int64_t *slots)`, which returns whether all preconditions hold for the numbers in the
-    slots of their names.
-    """
+    slots of their names."""
     return _jit(predicate_ir(preconditions, slots))
 
 
@@ -116,7 +111,7 @@ def _jit(text: str) -> int:
 
 
 def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> str:
-    """The function as LLVM IR."""
+    """The predicate as LLVM IR."""
     try:
         lines, result = _lines(preconditions, slots)
     except (OverflowError, ZeroDivisionError):  # of constants

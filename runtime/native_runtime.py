@@ -53,7 +53,7 @@ MEMORY: Final = ("weft_alloc", "weft_free")
 DEFAULT_CACHE_BYTES: Final = 256 << 20
 MAX_THREADS: Final = 256
 FUTEX_SYSCALLS: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
-"""The number of Linux's futex system call, by architecture."""
+"""Number of Linux's futex system call, by architecture."""
 _PLACE_SYSCALLS: Final = {
     "x86_64": {"gettid": 186, "getcpu": 309, "getaffinity": 204, "setaffinity": 203},
     "aarch64": {"gettid": 178, "getcpu": 168, "getaffinity": 123, "setaffinity": 122},
@@ -73,18 +73,17 @@ _MEMORY: Final = Path(__file__).with_name("memory.ll")
 _CHUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 _requested: int | None = None
-"""The number given to `set_num_threads`."""
+"""Given to `set_num_threads`."""
 
 
 def needed_runtime(text: str) -> frozenset[str]:
-    """The functions of the runtime that LLVM IR declares."""
+    """The runtime functions that LLVM IR declares."""
     declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
     return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, RETURN_RESULT, *MEMORY}
 
 
 def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
-    """The addresses of the functions of the runtime that texts of LLVM IR declare; each part is compiled on first
-    use."""
+    """Addresses of the runtime functions that LLVM IR declares; each part is compiled on first use."""
     needed = frozenset(name for text in texts for name in needed_runtime(text))
     found = symbol_addresses() if needed.intersection(MEMORY) else {}
     if PARALLEL_FOR in needed:
@@ -99,8 +98,7 @@ def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
 @checked
 def set_num_threads(count: int | None) -> None:
     """Set the number of threads of parallel loops of all targets; None restores the default. Raises `ValueError` unless
-    1 <= count <= 256.
-    """
+    1 <= count <= 256."""
     global _requested
     if count is not None and not 1 <= count <= MAX_THREADS:
         raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
@@ -111,14 +109,13 @@ def set_num_threads(count: int | None) -> None:
 
 
 def get_num_threads(target_threads: int) -> int:
-    """Threads for loops of a target with `target_threads`: the number given to `set_num_threads`, else
-    WEFT_NUM_THREADS, else the target's. Raises `CompileError` if the environment variable is not a valid number.
-    """
+    """Threads of a loop: the number given to `set_num_threads`, else WEFT_NUM_THREADS, else the target's. Raises
+    `CompileError` if the environment variable is not a valid number."""
     return requested_threads() or target_threads
 
 
 def requested_threads() -> int:
-    """The number from `set_num_threads` or the environment; 0 if neither is set."""
+    """The number from `set_num_threads` or the environment, else 0."""
     return _requested or _environment_threads()
 
 
@@ -138,7 +135,7 @@ def parallel_for_address(target_threads: int) -> int:
 
 
 _lock = threading.RLock()
-"""Ensures that only one pool is created."""
+"""At most one pool is created."""
 
 
 @cache
@@ -159,20 +156,19 @@ def parallel_for_ir(target_threads: int) -> str:
 
 
 def pause_ir(architecture: str) -> str:
-    """The spin-wait hint of an architecture; empty if it has none."""
+    """Spin-wait hint, or ""."""
     return _PAUSES.get(architecture, "")
 
 
 def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
     """The pool for an architecture, the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`,
-    `own_thread` and `keep_apart`; `hook` is the function that starts workers.
-    """
+    `own_thread` and `keep_apart`; `hook` is the function that starts workers."""
     size, pause = MAX_THREADS * _WORKER_BYTES, pause_ir(architecture)
     return sleeping + ir_text(_POOL, most=MAX_THREADS, bytes=size, spins=_SPINS, pause=pause, hook=hook)
 
 
 def linux_ir(architecture: str) -> str:
-    """Sleeping, waking and placement of threads on Linux, as LLVM IR."""
+    """LLVM IR for sleeping, waking and placement of threads on Linux."""
     return ir_text(_FUTEX, futex=FUTEX_SYSCALLS[architecture], **_PLACE_SYSCALLS[architecture])
 
 
@@ -212,7 +208,7 @@ class _FutexPool:
                 thread.start()
                 self._threads.append(thread)
         except RuntimeError:
-            # No more threads are available (a limit of the system, or the interpreter is exiting): continue with these.
+            # No more threads (a limit of the system, or the interpreter is exiting): continue with these.
             self.limit(max(len(self._threads), 0) + 1)
         self._call("weft_pool_set_started", len(self._threads))
 
@@ -280,7 +276,7 @@ class _ExecutorPool:
 
 
 def memory_ir(architecture: str) -> str:
-    """`weft_alloc` and `weft_free` as LLVM IR for an architecture, the first part of a triple."""
+    """LLVM IR of `weft_alloc` and `weft_free` for an architecture, the first part of a triple."""
     return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
 
 
@@ -312,7 +308,7 @@ def cached_bytes() -> int:
 
 
 def release_cache() -> None:
-    """Return all memory kept for reuse to the system."""
+    """Return memory kept for reuse to the system."""
     ctypes.CFUNCTYPE(None)(_memory().address("weft_memory_trim"))()
 
 

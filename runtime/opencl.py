@@ -31,7 +31,7 @@ _PORTABLE = "Portable Computing Language"
 _SOON = 0.002
 """Seconds that the queue is polled before another thread waits for it, which Ctrl-C requires."""
 _SIMULATOR = "Oclgrind"
-"""A platform that is used only if named, because it is slow."""
+"""Used only if named, because it is slow."""
 
 
 @cache
@@ -63,11 +63,8 @@ def _label(device: Any) -> str:
 
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
-    """The device with `name` in its name, version or platform (case-insensitive); without a name a GPU, else a
-    processor.
-
-    Raises `DeviceError`, with a list of the devices, if there is none.
-    """
+    """The device with `name` in its name, version or platform (case-insensitive); by default a GPU, else a processor.
+    Raises `DeviceError`, with a list of the devices, if there is none."""
     devices = _all_devices()
     if not devices:
         raise DeviceError(f"there is no OpenCL device on this machine: {_INSTALL}")
@@ -84,7 +81,7 @@ def pick_device(name: str = "") -> OpenClDevice:
 
 
 class OpenClQueue(Queue):
-    """An in-order command queue with profiling."""
+    """An in-order queue with profiling."""
 
     def __init__(self, device: OpenClDevice) -> None:
         self.device = device
@@ -141,7 +138,7 @@ class OpenClQueue(Queue):
 
 
 class OpenClDevice(Device):
-    """An OpenCL device with a separate context."""
+    """A device with a separate context."""
 
     def __init__(self, device: Any) -> None:
         cl = _pyopencl()

@@ -36,7 +36,7 @@ _FILE: Final = Path(__file__).with_name("registered_functions.ll")
 _NAMES: Final = {numbers: name for name, numbers in DLPACK_TYPES.items()}
 
 _failures: contextvars.ContextVar[list[BaseException]] = contextvars.ContextVar("weft_failures")
-"""Exceptions of registered functions in the current compiled call."""
+"""Of registered functions in the current compiled call."""
 
 
 class _Array(ctypes.Structure):
@@ -56,14 +56,13 @@ _FUNCTION_TYPE: Final = ctypes.CFUNCTYPE(
 
 
 class _Memory:
-    """Memory viewed as an array by NumPy."""
+    """NumPy views it as an array."""
 
     def __init__(self, address: int, shape: tuple[int, ...], kind: str) -> None:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": kind}
 
 
 def _view(row: Any) -> tuple[Array, str]:
-    """An array of the program, and the name of its element type."""
     name = _NAMES[row.code, row.bits]
     shape = tuple(row.shape[: row.rank])
     stored = np.dtype(f"u{row.bits // 8}")
@@ -75,7 +74,7 @@ def _view(row: Any) -> tuple[Array, str]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """The dtype of arrays of an element type: that of ml_dtypes if it is loaded, else the bits."""
+    """The dtype of ml_dtypes if it is loaded, else of the bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -110,7 +109,7 @@ keep_forever(_CALLBACK)
 
 @contextmanager
 def raising_failures() -> Generator[None]:
-    """Runs compiled code in the `with` block, and raises the first exception of a registered function at its end."""
+    """Raise the first exception of a registered function at the end of the `with` block."""
     failures: list[BaseException] = []
     token = _failures.set(failures)
     try:
@@ -135,7 +134,7 @@ def call_registered_address() -> int:
 
 
 _connected: Final[set[int]] = set()
-"""The addresses of `weft_set_function` in loaded libraries, which stay loaded."""
+"""Addresses of `weft_set_function` in loaded libraries, which stay loaded."""
 
 
 def connect(code: ctypes.CDLL) -> bool:

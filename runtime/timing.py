@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchmarkResult(ShownAsText):
-    """Seconds per run, one number for each repeat."""
+    """Seconds per run, one number per repeat."""
 
     results: tuple[float, ...]
 
@@ -72,7 +72,7 @@ _BETWEEN_SIGNALS: Final = 0.1
 
 
 SecondsOf: TypeAlias = "Callable[[int], float]"
-"""Runs a function the given number of times and returns the seconds it took."""
+"""Seconds of the given number of runs."""
 
 
 class TimeEvaluator:
@@ -91,7 +91,7 @@ class TimeEvaluator:
         repeat: int,
         min_repeat_ms: float,
     ) -> None:
-        """`prepare` checks and converts arguments for runs of the function called `function`."""
+        """`prepare` checks and converts arguments."""
         for name, count, most in (("number", number, MOST_RUNS), ("repeat", repeat, MOST_REPEATS)):
             if not 1 <= count <= most:
                 raise ValueError(f"{function}: time_evaluator: {name}: expected 1 to {most}, got {described(count)}")
@@ -119,7 +119,7 @@ class TimeEvaluator:
 
 
 def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[str, object]) -> SecondsOf:
-    """Check the arguments of a native function and return its timed runs, in native loops that Ctrl-C can interrupt."""
+    """Timed runs in native loops that Ctrl-C can interrupt."""
     bound = caller.bind(*positional, **keywords)
     slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
     loop, took, pace = _repeat_loop(), 0.0, _BETWEEN_SIGNALS
@@ -149,7 +149,7 @@ def _repeat_loop() -> Callable[..., Any]:
 
 
 def evict(arrays: Iterable[Array]) -> None:
-    """Evict the memory of arrays from all caches; does nothing except on x86-64."""
+    """Evict arrays from all caches; does nothing except on x86-64."""
     if (routine := _evict()) is not None:
         for array_ in arrays:
             routine(array_.ctypes.data, array_.nbytes)

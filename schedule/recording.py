@@ -30,8 +30,8 @@ C = TypeVar("C", bound=type)
 
 
 def step_methods(class_: C) -> C:
-    """A class decorator for the methods of schedules: arguments are `checked`, and a call that raises removes the
-    `get_block` steps for the blocks that it was given by name."""
+    """Class decorator: arguments are `checked`, and a call that raises removes the `get_block` steps for blocks given
+    by name."""
     for name, method in list(vars(class_).items()):
         if name == "__init__":
             setattr(class_, name, checked(method))
@@ -51,7 +51,7 @@ def step_method(method: Callable[..., R]) -> Callable[..., R]:
             return run(self, *args, **keywords)
         except Exception:
             while (step := steps.last_op) is not last and isinstance(step, sched.GetBlockOp):
-                steps.erase_op(step, safe_erase=False)  # the refused step, which is not in the trace, may still use it
+                steps.erase_op(step, safe_erase=False)  # the refused step may still use it
             raise
 
     return call
@@ -59,8 +59,6 @@ def step_method(method: Callable[..., R]) -> Callable[..., R]:
 
 @dataclass(frozen=True)
 class _Named:
-    """A handle of a schedule, which prints as in the trace."""
-
     value: SSAValue
 
     def __repr__(self) -> str:
@@ -69,12 +67,12 @@ class _Named:
 
 @dataclass(frozen=True, repr=False)
 class BlockHandle(_Named):
-    """A block of the scheduled module. `sch.get(handle)` returns the op itself."""
+    """A block. `sch.get(handle)` returns the op."""
 
 
 @dataclass(frozen=True, repr=False)
 class LoopHandle(_Named):
-    """A loop of the scheduled module, consumed by a step that splits or erases the loop."""
+    """A loop, consumed by a step that splits or erases it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +86,7 @@ NO_DECISIONS: Final[Mapping[sched.StepOp, Decision | None]] = {}
 
 @contextmanager
 def undone_on_error(schedule: Recorder) -> Generator[None]:
-    """Undo the steps inside, as if they had not been recorded, if one of them raises."""
+    """Undo the steps inside if one of them raises."""
     steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
     replay = schedule._replay  # pyright: ignore[reportPrivateUsage]
     last, handles = steps.last_op, dict(replay.handles)
@@ -107,25 +105,23 @@ def undone_on_error(schedule: Recorder) -> Generator[None]:
 
 
 def is_live(schedule: Recorder, handle: BlockHandle | LoopHandle) -> bool:
-    """Whether the object of a handle still exists."""
     found = schedule._replay.handles.get(handle.value)  # pyright: ignore[reportPrivateUsage]
     return isinstance(found, Operation) and found.get_toplevel_object() is schedule.mod
 
 
 @step_methods
 class Recorder:
-    """Runs steps on a copy of a module and records them. `Schedule` adds a method for each step."""
+    """Runs steps on a copy of a module and records them. `Schedule` adds a method per step."""
 
     is_of_search: bool = False
     """Whether a search makes the choices that rules of default schedules leave open."""
 
     def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
         self.original: ModuleOp = mod
-        """The original module."""
         self.mod: ModuleOp = self._copied(mod)
         """The module as scheduled so far."""
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))
-        """The steps so far: IR that can be printed, parsed, and replayed on the original module."""
+        """IR that can be printed, parsed, and replayed on the original module."""
         self._replay = Replay(self.mod, Random(seed))
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -161,8 +157,8 @@ class Recorder:
         mapping: dict[SSAValue, SSAValue],
         decided: Mapping[sched.StepOp, Decision | None] = NO_DECISIONS,
     ) -> None:
-        """Run a step of another trace. `mapping` has the handles in this trace of those in the other one, and receives
-        those of the results. Raises the errors of the step."""
+        """Run a step of another trace. `mapping` maps handles of that trace to this one, and receives the results.
+        Raises the errors of the step."""
         copy = step.clone(value_mapper=mapping)
         if step in decided:
             set_decision(copy, decided[step])
@@ -171,8 +167,7 @@ class Recorder:
         check_handles(step, len(recorded.results))
 
     def fork(self, handles: dict[SSAValue, SSAValue]) -> Self:
-        """A schedule in the same state, on a copy of the module. `handles` receives its handles by those of this
-        one."""
+        """A schedule in the same state, on a copy of the module. Adds to `handles` the new handle of each one."""
         made = copy(self)
         made.mod = copy_of(self.mod)
         made.trace = copy_of(self.trace, handles)
@@ -187,20 +182,19 @@ class Recorder:
     @overload
     def get(self, handle: IntHandle) -> int: ...
     def get(self, handle: Handle) -> Operation | int:
-        """The current op or integer of a handle."""
         if isinstance(handle, IntHandle):
             return self._replay.integer(handle.value)
         return self._replay.resolve(handle.value)
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """Return the block called `name`. Raises `CompileError` with suggestions for unknown or ambiguous names."""
+        """The block called `name`. Raises `CompileError` with suggestions for unknown or ambiguous names."""
         properties: dict[str, Attribute] = {"label": StringAttr(name)}
         if func_name is not None:
             properties["func"] = StringAttr(func_name)
         return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
     def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
-        """Whether `decompose_padding` accepts a block and a loop. Changes nothing, and is not a step."""
+        """Whether `decompose_padding` accepts a block and a loop; not a step."""
         op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
         try:
             DecomposePadding(op, self._replay.loop(loop.value)).plan()
@@ -209,7 +203,7 @@ class Recorder:
         return True
 
     def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
-        """Always refused, with the reason: another element type changes rounding or wrapping, and thus results."""
+        """Always refused: another element type changes rounding or wrapping, and thus results."""
         name = block if isinstance(block, str) else self._replay.block(block.value).label
         raise CompileError(
             f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
@@ -221,7 +215,7 @@ class Recorder:
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
 
     def known_handle(self, op: Operation) -> BlockHandle | LoopHandle | None:
-        """The last handle of a block or loop in the trace; None if no step returned it."""
+        """The last handle of a block or loop, or None."""
         for value, found in reversed(self._replay.handles.items()):
             if found is op:
                 return LoopHandle(value) if isinstance(op, ForOp) else BlockHandle(value)
@@ -247,8 +241,7 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """A handle for a block whose name is unique in its function. Equivalent to `get_block`, without a search of the
-        module."""
+        """A handle for a block whose name is unique in its function: `get_block` without a search of the module."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])
@@ -285,7 +278,7 @@ def _type(found: Drawn) -> Attribute:
 
 
 def _hint(found: Drawn, at: int) -> str | None:
-    """The name of a handle in the trace: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
+    """The name of a handle: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"
     if isinstance(found, ComputeLocation):

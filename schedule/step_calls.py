@@ -1,4 +1,4 @@
-"""Steps of schedules from the arguments of methods: handles, names, functions and numbers become operands and
+"""Steps of schedules from arguments of methods: handles, names, functions and numbers become operands and
 attributes."""
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ HANDLES: Mapping[Attribute, type[BlockHandle | LoopHandle | IntHandle]] = {
 
 
 class StepCalls(Recorder):
-    """A recorder that runs steps by name."""
-
     def _step(self, name: str, /, **given: object) -> Any:
-        """Run a step with the keyword arguments of its method."""
         step = DECLARATIONS[name]
         known = {parameter.name: given[parameter.argument] for parameter in step.parameters}
         operands: list[Handle] = []
@@ -61,8 +58,6 @@ class StepCalls(Recorder):
         return None if step.gives is None else HANDLES[step.gives](results[0])
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """The value in a step of an argument that its annotation accepts. `known` has the values of the preceding
-        arguments, and the other arguments."""
         if kind in (kinds.FACTORS, kinds.TILE_FACTORS):
             return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]
         if kind is kinds.FLOATS:

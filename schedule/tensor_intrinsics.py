@@ -18,9 +18,8 @@ def register_tensor_intrinsic(
     """Register a tensor intrinsic for `Schedule.tensorize` under `name`.
 
     `description` and `implementation` are modules with one tir function each, over the same buffers of static shape
-    (memory spaces included). `tensorize` replaces the nest of loops and blocks of the description by the
-    implementation. The implementation may contain any tir ops, or calls of external functions, which its module
-    declares, on pointers into the buffers:
+    (memory spaces included). `tensorize` replaces the nest of the description by the implementation, which may contain
+    any tir ops, or calls of external functions, which its module declares, on pointers into the buffers:
 
     ```mlir
     func.func private @copy16(!ptr_xdsl.ptr, !ptr_xdsl.ptr)
@@ -45,7 +44,6 @@ def register_tensor_intrinsic(
 
 
 def _named(function: FuncOp) -> ModuleOp:
-    """A module with a copy of the function, renamed so that both can be compared."""
     copy = function.clone()
     copy.sym_name = StringAttr("intrinsic")
     return ModuleOp([copy])

@@ -34,7 +34,6 @@ from weft.support.locations import SourceLocation, remember_text
 from weft.support.names import free_name, string_text
 
 LOOKING = (sched.QueryOp, sched.SamplingOp)
-"""Steps that change nothing."""
 
 
 def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
@@ -43,13 +42,13 @@ def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
 
 @checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
-    """The decision of each sampling step, in order; None if it has none yet. `Schedule.replay` accepts such a list."""
+    """The decision of each sampling step in order, None if it has none yet. `Schedule.replay` accepts the list."""
     drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
     return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 
 
 def trace_without_decisions(trace: sched.FuncOp) -> str:
-    """The text of a trace without decisions, so that its sampling steps draw again."""
+    """The text of a trace whose sampling steps draw again."""
     copy = trace.clone()
     for step in steps_of(copy):
         step.properties.pop("decision", None)
@@ -58,7 +57,7 @@ def trace_without_decisions(trace: sched.FuncOp) -> str:
 
 @checked
 def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched.FuncOp:
-    """An equivalent trace without queries and, unless `keep_sampling`, sampling steps whose results are unused."""
+    """Drop queries and, unless `keep_sampling`, sampling steps whose results are unused."""
     left_out = sched.QueryOp if keep_sampling else LOOKING
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
@@ -74,10 +73,8 @@ def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched
 
 @checked
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
-    """The trace as calls of the methods of a `Schedule` that is called `name`, to be run by `exec` or `run_python`.
-
-    Raises `CompileError` for a step with a property that has no Python form.
-    """
+    """Calls of the methods of a `Schedule` called `name`, for `exec` or `run_python`. Raises `CompileError` for a step
+    with a property that has no Python form."""
     return "".join(f"{call}\n" for call in calls_of(trace, name))
 
 
@@ -88,8 +85,8 @@ def calls_of(
     *,
     named: bool = False,
 ) -> Iterator[str]:
-    """The calls of `trace_as_python`, step by step. `handle_name` returns a name for a handle that differs from the
-    given names; with `named`, handles and labels are keyword arguments."""
+    """The calls of `trace_as_python`. `handle_name` returns a name for a handle that differs from the given names; with
+    `named`, handles and labels are keyword arguments."""
     names: dict[SSAValue, str] = {}
     for step in steps_of(trace):
         arguments = ", ".join(_argument_texts(step, names, named))
@@ -108,7 +105,6 @@ def _name(value: SSAValue, taken: Collection[str]) -> str:
 
 
 def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bool) -> Iterator[str]:
-    """The arguments of the call for this step; `names` are those of handles."""
     handles = iter([operand for operand in step.operands if operand.type != sched.INT])
     integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
     if isinstance(step, sched.GetBlockOp):
@@ -117,7 +113,7 @@ def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bo
             yield f"func_name={string_text(step.func.data)}"
         return
     parameters = DECLARATIONS[step_name(step)].parameters
-    # A keyword argument must not precede positional handles.
+    # Positional handles must not follow a keyword argument.
     named = named and not any(p.kind.several and p.kind is not LOOP_OR_BLOCKS for p in parameters)
     for parameter in parameters:
         kind, name = parameter.kind, parameter.name
@@ -138,7 +134,7 @@ def _argument_texts(step: sched.StepOp, names: Mapping[SSAValue, str], named: bo
 
 
 def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str:
-    """Factors; an inferred factor (0) is None in Python."""
+    """An inferred factor (0) is None in Python."""
     inferred = "None" if parameter == "factors" else "0"
     values = sched.integers_of(step.properties[parameter])
     texts = [next(handles) if v == sched.SAMPLED else inferred if v == 0 else str(v) for v in values]
@@ -157,8 +153,8 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
 def run_python(
     schedule: Schedule, text: str, name: str = "sch", handles: MutableMapping[str, object] | None = None
 ) -> None:
-    """Run a trace in its Python form on a schedule. Only calls of its methods are run. `handles` has the handles that
-    calls may use, by name, and receives those that calls assign; the names may be paths as `Y.i` and `Y[0]`.
+    """Run a trace in its Python form, which may only call methods of the schedule. `handles` has the handles that calls
+    may use, by name, and receives those that calls assign; names may be paths as `Y.i` and `Y[0]`.
 
     The calls may be the body of one function of the schedule, as in traces that TVM prints: `def apply_trace(sch:
     tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and the errors of the steps.

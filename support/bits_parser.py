@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
-from xdsl.dialects.builtin import AnyFloat, Float80Type, Float128Type, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import AnyFloat, ComplexType, Float80Type, Float128Type, FloatAttr, IntegerAttr
 from xdsl.parser import Parser
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
@@ -12,7 +13,8 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 class BitsParser(Parser):
     """Parses `dense<0xff800000> : vector<8xf32>` as minus infinity, as xDSL prints it.
 
-    xDSL 0.74 reads such bits as an integer, 4.29e+09, though not in `0xff800000 : f32`. It prints non-ASCII text as
+    xDSL 0.74 reads such bits as an integer, 4.29e+09, also in complex numbers, though not in `0xff800000 : f32`. It
+    prints non-ASCII text as
     escaped bytes, "\\C3\\A9", and parses these as bytes, which are not valid as names and keys. Here UTF-8 bytes are
     text, as in MLIR.
     """
@@ -36,10 +38,29 @@ class BitsParser(Parser):
         return found
 
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
+        if self._current_token.kind is MLIRTokenKind.L_PAREN:
+            place = self._consume_token(MLIRTokenKind.L_PAREN).span
+            parts = [self._parse_tensor_literal_element()]
+            self.parse_punctuation(",")
+            parts.append(self._parse_tensor_literal_element())
+            self.parse_punctuation(")")
+            return _Complex(False, (0, 0), place, parts)
         element = super()._parse_tensor_literal_element()
         if isinstance(element.value, int) and element.span.text[:2] in ("0x", "0X"):
             return _Bits(element.is_negative, element.value, element.span)
         return element
+
+
+@dataclass
+class _Complex(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """A real and an imaginary part, either of which may be bits."""
+
+    parts: list[Parser._TensorLiteralElement]  # pyright: ignore[reportPrivateUsage]
+
+    def to_type(self, parser: Any, type: Any) -> Any:
+        if not isinstance(type, ComplexType):
+            parser.raise_error(f"a complex number for an element of type {type}", at_position=self.span)
+        return tuple(part.to_type(parser, cast("ComplexType[Any]", type).element_type) for part in self.parts)
 
 
 class _Bits(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]

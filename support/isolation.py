@@ -18,9 +18,10 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, ParamSpec
 
 from weft.support.errors import CompileError, InternalError
+from weft.support.garbage import fewer_collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,12 +82,21 @@ class Worker:
         """The class and message of the error, or None and the result; `request` is a function, its arguments and its
         keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends.
         """
-        sender, receiver = self._process.stdin, self._process.stdout
-        if sender is None or receiver is None:
+        self.send(*request)
+        return self.receive()
+
+    def send(self, *request: object) -> None:
+        """Begin a call. Raises as `call` does."""
+        if self._process.stdin is None:
             raise EOFError
-        pickle.dump(request, sender)
-        sender.flush()
-        return pickle.load(receiver)
+        pickle.dump(request, self._process.stdin)
+        self._process.stdin.flush()
+
+    def receive(self) -> tuple[type[Exception] | None, Any]:
+        """The reply to the oldest call without one. Raises as `call` does."""
+        if self._process.stdout is None:
+            raise EOFError
+        return pickle.load(self._process.stdout)
 
     def last_words(self) -> str:
         """The last line that the worker wrote, preferably LLVM's."""
@@ -153,6 +163,11 @@ def serve() -> None:
     """Answer requests on standard input until it ends."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # text that libraries print must not mix with replies
+    with fewer_collections():
+        _answer(requests, replies)
+
+
+def _answer(requests: BinaryIO, replies: BinaryIO) -> None:
     while True:
         try:
             function, arguments, keywords = pickle.load(requests)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
+    from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, LocationAttr
     from xdsl.ir import Attribute, Operation
     from xdsl.parser import Parser
 
@@ -62,6 +62,15 @@ def source_location(attribute: Attribute) -> SourceLocation | None:
             if (found := source_location(part)) is not None:  # pyright: ignore[reportUnknownArgumentType]
                 return found
     return None
+
+
+def location_parts(attribute: Attribute) -> Sequence[Attribute]:
+    """The parts of a fused location, or the location itself."""
+    from xdsl.dialects.builtin import FusedLoc
+
+    if not isinstance(attribute, FusedLoc):
+        return (attribute,)
+    return cast("ArrayAttr[Attribute]", attribute.locations).data
 
 
 def location_of(operation: Operation) -> SourceLocation | None:
@@ -118,12 +127,18 @@ def node_location(name: str) -> FileLineColLoc:
 
 
 def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> LocationAttr:
-    """The combined names of the model nodes among `locations`, or `own` if there are fewer than two."""
+    """A fused location of several. The first part is what errors show: the combined names of the model nodes, or `own`
+    if there are fewer than two."""
+    from xdsl.dialects.builtin import FusedLoc, NoneAttr
+
+    if len(locations) < 2:
+        return own
     places = [source_location(location) for location in locations]
     names = list(dict.fromkeys(place.file for place in places if place is not None and not place.line))
-    if len(names) < 2:
-        return own
-    return node_location(", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else ""))
+    shown = own
+    if len(names) > 1:
+        shown = node_location(", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else ""))
+    return FusedLoc((shown, *locations), NoneAttr())
 
 
 def source_line(location: SourceLocation) -> str | None:

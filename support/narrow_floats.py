@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Float8E4M3Type,
         Float8E5M2FNUZType,
         Float8E5M2Type,
+        Float8E8M0FNUType,
     )
 
     SmallFloatType: TypeAlias = (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         | Float8E4M3B11FNUZType
         | Float6E2M3FNType
         | Float6E3M2FNType
+        | Float8E8M0FNUType
     )
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
@@ -71,9 +73,11 @@ def round_bf16(x: float) -> float:
 SMALL_FLOATS: Final = (
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn"),
     *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"),
+    "float8_e8m0fnu",
 )
 """Floats of at most one byte. They are rounded to nearest, ties to even, and overflow to infinity, else to NaN, else to
-the greatest number, depending on the type, as in `ml_dtypes`.
+the greatest number, depending on the type, as in `ml_dtypes`. `float8_e8m0fnu` has positive powers of two alone: ties
+are rounded up, positive numbers below the least one to it, and all others to NaN.
 """
 
 
@@ -86,6 +90,7 @@ def small_float(name: str) -> SmallFloatType:
         *(builtin.Float8E4M3FNType, builtin.Float8E5M2Type, builtin.Float8E4M3FNUZType),
         *(builtin.Float8E5M2FNUZType, builtin.Float4E2M1FNType, builtin.Float8E3M4Type, builtin.Float8E4M3Type),
         *(builtin.Float8E4M3B11FNUZType, builtin.Float6E2M3FNType, builtin.Float6E3M2FNType),
+        builtin.Float8E8M0FNUType,
     )
     return types[SMALL_FLOATS.index(name)]()
 
@@ -93,6 +98,8 @@ def small_float(name: str) -> SmallFloatType:
 def _encoded(x: float, type_: SmallFloatType) -> int:
     """The bits of the number of a small type nearest to `x`."""
     nonfinite = type_.SEMANTICS.nonfinite.name
+    if not type_.SEMANTICS.has_sign and not x > 0:
+        return type_.encode_bits(math.nan)
     if x == x or nonfinite == "NAN_ONLY":
         return type_.encode_bits(x)
     sign = math.copysign(1.0, x) < 0
@@ -102,7 +109,8 @@ def _encoded(x: float, type_: SmallFloatType) -> int:
 
 
 def _decoded(bits: int, type_: SmallFloatType) -> float:
-    number = type_.decode_bits(bits & ((1 << type_.bitwidth) - 1))
+    bits &= (1 << type_.bitwidth) - 1
+    number = type_.decode_bits(bits)
     return (
         number if number == number else math.copysign(number, -1.0 if bits >> type_.SEMANTICS.sign_shift & 1 else 1.0)
     )
@@ -134,7 +142,7 @@ def float_to_bits(x: float, dtype: str) -> int:
         return float_to_bits(x, "float32") >> 16
     if dtype in SMALL_FLOATS:
         type_ = small_float(dtype)
-        bits, half = _encoded(x, type_), 1 << type_.SEMANTICS.sign_shift
+        bits, half = _encoded(x, type_), 1 << (type_.bitwidth - 1)
         return bits - 2 * half if bits & half else bits
     number, bits = _FORMATS[dtype]
     return struct.unpack(bits, struct.pack(number, x))[0]

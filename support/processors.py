@@ -73,15 +73,17 @@ class Processor:
         return self.fma_ports * self.fma_latency
 
 
+_GOLDEN_COVE: Final = Processor(
+    reorder_window=512, l1_tlb_pages=96, bytes_per_cycle=(48.0, 9.0, 6.0), bf16_dots_per_fma=0.25
+)
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
 PROCESSORS: Final = {
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
-    # Measured on an Emerald Rapids (benchmarks/results/2026-11-30-amx.md): a `vdpbf16ps` of any length starts every
-    # second cycle, but two `vfmadd231ps` and two `vpdpbusd` start per cycle. Sapphire Rapids has the same core; that of
-    # Granite Rapids is its successor.
-    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), Processor(bf16_dots_per_fma=0.25)),
+    # Measured on an Emerald Rapids: read bandwidths, and a `vdpbf16ps` of any length every second cycle, where two
+    # `vfmadd231ps` and two `vpdpbusd` start per cycle (benchmarks/results/2026-11-30-amx.md). (Intel, "Optimization Reference Manual", Golden Cove)
+    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _GOLDEN_COVE),
 }
 """Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""
 _OTHER: Final = Processor()

@@ -1,4 +1,4 @@
-"""Memory layouts of tensors: `te.decl_buffer`, and strides of parameters.
+"""Memory layouts of tensors.
 
 ```python
 s = te.var("s")
@@ -33,7 +33,7 @@ from weft.texpr.tensor import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A declared buffer: the memory layout of a tensor in `binds`."""
+    """The memory layout of a tensor in `binds`."""
 
     shape: tuple[Extent, ...]
     dtype: str
@@ -53,10 +53,9 @@ def decl_buffer(
     offset_factor: int = 0,
     data_alignment: int = -1,
 ) -> Buffer:
-    """A buffer whose strides, in elements, are integers, variables, or None if each call determines them.
+    """A buffer with strides in elements: integers, variables, or None if calls determine them.
 
-    Without strides the buffer is dense and row-major. `offset_factor` and `data_alignment` are accepted for
-    compatibility with TVM and ignored: an array starts at its first element.
+    Without strides the buffer is dense and row-major. `offset_factor` and `data_alignment`, from TVM, have no effect.
     """
     del offset_factor, data_alignment
     label = checked_name(name, "buffer")
@@ -66,10 +65,9 @@ def decl_buffer(
 
 
 def set_strides(function: FuncOp, parameters: Sequence[Tensor | Var], binds: Binds | None) -> None:
-    """Set the strides of placeholders and `binds` on the parameters of a function over buffers, in place.
+    """Set the strides of placeholders and `binds` on a function over buffers, in place.
 
-    All strides given by the same variable must be equal to each other, and to the extents and parameters that are this
-    variable; this is checked at calls.
+    Calls check that strides, extents and parameters given by one variable are equal.
     """
     stated = dict(_stated(parameters, binds or {}))
     if not stated:
@@ -101,7 +99,7 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
 
 
 class _Ties:
-    """Emitter of the values of variables, and of the ops that state strides, at the top of a function."""
+    """Emits values of variables, and ops that state strides, at the top of a function."""
 
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
         block = function.body.block
@@ -129,7 +127,7 @@ class _Ties:
                 known = None if stride is None else self._known(stride)
                 is_tied = is_tied or known is not None
                 if known is None and stride is not None:
-                    # The first stride of this name: its hint is also the name of the symbol in the signature.
+                    # The hint of the first stride of this name is also the symbol in the signature.
                     known = self._values[stride] = self._stride(buffer, dimension, value_name(stride.name))
                 values.append(known)
             if is_tied:
@@ -138,7 +136,7 @@ class _Ties:
                 self._append(AssumeStridesOp(buffer, stated_values))
 
     def _known(self, variable: Var) -> SSAValue | None:
-        """The value of a variable that is a parameter, an extent, or an earlier stride."""
+        """The value of a parameter, an extent, or an earlier stride."""
         if variable not in self._values and variable in self._extents:
             source, axis = self._extents[variable]
             position = ConstantOp(IntegerAttr(axis, IndexType()))

@@ -1,8 +1,7 @@
 """Emission of expressions as the IR of element regions.
 
-Each expression is emitted once per scope, at its first use: shared subexpressions stay shared. The affine part of an
-index expression becomes one `affine.apply`; other parts, such as products of symbols or elements of tensors, are
-operands of its map.
+Each expression is emitted once per scope, at its first use. The affine part of an index expression becomes one
+`affine.apply`; products of symbols, elements of tensors and other parts are its operands.
 """
 
 from __future__ import annotations
@@ -82,10 +81,10 @@ _INDEX = IndexType()
 
 
 class ElementEmitter:
-    """Emitter of expressions into blocks, starting with the entry block of a function."""
+    """Emits expressions into blocks, first the entry block of a function."""
 
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
-        """`tensors` and `variables` may be extended during emission."""
+        """`tensors` and `variables` may be extended later."""
         self.place: SourceLocation | None = None
         """The source location of the expressions being emitted."""
         self._entry = entry
@@ -99,14 +98,12 @@ class ElementEmitter:
         self._written: list[dict[object, SSAValue]] = [{}]
         self._alive: dict[int, Expr | Reduction] = {}
 
-    # Scopes
-
     @property
     def location(self) -> LocationAttr:
         return UnknownLoc() if self.place is None else self.place.attribute()
 
     def append(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Append `op` to the current block; return its first result."""
+        """Append `op`; return its first result."""
         self.finish(op)
         if hint is not None:
             op.results[0].name_hint = hint
@@ -114,7 +111,7 @@ class ElementEmitter:
 
     @contextmanager
     def inside(self, block: Block, iterators: Mapping[IterVar, SSAValue] | None = None) -> Generator[None]:
-        """Emit into `block`, in a region of an op that is not appended yet; its values are not reused outside."""
+        """Emit into a region of an op that is not appended yet; values are not reused outside."""
         added = dict(iterators or {})
         self._blocks.append(block)
         self._written.append({})
@@ -128,7 +125,7 @@ class ElementEmitter:
                 del self._iterators[iterator]
 
     def finish(self, op: Operation) -> None:
-        """Append an op whose results are not used here, such as a terminator, to the current block."""
+        """Append an op whose results are not used here."""
         op.location = self.location
         self._blocks[-1].add_op(op)
 
@@ -147,20 +144,20 @@ class ElementEmitter:
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
-        """A key for `expr`. The emitter keeps `expr` alive, because Python reuses identities of deleted objects."""
+        """A key for `expr`, which is kept alive because Python reuses identities."""
         self._alive[id(expr)] = expr
         return id(expr)
 
     def bind(self, expr: Expr, value: SSAValue) -> None:
-        """Use `value` for `expr` from here on, in the current block and nested blocks."""
+        """Use `value` for `expr` in the current block and nested blocks."""
         self._remember(self._identity_of(expr), value)
 
-    # Constants and extents are emitted at the top of the function.
+    # Constants and extents: at the top of the function
 
     def constant(self, number: Number, type: Attribute) -> SSAValue:
-        """A constant, emitted once per function."""
+        """Emitted once per function."""
         attribute = FloatAttr(number, type) if isinstance(type, AnyFloat) else _integer(int(number), type)
-        # -0.0 equals 0.0 in Python, and so do their attributes.
+        # -0.0 equals 0.0 in Python.
         key = (attribute, math.copysign(1.0, number))
         known = self._constants.get(key)
         if known is not None:
@@ -178,7 +175,7 @@ class ElementEmitter:
         return op.result
 
     def extent(self, extent: Extent) -> int | SSAValue:
-        """An extent, emitted once, in the entry block."""
+        """Emitted once, in the entry block."""
         if isinstance(extent, int):
             return extent
         key = self._extent_key(extent)
@@ -190,15 +187,13 @@ class ElementEmitter:
         return self._extents[key]
 
     def _extent_key(self, extent: Expr) -> object:
-        """A key that is equal for structurally equal extents."""
+        """Equal for structurally equal extents."""
         if isinstance(extent, Binary):
             return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
         return extent.value if isinstance(extent, Const) else self._identity_of(extent)
 
-    # Expressions
-
     def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
-        """The value of `expr` in its dtype; index expressions are converted to `dtype`."""
+        """The value in its dtype; index expressions are converted to `dtype`."""
         target = dtype or expr.dtype
         if isinstance(expr, Const):
             return self.constant(float(expr.value) if is_float(target) else expr.value, value_type_of(target))
@@ -208,7 +203,6 @@ class ElementEmitter:
         return self._once(("cast", index, target), lambda: IndexCastOp(index, value_type_of(target)))
 
     def index(self, expr: Expr) -> SSAValue:
-        """The value of an integer expression as an index."""
         key = (self._identity_of(expr), "index")
         known = self._known(key)
         if known is not None:
@@ -232,7 +226,7 @@ class ElementEmitter:
         return [self._affine(expr, operands) for expr in exprs], operands
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
-        """`expr` as an affine expression over `operands`, which are extended."""
+        """`expr` as an affine expression over `operands`, which grow."""
         if isinstance(expr, Const):
             return AffineConstantExpr(int(expr.value))
         if isinstance(expr, IterVar):
@@ -257,7 +251,7 @@ class ElementEmitter:
         return _dimension(self._index_leaf(expr), operands)
 
     def is_not_negative(self, value: SSAValue) -> bool:
-        """Whether an index is provably non-negative: composed of iterators and of extents of tensors."""
+        """Whether an index is composed of iterators and extents of tensors, and thus non-negative."""
         low = self._range(value)[0]
         return low is not None and low >= 0
 
@@ -278,7 +272,7 @@ class ElementEmitter:
         return UNBOUNDED if combine is None else combine(*(self._range(operand) for operand in op.operands))
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
-        """An index value that is not affine in other values."""
+        """An index that is not affine."""
         key = (self._identity_of(expr), "leaf")
         known = self._known(key)
         if known is not None:
@@ -295,14 +289,14 @@ class ElementEmitter:
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
 
     def _as_signed(self, expr: Expr) -> SSAValue:
-        """The value of an integer expression as a signed integer, which an index cast sign-extends."""
+        """Signed, because index casts sign-extend."""
         if has_sign(expr.dtype) or bits(expr.dtype) == 64:
             return self._native(expr)
         value = self._native(expr)
         return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
-        """The value of an expression that is not an index expression. Iterative, because sums can be long."""
+        """The value of an expression other than an index. Iterative, because sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -393,7 +387,7 @@ class ElementEmitter:
         return self.append(IfOp(condition, results, Region(chosen), Region(other)))
 
     def _reduction(self, reduction: Reduction) -> Sequence[SSAValue]:
-        """The results of a reduction, which is emitted once per scope."""
+        """Emitted once per scope."""
         keys = [(self._identity_of(reduction), position) for position in range(len(reduction.values))]
         known = self._known(keys[0])
         if known is not None:
@@ -430,7 +424,7 @@ class ElementEmitter:
 
 
 def _operands(expr: Expr) -> list[Expr]:
-    """The subexpressions that are evaluated directly before `expr`, in order."""
+    """The subexpressions evaluated directly before `expr`, in order."""
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
@@ -452,7 +446,7 @@ def block_results(block: Block) -> Sequence[SSAValue]:
 
 
 def _is_of_index_width(expr: Expr) -> bool:
-    """Whether an integer expression may be computed by index arithmetic, which analyses can follow."""
+    """Whether index arithmetic, which analyses can follow, may compute `expr`."""
     return expr.is_index or expr.dtype == "int64"
 
 
@@ -463,7 +457,7 @@ def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
 
 
 def _constant_hint(number: Number, type: Attribute) -> str:
-    """The name hint of a constant: `zero`, `one`, `c7`, `c7_i32`, `cst`."""
+    """`zero`, `one`, `c7`, `c7_i32`, `cst`."""
     if number in (0, 1) and not isinstance(type, IndexType):
         return ("false", "true")[int(number)] if isinstance(number, bool) else ("zero", "one")[int(number)]
     if isinstance(number, float):
@@ -492,7 +486,7 @@ def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue)
 def _binary(
     body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
-    """An operator on two values of one type: float, integer or index."""
+    """An operator on values of one type: float, integer or index."""
     if kind in DIVISIONS and isinstance(left.type, AnyFloat):
         return _float_division(body, kind, left, right)
     if kind is BinaryKind.FLOORMOD and signed:
@@ -516,7 +510,7 @@ def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) ->
 
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The remainder with the sign of `right`, computed from the remainder with the sign of `left`."""
+    """The remainder with the sign of `right`, from that with the sign of `left`."""
     remainder = _apply(body, arith.RemSIOp, left, right)
     if body.is_not_negative(left) and body.is_not_negative(right):
         return remainder
@@ -533,7 +527,7 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
 
 
 def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A rounded quotient of floats, or its remainder; 16-bit floats are computed in float32."""
+    """A rounded quotient or its remainder; 16-bit floats are computed in float32."""
     if kind is BinaryKind.TRUNCMOD:
         return _apply(body, RemFOp, left, right)
     type_ = cast("AnyFloat", left.type)
@@ -559,8 +553,8 @@ def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> t
 
 
 def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A quotient rounded down. The remainder is subtracted first, so that it is exact: 1.0 // 0.1 is 9, although 1.0 /
-    0.1 is rounded to 10. Source: Python's `float_floor_div`; NumPy and PyTorch do the same."""
+    """The remainder is subtracted first, so that the quotient is exact: 1.0 // 0.1 is 9, although 1.0 / 0.1 is rounded
+    to 10. Source: Python's `float_floor_div`; NumPy and PyTorch do the same."""
     zero, half, one = (body.constant(number, left.type) for number in (0.0, 0.5, 1.0))
     remainder, is_wrong = _float_remainder(body, left, right)
     plain = _apply(body, arith.DivfOp, left, right)
@@ -601,12 +595,12 @@ def _unary(body: ElementEmitter, function: str, operand: SSAValue) -> SSAValue:
 
 
 _EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float32Type: 88.0, Float64Type: 709.0}
-"""Type -> a number whose exponential is finite and absorbs the addition of 1."""
+"""Numbers whose exponential is finite and absorbs the addition of 1."""
 
 
 def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
     """t / (1 + t) with t = exp(x), of 16-bit floats in f32. In 1 / (1 + exp(-x)) the exponential overflows if the
-    result is subnormal; here x is clamped where t would overflow, and the quotient is 1."""
+    result is subnormal; x is clamped where t would overflow: the quotient is 1."""
     if type(x.type) not in _EXP_IS_FINITE:
         wide = _convert(body, arith.ExtFOp, x, f32)
         return _convert(body, arith.TruncFOp, _sigmoid(body, wide), x.type)
@@ -617,7 +611,6 @@ def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
 
 
 def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> SSAValue:
-    """Convert a value from one dtype to another."""
     if source in STORED:
         loaded, dtype = _loaded(body, operand, source)
         return _cast(body, loaded, dtype, target)
@@ -639,8 +632,7 @@ def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> 
 
 
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
-    """The number represented by a byte of a storage type, and its dtype. Bits beyond the width of the type are
-    ignored."""
+    """The number in a byte of a storage type, and its dtype. Higher bits than those of the type are ignored."""
     if dtype in SMALL_FLOATS:
         code = _convert(body, arith.TruncIOp, byte, IntegerType(bits(dtype))) if bits(dtype) < 8 else byte
         return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"
@@ -665,10 +657,10 @@ def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) ->
 
 
 def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:
-    """The low byte of a float converted, with saturation, to a 64-bit integer (`weft.support.float_to_integer`)."""
+    """The low byte of a float converted, with saturation, to 64 bits (`weft.support.float_to_integer`)."""
     single = source != "float64"
     x = _cast(body, operand, source, "float32") if single else operand
-    # Numbers of float32 beyond 2^31 have a low byte of zeros.
+    # float32 beyond 2^31 has a low byte of zeros
     wide = value_type_of("int32" if single else "int64")
     is_large = body.append(arith.CmpfOp(x, body.constant(2.0**63, x.type), "oge"))
     integer = _convert(body, arith.FPToSIOp, x, wide)

@@ -1,8 +1,8 @@
 """Scalar expressions, built by Python's operators: the elements of `te.compute`.
 
-Every expression has a dtype. The operands of an operator have the same dtype, a Python number takes that of the other
-operand, and there are no implicit conversions. *Index expressions* are integer arithmetic over indices, axes and
-extents. They are exact within 64 bits, may mix integer widths, and are emitted as affine maps if they are affine.
+Operands have the same dtype, which Python numbers adopt; there are no implicit conversions. *Index expressions* are
+integer arithmetic over indices, axes and extents: exact within 64 bits, of mixed widths, emitted as affine maps if they
+are affine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _column(frame: FrameType) -> int:
 
 
 def caller() -> SourceLocation | None:
-    """The innermost source location on the call stack outside of the builder and the frontends."""
+    """The innermost source location outside of the builder and the frontends."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -63,7 +63,7 @@ _MAX_EXPONENT = {"float16": 16, "bfloat16": 128, "float32": 128, "float64": 1024
 
 
 def checked_dtype(dtype: object) -> str:
-    """`dtype`, possibly one of NumPy's, as a name of `TYPES`. Raises CompileError for other values."""
+    """A name of `TYPES`. Raises CompileError for other values."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name == "bool_":
         name = "bool"
@@ -73,17 +73,17 @@ def checked_dtype(dtype: object) -> str:
 
 
 def type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The type of elements of arrays and graphs, which distinguishes unsigned integers."""
+    """The type of elements, which distinguishes unsigned integers."""
     return TYPES[dtype]
 
 
 def value_type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The IR type of values: integers are signless."""
+    """The type of values: integers are signless."""
     return cast("IntegerType | AnyFloat", value_type(TYPES[dtype]))
 
 
 def name_of(type: Attribute) -> str:
-    """The dtype of an IR type. Raises CompileError for a type that is not an element type."""
+    """Raises CompileError for a type that is not an element type."""
     name = element_name(type)
     if name is None:
         raise error(f"no element type of tensors is {type}")
@@ -95,12 +95,12 @@ def is_float(dtype: str) -> bool:
 
 
 def is_integer(dtype: str) -> bool:
-    """Whether `dtype` is an integer type; bool is not."""
+    """bool is not."""
     return dtype.startswith(("int", "uint")) and dtype not in STORED
 
 
 def has_sign(dtype: str) -> bool:
-    """Whether values of `dtype` are signed: neither unsigned integers nor bool."""
+    """Whether values of `dtype` are signed: neither unsigned nor bool."""
     return dtype != "bool" and not is_unsigned(TYPES[dtype])
 
 
@@ -148,8 +148,8 @@ OpClass: TypeAlias = type[Operation]
 class BinaryKind(StrEnum):
     """Binary operators on operands of one dtype, which is also the dtype of the result.
 
-    Each has its symbol, its ops on floats and on integers (None if no single op computes it), and whether the result on
-    index expressions is an index expression.
+    Each has its symbol, its ops on floats and integers (None if no single op computes it), and whether it preserves
+    index expressions.
     """
 
     ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
@@ -158,7 +158,7 @@ class BinaryKind(StrEnum):
     DIV = "div", "/", arith.DivfOp, None, False
     FLOORDIV = "floordiv", "//", None, arith.FloorDivSIOp, True
     FLOORMOD = "floormod", "%", None, arith.RemSIOp, True
-    """Its op computes the remainder with the sign of the first operand."""
+    """The remainder has the sign of the first operand."""
     TRUNCDIV = "truncdiv", "", None, arith.DivSIOp, True
     TRUNCMOD = "truncmod", "", RemFOp, arith.RemSIOp, True
     MIN = "min", "", arith.MinimumfOp, arith.MinSIOp, True
@@ -171,7 +171,7 @@ class BinaryKind(StrEnum):
     XOR = "xor", "^", None, arith.XOrIOp, False
     SHL = "shl", "<<", None, arith.ShLIOp, False
     SHR = "shr", ">>", None, arith.ShRSIOp, False
-    """The integer ops are those for signed integers, see `UNSIGNED_OPS`."""
+    """Integer ops are for signed integers, see `UNSIGNED_OPS`."""
 
     symbol: str
     float_op: OpClass | None
@@ -196,7 +196,7 @@ UNSIGNED_OPS: Final[Mapping[OpClass, OpClass]] = {
     arith.MaxSIOp: arith.MaxUIOp,
     arith.ShRSIOp: arith.ShRUIOp,
 }
-"""The op on signed integers -> the op on unsigned integers, if they differ."""
+"""Op on signed integers -> op on unsigned integers."""
 
 
 class Predicate(StrEnum):
@@ -223,7 +223,6 @@ class Predicate(StrEnum):
         return predicate
 
     def of(self, *, signed: bool) -> str:
-        """The predicate of `arith.cmpi` on signed or unsigned integers."""
         return self.of_integers if signed else self.of_integers.replace("s", "u")
 
 
@@ -237,12 +236,12 @@ FUNCTIONS: Final[Mapping[str, OpClass]] = {
     "neg": arith.NegfOp,
     **{_OTHER_NAMES.get(name, name): op for name, op in _MATH.items() if name not in ("absf", "absi", "round")},
 }
-"""Unary functions that are one op each, on floats except those in `INTEGER_FUNCTIONS`."""
+"""Functions that are one op, on floats except `INTEGER_FUNCTIONS`."""
 INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
 
 
 def as_number(value: object) -> Number | None:
-    """`value` as a Python number, if it is one or a NumPy scalar, else None."""
+    """A Python number, from a number or a NumPy scalar; else None."""
     if isinstance(value, bool | int | float):
         return value
     item = getattr(value, "item", None)
@@ -287,7 +286,7 @@ _UFUNCS: Final[Mapping[str, str]] = {
     "equal": "eq",
     "not_equal": "ne",
 }
-"""Ufuncs that NumPy scalars call for operators -> functions of the module `operator`."""
+"""Ufuncs that NumPy scalars call for operators -> functions of `operator`."""
 
 
 def _is_array(value: object) -> bool:
@@ -300,17 +299,14 @@ class Expr:
     __slots__ = ("dtype", "is_index")
 
     dtype: str
-    """The name of the element type."""
     is_index: bool
-    """Whether this is an index expression."""
 
     @property
     def parts(self) -> tuple[Expr, ...]:
         return ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> object:
-        """Apply an operator with a NumPy scalar like with a Python number. Raises TypeError for arrays and functions of
-        NumPy."""
+        """Operate on NumPy scalars as on Python numbers. Raises TypeError for arrays and NumPy's functions."""
         name: str = ufunc.__name__
         combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
@@ -370,7 +366,7 @@ class Expr:
         )
 
     def text(self, depth: int) -> str:
-        """This expression in Python syntax, with dots for parts that are nested deeper than `depth`."""
+        """Python syntax, with dots for parts nested deeper than `depth`."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -386,13 +382,10 @@ class Expr:
 
 
 ExprLike: TypeAlias = Expr | bool | int | float
-"""Operands: expressions and numbers."""
 
 
 @dataclass(eq=False, slots=True, repr=False)
 class Const(Expr):
-    """A number."""
-
     value: Number
     dtype: str
     is_index: bool = field(init=False)
@@ -417,7 +410,7 @@ class Named(Expr):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Named):
-    """A scalar that is bound at calls: an extent of an array, or a parameter."""
+    """A scalar that is bound at calls: an extent or a parameter."""
 
     dtype: str
     is_index: bool = field(init=False)
@@ -429,7 +422,7 @@ class Var(Named):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class IterVar(Named):
-    """An index of a computed tensor or a reduce axis, with the range `low <= value < low + extent`."""
+    """An index or a reduce axis: `low <= value < low + extent`."""
 
     low: int | Expr
     extent: int | Expr
@@ -439,7 +432,7 @@ class IterVar(Named):
 
     @property
     def dom(self) -> tuple[int | Expr, int | Expr]:
-        """The range: first value and extent."""
+        """First value and extent."""
         return self.low, self.extent
 
     @property
@@ -449,8 +442,6 @@ class IterVar(Named):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Accumulator(Expr):
-    """An argument of a custom combiner."""
-
     position: int
     dtype: str
     is_index: bool = False
@@ -461,8 +452,6 @@ class Accumulator(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Binary(Expr):
-    """An operator on two values of one dtype."""
-
     kind: BinaryKind
     left: Expr
     right: Expr
@@ -481,7 +470,7 @@ class Binary(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Unary(Expr):
-    """A function of one value of the same dtype (bool for `isnan`, `isinf` and `isfinite`)."""
+    """A function of the same dtype (bool for `isnan`, `isinf` and `isfinite`)."""
 
     function: str
     operand: Expr
@@ -498,7 +487,7 @@ class Unary(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Intrinsic(Expr):
-    """A user-declared function, see `weft.register_intrinsic`."""
+    """See `weft.register_intrinsic`."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -515,8 +504,6 @@ class Intrinsic(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Compare(Expr):
-    """A comparison of two values of one dtype."""
-
     predicate: Predicate
     left: Expr
     right: Expr
@@ -528,7 +515,7 @@ class Compare(Expr):
         return self.left, self.right
 
     def __bool__(self) -> bool:
-        """Extents are compared structurally, so that shapes can be compared: `A.shape[1] == B.shape[0]`."""
+        """Extents are compared structurally, as in `A.shape[1] == B.shape[0]`."""
         equality = self.predicate in (Predicate.EQ, Predicate.NE)
         if equality and is_extent(self.left) and is_extent(self.right):
             return same(self.left, self.right) == (self.predicate is Predicate.EQ)
@@ -560,8 +547,6 @@ class Select(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Cast(Expr):
-    """A value converted to another dtype."""
-
     operand: Expr
     dtype: str
     is_index: bool = False
@@ -576,8 +561,6 @@ class Cast(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Reinterpret(Expr):
-    """The bits of a value as another dtype of the same width."""
-
     operand: Expr
     dtype: str
     is_index: bool = False
@@ -591,7 +574,7 @@ class Reinterpret(Expr):
 
 
 def nested(depth: int, *exprs: Expr) -> str:
-    """The text of the parts of an expression that is printed to `depth`."""
+    """The parts of an expression that is printed to `depth`."""
     return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
 
 
@@ -608,7 +591,7 @@ def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def same(left: Expr, right: Expr) -> bool:
-    """Whether two expressions are structurally equal."""
+    """Structural equality."""
     if left is right:
         return True
     if type(left) is not type(right):
@@ -622,15 +605,14 @@ def same(left: Expr, right: Expr) -> bool:
 
 
 def is_extent(expr: Expr) -> bool:
-    """Whether `expr` consists of numbers and variables only, like the extents of tensors."""
+    """Consists of numbers and variables only."""
     if isinstance(expr, Binary):
         return is_extent(expr.left) and is_extent(expr.right)
     return isinstance(expr, Const | Var) and expr.is_index
 
 
 def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
-    """A Python number as a constant of `dtype`, or as a cast for storage types. Raises CompileError if it is out of
-    range."""
+    """A number as a constant of `dtype`, or a cast for storage types. Raises CompileError if it is out of range."""
     where = f" beside `{beside}`" if beside else ""
     if dtype == "bool":
         if isinstance(value, bool):
@@ -655,7 +637,7 @@ def default_number(value: Number) -> Const | Cast:
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """`value` as an expression; a Python number takes `dtype`. Raises CompileError for other values."""
+    """A Python number takes `dtype`. Raises CompileError for other values."""
     if isinstance(value, Expr):
         return value
     number = as_number(value)
@@ -668,7 +650,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
-    """Two operands as expressions of one dtype. Raises CompileError with both dtypes if they differ."""
+    """Two operands of one dtype. Raises CompileError with both dtypes if they differ."""
     left_number, right_number = as_number(left), as_number(right)
     if left_number is not None and right_number is not None:
         both = left_number, right_number
@@ -682,7 +664,7 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
         return left, number_as(right_number, left.dtype, str(left))
     left, right = as_expr(left), as_expr(right)
     if left.is_index != right.is_index and left.dtype != right.dtype and "int32" in (left.dtype, right.dtype):
-        # With an int32 operand, an index expression is converted to int32.
+        # With int32, an index is converted to int32.
         left = Cast(left, right.dtype) if left.is_index and right.dtype == "int32" else left
         right = Cast(right, left.dtype) if right.is_index and left.dtype == "int32" else right
     if left.dtype != right.dtype and not (left.is_index and right.is_index):
@@ -694,7 +676,7 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
 
 
 def joined_dtype(left: Expr, right: Expr) -> str:
-    """The dtype of two unified operands: the wider one of index expressions."""
+    """The wider dtype of index expressions."""
     return left.dtype if left.dtype == right.dtype else "int64"
 
 
@@ -705,7 +687,7 @@ def check_computable(what: str, expr: Expr) -> None:
 
 
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
-    """Apply an operator. Raises CompileError for dtypes that differ or that the operator does not accept."""
+    """Raises CompileError for dtypes that differ or that the operator does not accept."""
     symbol = kind.symbol or kind.value
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
@@ -727,7 +709,7 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
 
 
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
-    """Compare two values. Raises CompileError for dtypes that differ, and for order between bools."""
+    """Raises CompileError for dtypes that differ, and for order between bools."""
     a, b = unified(f"`{predicate.symbol}`", left, right)
     check_computable(f"`{predicate.symbol}`", a)
     if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
@@ -736,7 +718,7 @@ def compare(predicate: Predicate, left: object, right: object) -> Expr:
 
 
 def unary(function: str, operand: object) -> Expr:
-    """Apply a function. Raises CompileError for a dtype that the function does not accept."""
+    """Raises CompileError for a dtype that the function does not accept."""
     expr = as_expr(operand)
     check_computable(function, expr)
     if function == "abs":
@@ -753,18 +735,16 @@ def unary(function: str, operand: object) -> Expr:
 
 
 def cast_to(operand: object, dtype: object) -> Expr:
-    """Convert `operand` to `dtype`, if it has another one."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     return expr if expr.dtype == target else Cast(expr, target)
 
 
 def reinterpret(operand: object, dtype: object) -> Expr:
-    """Reinterpret the bits of `operand` as `dtype`. Raises CompileError for bools, storage types, and dtypes of other
-    widths."""
+    """Reinterpret the bits. Raises CompileError for bools, storage types, and dtypes of other widths."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     if "bool" in (expr.dtype, target) or {expr.dtype, target} & STORED or bits(expr.dtype) != bits(target):
         raise error(f"reinterpret takes numbers of one width, got {expr.dtype} `{expr}` as {target}")
     if expr.dtype == target:
         return expr
-    # Integers of one width differ only in the signedness of their operations.
+    # Integers of one width differ only in signedness.
     return Reinterpret(expr, target) if is_float(expr.dtype) or is_float(target) else Cast(expr, target)

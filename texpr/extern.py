@@ -1,4 +1,4 @@
-"""Tensors written by statements, for operators that an expression of one element cannot define, such as sorts.
+"""Tensors written by statements, for operators such as sorts that no expression of one element defines.
 
 ```python
 def write(code: Statements, indices: Sequence[Expr], sums: Written) -> None:
@@ -33,7 +33,7 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 @dataclass(eq=False, slots=True, repr=False)
 class Loaded(Named):
-    """The value of a buffer element at the time of the load."""
+    """An element at the time of the load."""
 
     dtype: str
     is_index: bool = False
@@ -41,8 +41,6 @@ class Loaded(Named):
 
 @dataclass(frozen=True)
 class Result:
-    """A tensor written by statements."""
-
     shape: tuple[Extent, ...]
     dtype: str
     name: str
@@ -50,7 +48,7 @@ class Result:
 
 @dataclass(eq=False)
 class ExternOp(ComputeOp):
-    """Tensors written by statements, which run for each value of `axis`; `body` is empty."""
+    """Statements run for each value of `axis`; `body` is empty."""
 
     inputs: tuple[Tensor, ...]
     write: Callable[..., None]
@@ -61,7 +59,6 @@ class ExternOp(ComputeOp):
         return self.inputs
 
     def emit(self, emitter: ElementEmitter) -> TeExternOp:
-        """Emit the extents, then the op."""
         domain = [emitter.extent(index.extent) for index in self.axis]
         types = [
             TensorType(value_type_of(t.dtype), [e if isinstance(e, int) else DYNAMIC_INDEX for e in t.shape])
@@ -86,10 +83,9 @@ def extern(
     write: Callable[..., None],
     name: str,
 ) -> tuple[Tensor, ...]:
-    """Tensors written by `write(code, indices, *buffers)`, which is called when the program is emitted.
+    """Tensors written by `write(code, indices, *buffers)`, called at emission.
 
-    Its statements run once for each value of the indices, from 0 to the extents of `domain`, in any order. `inputs` are
-    the tensors that they read.
+    Its statements run for each index of `domain`, in any order, and read `inputs`.
     """
     axis = [IterVar(f"i{d}", 0, extent, False) for d, extent in enumerate(checked_shape(domain, f"extern {name}"))]
     op = ExternOp(name, caller(), tuple(axis), (), tuple(inputs), write)
@@ -98,14 +94,12 @@ def extern(
 
 
 class Statements:
-    """Emitter of statements, in the order of the calls."""
-
     def __init__(self, emitter: ElementEmitter) -> None:
         self._emitter = emitter
 
     @contextmanager
     def loop(self, extent: ExprLike, name: str) -> Generator[Expr]:
-        """A loop: the statements in the context run for each value from 0 to `extent`, in this order."""
+        """Run the statements for each value from 0 to `extent`, in order."""
         count = as_expr(extent)
         number = count.value if isinstance(count, Const) else None
         size = number if isinstance(number, int) else self._emitter.index(count)
@@ -126,7 +120,7 @@ class Statements:
 
     @contextmanager
     def when(self, condition: ExprLike) -> Generator[None]:
-        """A conditional: the statements in the context run if the condition holds."""
+        """Run the statements if the condition holds."""
         held = self._emitter.value(as_expr(condition))
         block = Block()
         with self._emitter.inside(block):
@@ -136,8 +130,6 @@ class Statements:
 
 
 class Written:
-    """The buffer of a result."""
-
     def __init__(self, emitter: ElementEmitter, buffer: SSAValue, dtype: str, name: str) -> None:
         self._emitter = emitter
         self._buffer = buffer
@@ -145,7 +137,6 @@ class Written:
         self.name = name
 
     def load(self, *indices: ExprLike) -> Expr:
-        """The current value of an element."""
         places = [self._emitter.index(as_expr(index)) for index in indices]
         value = Loaded(self.name, self.dtype)
         op = LoadOp.create(operands=[self._buffer, *places], result_types=[value_type_of(self.dtype)])
@@ -153,7 +144,7 @@ class Written:
         return value
 
     def store(self, value: ExprLike, *indices: ExprLike) -> None:
-        """Store `value`, which is of the dtype of the result."""
+        """Store a value of the result's dtype."""
         element = as_expr(value, self.dtype)
         if element.dtype != self.dtype and not element.is_index:
             raise error(f"{self.name} holds {self.dtype}, got {element.dtype} `{element}`")

@@ -1,9 +1,8 @@
 """The operators of the graph dialect, each defined by a function of `te.ops`.
 
-Every function of `te.ops` is an operator, with a NumPy reference (`references`). Its tensor parameters are the operands
-(some are optional, and one may be variadic), its other parameters are the properties. Result types, the tensor
-expressions for lowering, and checks follow from the function called on placeholders of the operand types; the
-interpreter calls the reference. The docstring of the op is that of the function.
+Every function of `te.ops` is an operator, with a NumPy reference (`references`) for the interpreter. Its tensor
+parameters are operands (some optional, one may be variadic), others are properties. Result types, lowering, and checks
+follow from the function called on placeholders. The op has its docstring.
 """
 
 from __future__ import annotations
@@ -69,35 +68,31 @@ Array: TypeAlias = NDArray[Any]
 Properties: TypeAlias = Mapping[str, Attribute]
 
 SHAPES: Final = ("shape", "newshape")
-"""Properties that are shapes; an extent in another property is a single number."""
+"""An extent in another property is a single number."""
 SEGMENTS: Final = AttrSizedOperandSegments.attribute_name
 
 
 @dataclass(frozen=True)
 class Role:
-    """A tensor parameter of an operator."""
-
     name: str
     is_optional: bool = False
     is_variadic: bool = False
 
 
 class Operator(IRDLOperation):
-    """An operator defined by a function of `te.ops`: no effects, and result types inferred from its operands and
-    properties by `infer`.
+    """An operator defined by a function of `te.ops`, without effects; `infer` computes the result types.
 
     `infer` is used by `of`, the parser (`-> types` is optional), the verifier and the pass `graph-infer-types`. Text:
     `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
     """
 
     DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
-    """Tensors and properties -> the results, as tensor expressions."""
+    """Tensors and properties -> results."""
     REFERENCE: ClassVar[Callable[..., Array | tuple[Array, ...]]]
-    """Reference of `DEFINITION` on arrays, float32 for 16-bit floats."""
+    """`DEFINITION` on arrays, float32 for 16-bit floats."""
     SIGNATURE: ClassVar[inspect.Signature]
-    """The signature of `DEFINITION`."""
     ROLES: ClassVar[tuple[Role, ...]]
-    """The tensor parameters of `DEFINITION`."""
+    """Tensor parameters of `DEFINITION`."""
 
     traits = traits_def(Pure())
 
@@ -107,8 +102,8 @@ class Operator(IRDLOperation):
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
         properties: Properties | None = None,
     ) -> Self:
-        """The op on one operand for each role, with inferred result types; a sequence for a variadic role, None for an
-        omitted operand. Raises `ShapeError` if it does not accept them."""
+        """The op on one operand for each role; a sequence for a variadic role, None for an omitted operand. Raises
+        `ShapeError`."""
         if len(operands) > len(cls.ROLES):
             raise ShapeError(f"{cls.name} takes {len(cls.ROLES)} operands, got {len(operands)}")
         padded = [*operands, *[None] * (len(cls.ROLES) - len(operands))]
@@ -120,14 +115,14 @@ class Operator(IRDLOperation):
 
     @classmethod
     def segments(cls, sizes: Sequence[int]) -> dict[str, Attribute]:
-        """The property with the number of operands of each role, if it is not always one."""
+        """The number of operands of each role, if not always one."""
         is_plain = not any(role.is_optional for role in cls.ROLES)
         return {} if is_plain else {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
 
     @classmethod
     def grouped(cls, values: Sequence[Any], properties: Properties) -> list[Any]:
-        """One of `values` (operands, types, ...) for each role: a list for a variadic role, None for an omitted
-        operand. Raises `ShapeError` for a wrong number of values."""
+        """One of `values` for each role: a list for a variadic role, None for an omitted operand. Raises `ShapeError`
+        for a wrong number of values."""
         roles, sizes = cls.ROLES, properties.get(SEGMENTS)
         if isinstance(sizes, DenseArrayBase):
             counts = list(cast("DenseArrayBase[Any]", sizes).get_values())
@@ -148,12 +143,11 @@ class Operator(IRDLOperation):
 
     @property
     def operand_names(self) -> list[str]:
-        """The name of each operand: its role, numbered if that is variadic."""
+        """Roles, numbered if variadic."""
         return self.names_of(len(self.operands), self.properties)
 
     @classmethod
     def names_of(cls, count: int, properties: Properties) -> list[str]:
-        """The names of `count` operands."""
         names: list[str] = []
         for role, group in zip(cls.ROLES, cls.grouped(range(count), properties), strict=True):
             if role.is_variadic:
@@ -164,7 +158,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
-        """The result types. Raises `ShapeError` if the op does not accept operands of these types."""
+        """The result types. Raises `ShapeError` for operands of other types."""
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
@@ -172,7 +166,7 @@ class Operator(IRDLOperation):
 
     @property
     def assumed(self) -> Sequence[tuple[GraphExtent, GraphExtent]]:
-        """The extents with different names that must be equal; this is checked at calls."""
+        """Extents with different names that calls check to be equal."""
         types = cast("tuple[graph.Tensor, ...]", tuple(self.operand_types))
         return _inferred(type(self), types, frozenset(self.properties.items()))[1]
 
@@ -189,7 +183,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
-        """The operator on placeholders of the given types. Raises `ShapeError` if it does not accept them."""
+        """Raises `ShapeError` for other types."""
         names = cls.names_of(len(operands), properties)
         inputs = Placeholders(operands, cls.shapes_in(properties))
         with cls._refusals(inputs.extents):
@@ -198,8 +192,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
-        """The results on tensors whose extents are variables in `extents`. Raises `ShapeError` if the operator does not
-        accept them."""
+        """The results on tensors whose extents are variables in `extents`. Raises `ShapeError`."""
         with cls._refusals(extents):
             return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
 
@@ -212,7 +205,7 @@ class Operator(IRDLOperation):
     @classmethod
     @contextmanager
     def _refusals(cls, extents: Extents) -> Generator[None]:
-        """Convert errors of the definition to errors of the op."""
+        """Errors of the definition become errors of the op."""
         try:
             yield
         except CompileError as error:
@@ -226,8 +219,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def called(cls, function: Callable[..., Any], groups: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """Call `function`, which has the parameters of `DEFINITION`, with a tensor for each role and the other
-        arguments."""
+        """Call a function with the parameters of `DEFINITION`."""
         tensors = {role.name: group for role, group in zip(cls.ROLES, groups, strict=True)}
         given = {**tensors, **arguments}
         positional: list[Any] = []
@@ -238,7 +230,7 @@ class Operator(IRDLOperation):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 positional += value
             elif parameter.name in given and (value is not None or is_needed):
-                # By position if possible, because functions of NumPy have other parameter names.
+                # By position if possible, because NumPy's parameter names differ.
                 if parameter.kind is inspect.Parameter.KEYWORD_ONLY or len(positional) < position:
                     named[parameter.name] = value
                 else:
@@ -246,7 +238,7 @@ class Operator(IRDLOperation):
         return function(*positional, **named)
 
     def arguments(self, extent: Callable[[Shape], object]) -> Mapping[str, Any]:
-        """The properties as arguments of the definition and the reference; `extent` converts a shape."""
+        """Arguments of definition and reference; `extent` converts a shape."""
         return _arguments(type(self), self.properties, extent)
 
     @property
@@ -321,7 +313,7 @@ _NOTHING: Final = object()
 
 
 def _parse_optional_operand(parser: Parser) -> Any:
-    """An operand, None for `none`, `_NOTHING` if there is neither."""
+    """None for `none`, `_NOTHING` without an operand."""
     if parser.parse_optional_keyword("none") is not None:
         return None
     operand = parser.parse_optional_unresolved_operand()
@@ -334,8 +326,6 @@ def _parse_operand(parser: Parser) -> Any:
 
 @dataclass(frozen=True)
 class Application:
-    """An operator applied to placeholders."""
-
     inputs: Sequence[Tensor]
     results: Sequence[Tensor]
     extents: Extents
@@ -349,7 +339,7 @@ class Application:
 
     @property
     def assumed(self) -> list[tuple[GraphExtent, GraphExtent]]:
-        """The extents that must be equal; this is checked at calls."""
+        """Extents that calls check to be equal."""
         tensors = (*self.inputs, *self.results)
         ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
             computations_behind([tensor.op for tensor in self.results])
@@ -359,7 +349,7 @@ class Application:
 
     @property
     def passed(self) -> list[str]:
-        """The names that are not extents of an input by themselves: arguments of the function after the inputs."""
+        """Names that are no extents of inputs by themselves: further arguments of the function."""
         return self.extents.unbound
 
     def function(self, name: str) -> FuncOp:
@@ -369,29 +359,28 @@ class Application:
 
 
 class Placeholders:
-    """Placeholders of graph types, whose extents are variables with common names. `others` are further shapes over
-    these names."""
+    """Placeholders of graph types, with variables for common names. `others` are further shapes."""
 
     def __init__(self, types: Sequence[graph.Tensor], others: Sequence[Shape] = ()) -> None:
         self.extents = Extents([shape_of(type_) for type_ in types], others)
         self.tensors: list[Tensor] = []
 
     def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
-        """The next placeholder. Raises `CompileError` for a name that is invalid in tensor expressions."""
+        """Raises `CompileError` for a name that is invalid in tensor expressions."""
         shape = tuple(map(self.extents.of_graph, shape_of(type_)))
         self.tensors.append(placeholder(shape, name_of(type_.element_type), name))
         return self.tensors[-1]
 
     def application(self, results: object) -> Application:
-        """The results computed from the placeholders: a tensor or several. Raises `CompileError` for other values."""
+        """Raises `CompileError` unless `results` are tensors."""
         return Application(self.tensors, [_computed(result) for result in items(results)], self.extents)
 
 
 class Extents:
-    """Bidirectional map between extents of graph types and extents of tensor expressions: each name is a variable."""
+    """Extents of graph types <-> extents of tensor expressions: each name is a variable."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
-        """`shapes` are those of the operands, which bind the names that are extents by themselves."""
+        """`shapes` of operands bind the names that are extents by themselves."""
         extents = [extent for shape in shapes for extent in shape]
         bound = {name for extent in extents if (name := lone_name(extent)) is not None}
         extents += [extent for shape in others for extent in shape]
@@ -420,7 +409,7 @@ def _inferred(
 
 
 def _computed(result: object) -> Tensor:
-    """A computed tensor: `result`, or a copy of it if the function returned one of its operands."""
+    """`result`, or a copy if it is an operand."""
     if not isinstance(result, Tensor):
         raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
     return (
@@ -429,7 +418,6 @@ def _computed(result: object) -> Tensor:
 
 
 def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Shape], object]) -> dict[str, Any]:
-    """Properties as arguments of a function of `te.ops`."""
     found: dict[str, Any] = {}
     for name, attribute in properties.items():
         if isinstance(attribute, DimsAttr) and name in SHAPES:
@@ -445,7 +433,6 @@ def _arguments(cls: type[Operator], properties: Properties, shape: Callable[[Sha
 
 
 def _argument(attribute: Attribute, shape: Callable[[Shape], Any]) -> object:
-    """A property other than a shape as an argument."""
     match attribute:
         case DimsAttr(data=(extent,)):
             return shape((extent,))[0]
@@ -465,7 +452,6 @@ _TENSORS: Final = (
 
 
 def _operator(definition: Callable[..., Tensor | tuple[Tensor, ...]], reference: Callable[..., Any]) -> type[Operator]:
-    """The op `graph.name` for the function `name`."""
     signature, label = inspect.signature(definition), definition.__name__
     fields: dict[str, object] = {
         "__doc__": definition.__doc__,

@@ -55,7 +55,7 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
 
 
 def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
-    """The function of two values that applies an operator; it is called `name`, or like the operator."""
+    """The function called `name`, or like the operator."""
 
     def apply(x: ExprLike, y: ExprLike) -> Expr:
         return binary(kind, x, y)
@@ -124,7 +124,7 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values; only the selected one is evaluated, so that reads can be guarded."""
+    """One of two values. Only it is evaluated, so that reads can be guarded."""
     return _choose(condition, if_true, if_false, lazy=True)
 
 
@@ -134,7 +134,6 @@ def select(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
 
 
 def _choose(condition: object, if_true: object, if_false: object, *, lazy: bool) -> Expr:
-    """Raises CompileError for branches of different dtypes."""
     what = "if_then_else" if lazy else "select"
     test = as_expr(condition)
     if test.dtype != "bool":
@@ -218,7 +217,7 @@ def next_after(lhs: ExprLike, rhs: ExprLike) -> Expr:
         raise error(f"nextafter: operands are floats, got {x.dtype}")
     dtype = f"int{bits(x.dtype)}"
     code = reinterpret(x, dtype)
-    # The bit patterns of numbers of one sign increase with their magnitude.
+    # patterns of one sign increase with the magnitude
     away = select(abs(y) > abs(x), equal(x < 0.0, y < 0.0), False)
     moved = reinterpret(code + select(away, const(1, dtype), const(-1, dtype)), x.dtype)
     least = copysign(reinterpret(const(1, dtype), x.dtype), y)

@@ -34,7 +34,7 @@ from weft.texpr.shapes import as_index, checked_extent, checked_name, items
 
 @dataclass(eq=False)
 class CustomCombiner:
-    """A custom combiner over `lefts` and `rights`, and its identity."""
+    """Combines `lefts` and `rights`."""
 
     name: str
     lefts: tuple[Accumulator, ...]
@@ -45,7 +45,7 @@ class CustomCombiner:
 
 @dataclass(eq=False)
 class Reduction:
-    """A joint reduction of one or more expressions; compared and hashed by identity."""
+    """A joint reduction of expressions, compared by identity."""
 
     combiner: Combiner
     axes: tuple[IterVar, ...]
@@ -55,7 +55,7 @@ class Reduction:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The values, the combiner and the bounds of the axes."""
+        """The values, the combiner and the bounds."""
         bounds = [b for axis in self.axes for b in axis.dom if isinstance(b, Expr)]
         custom = (*self.custom.combined, *self.custom.identity) if self.custom else ()
         return (*self.values, *custom, *bounds)
@@ -63,8 +63,6 @@ class Reduction:
 
 @dataclass(eq=False, slots=True, repr=False)
 class ReduceValue(Expr):
-    """One result of a reduction."""
-
     reduction: Reduction
     position: int
     dtype: str
@@ -82,13 +80,13 @@ class ReduceValue(Expr):
 
 
 def reductions_in(exprs: Iterable[Expr]) -> tuple[Reduction, ...]:
-    """The reductions in expressions, including nested ones, outer ones first, without repetition."""
+    """Nested ones too, outer ones first, without repetition."""
     return tuple(dict.fromkeys(e.reduction for e in subexpressions(exprs) if isinstance(e, ReduceValue)))
 
 
 def reduce_axis(dom: Sequence[int | Expr], name: str = "rv") -> IterVar:
-    """An axis to reduce over, `low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, for
-    bounds that are not integers and for high < low."""
+    """An axis `low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, bounds other than
+    integers, and high < low."""
     label = checked_name(name, "rv")
     if not isinstance(dom, list | tuple) or len(dom) != 2:
         raise error(f"reduce axis {label}: its range is (low, high), got {shown(dom)}")
@@ -231,8 +229,8 @@ def argmax(
 ) -> tuple[Expr, Expr]:
     """The maximum over reduce axes and its index, the first of equal maxima; NaN is greater than all numbers.
 
-    The index is of `dtype` and starts at 0. Over several axes it is the row-major index, unless it is given as an
-    expression `place`, of which the least value is first. For an empty reduction it is the greatest integer.
+    The index starts at 0. Over several axes it is row-major, or the expression `place`, of which the least value is
+    first. For an empty reduction it is the greatest integer.
     """
     return _located(Combiner.ARGMAX, expr, axis, dtype, place)
 

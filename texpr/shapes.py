@@ -1,4 +1,4 @@
-"""Shapes, extents, strides and names: checks of arguments, and comparison of extents as polynomials."""
+"""Shapes, extents, strides and names: checks, and comparison of extents as polynomials."""
 
 from __future__ import annotations
 
@@ -31,18 +31,17 @@ from weft.texpr.expr import (
 )
 
 Extent: TypeAlias = "int | Expr"
-"""An integer, or an expression over integer variables."""
 Stride: TypeAlias = "int | Var | None"
-"""The stride of a dimension in elements; None if each call determines it."""
+"""The stride of a dimension in elements; None if calls determine it."""
 
 
 def items(value: object) -> tuple[object, ...]:
-    """The items of a list or tuple; any other value as a single item."""
+    """Other values are a single item."""
     return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
 
 
 def as_index(value: object, what: str) -> Expr:
-    """`value` as an index or extent. Raises CompileError for other types."""
+    """Raises CompileError for other types."""
     expr = as_expr(value)
     if not is_integer(expr.dtype):
         raise error(f"{what} must be an integer, got {expr.dtype} `{expr}`")
@@ -52,11 +51,11 @@ def as_index(value: object, what: str) -> Expr:
 MOST_DIMENSIONS: Final = 64
 """The maximum rank of NumPy's arrays."""
 MOST_ELEMENTS: Final = 1 << 59
-"""The size in bytes fits in 64 bits, whatever the element type."""
+"""The size in bytes fits in 64 bits for every element type."""
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
-    """A shape as numbers and expressions. Raises CompileError for negative extents and for other values."""
+    """Raises CompileError for negative extents and other values."""
     extents = tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
     if len(extents) > MOST_DIMENSIONS:
         raise error(f"{what}: arrays have at most {MOST_DIMENSIONS} dimensions, got {len(extents)}")
@@ -67,7 +66,6 @@ def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
 
 
 def checked_extent(extent: object, what: str) -> Extent:
-    """An extent as a number or an expression over variables."""
     number = as_number(extent)
     if number is None:
         expr = as_index(extent, what)
@@ -85,8 +83,7 @@ def checked_extent(extent: object, what: str) -> Extent:
 
 
 def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:
-    """Strides as integers, variables, and None for strides determined by calls. Raises CompileError for other
-    values."""
+    """None for strides determined by calls. Raises CompileError for other values."""
     if strides is None:
         return None
     values = items(strides)
@@ -108,7 +105,7 @@ def _checked_stride(value: object, what: str) -> Stride:
 
 
 def checked_name(name: object, default: str) -> str:
-    """A name, which must be an identifier. Raises CompileError for other values."""
+    """Raises CompileError unless the name is an identifier."""
     if name is None:
         return default
     if not isinstance(name, str) or not name or not (name[0].isalpha() or name[0] == "_"):
@@ -119,14 +116,14 @@ def checked_name(name: object, default: str) -> str:
 
 
 def value_name(name: str) -> str:
-    """`name` as a name hint. xDSL strips a number after an underscore, so `x_1` becomes `x1`."""
+    """A name hint: xDSL strips a number after an underscore, so `x_1` becomes `x1`."""
     head, underscore, tail = name.rpartition("_")
     return value_name(head + tail) if head and underscore and tail.isdigit() else name
 
 
 def value_names(names: Sequence[str]) -> list[str]:
-    """A distinct name hint for each name: `value_name(name)`, followed by a number if that is taken. Names that are
-    valid hints are unchanged: `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
+    """A distinct hint for each name: `value_name(name)`, with a number if that is taken. Valid hints are unchanged:
+    `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
     taken = {name for name in names if value_name(name) == name}
     left, found = set(taken), list[str]()
     for name in names:
@@ -141,7 +138,7 @@ def value_names(names: Sequence[str]) -> list[str]:
 
 
 class UnknownExtent(Var):
-    """An unknown extent. Checks treat it as equal to every other extent."""
+    """Equal to every other extent in checks."""
 
     __slots__ = ()
 
@@ -167,14 +164,14 @@ _KINDS = {
 
 
 class ExtentVariables:
-    """A unique name for each variable in extents, and for each subexpression that is not extent arithmetic."""
+    """A unique name for each variable, and each subexpression that is not extent arithmetic."""
 
     def __init__(self, given: Mapping[str, Expr] | None = None) -> None:
         self._exprs = dict(given or {})
         self._names = {id(expr): name for name, expr in self._exprs.items()}
 
     def polynomial(self, extent: Extent) -> KnownExtent:
-        """The normal form of an extent."""
+        """The normal form."""
         if isinstance(extent, int):
             return extent
         if isinstance(extent, Const):
@@ -188,7 +185,6 @@ class ExtentVariables:
         return graph_shapes.symbol(self.name(extent))
 
     def name(self, expr: Expr) -> str:
-        """The name of an expression, created at its first use."""
         if id(expr) not in self._names:
             name = str(expr)
             while name in self._exprs:
@@ -198,7 +194,7 @@ class ExtentVariables:
         return self._names[id(expr)]
 
     def extent(self, polynomial: KnownExtent) -> Extent:
-        """A polynomial as an expression: positive terms, then negative terms, the constant last."""
+        """Positive terms, negative terms, the constant last."""
         if isinstance(polynomial, int):
             return polynomial
         result: Extent | None = None
@@ -221,7 +217,7 @@ class ExtentVariables:
 
 
 def simplified(extent: Extent) -> Extent:
-    """`extent` as a sum of products, or as a number if it is constant: `(2 * n + 3) // 2` is `n + 1`."""
+    """A sum of products, or a number: `(2 * n + 3) // 2` is `n + 1`."""
     if isinstance(extent, int):
         return extent
     names = ExtentVariables()
@@ -229,7 +225,7 @@ def simplified(extent: Extent) -> Extent:
 
 
 def is_same(left: Extent, right: Extent) -> bool:
-    """Whether two extents are equal for all values of their variables, as polynomials over quotients and remainders."""
+    """Equality for all variables, as polynomials over quotients and remainders."""
     if isinstance(left, int) and isinstance(right, int):
         return left == right
     if left is right or isinstance(left, UnknownExtent) or isinstance(right, UnknownExtent):
@@ -243,7 +239,7 @@ _COLLECTED: ContextVar[list[Compare] | None] = ContextVar("collected", default=N
 
 @contextmanager
 def assumptions() -> Generator[list[Compare]]:
-    """Collect the relations of extents that operators require within the context, and that calls must check."""
+    """Collect relations that operators require and calls must check."""
     found: list[Compare] = []
     token = _COLLECTED.set(found)
     try:
@@ -253,9 +249,9 @@ def assumptions() -> Generator[list[Compare]]:
 
 
 def agree(left: Extent, right: Extent) -> bool:
-    """Whether two extents are equal, or may be equal and are checked at calls (`assumptions`).
+    """Whether two extents are equal, or may be and are checked at calls.
 
-    Outside of `assumptions`, extents agree only if they are equal as polynomials.
+    Outside of `assumptions`, only equal polynomials agree.
     """
     if is_same(left, right):
         return True
@@ -265,19 +261,18 @@ def agree(left: Extent, right: Extent) -> bool:
     names = ExtentVariables()
     difference = names.polynomial(left) - names.polynomial(right)
     if any(map(graph_shapes.is_not_negative, (difference - 1, -1 - difference))):
-        return False  # they differ for all sizes
+        return False  # for all sizes
     collected.append(cast("Compare", compare(Predicate.EQ, left, right)))
     return True
 
 
 def is_not_negative(extent: Extent) -> bool:
-    """Whether an extent is provably non-negative, given that the extents of tensors in it are."""
+    """Provable if the extents of tensors in it are non-negative."""
     return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
 
 
 def checked_sign(extent: Extent) -> Extent:
-    """`extent`. If its sign depends on numbers that may be negative (`graph_shapes.is_signed`), it is checked at
-    calls."""
+    """If the sign depends on numbers that may be negative (`graph_shapes.is_signed`), calls check it."""
     collected = _COLLECTED.get()
     if collected is not None and not isinstance(extent, int):
         polynomial = ExtentVariables().polynomial(extent)
@@ -288,7 +283,7 @@ def checked_sign(extent: Extent) -> Extent:
 
 
 def assume_at_most(left: Extent, right: Extent) -> None:
-    """Require that an extent is at most another; this is checked at calls."""
+    """Require that an extent is at most another; calls check it."""
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append(cast("Compare", compare(Predicate.LE, left, right)))
@@ -303,7 +298,7 @@ def at_most(left: Extent, right: Extent) -> bool:
     if graph_shapes.is_not_negative(room):
         return True
     if graph_shapes.is_not_negative(-1 - room):
-        return False  # it is greater for all sizes
+        return False  # for all sizes
     collected = _COLLECTED.get()
     if collected is None:
         return False
@@ -312,7 +307,7 @@ def at_most(left: Extent, right: Extent) -> bool:
 
 
 def known_of(left: Extent, right: Extent) -> Extent:
-    """Of two extents that agree, the one that is a number, else the first."""
+    """The number of two extents that agree, else the first."""
     return right if isinstance(right, int) else left
 
 
@@ -321,21 +316,20 @@ def product(extents: Sequence[Extent]) -> Extent:
 
 
 def is_empty(shape: Sequence[Extent]) -> bool:
-    """Whether a shape is statically empty."""
+    """Statically empty."""
     return any(isinstance(extent, int) and extent == 0 for extent in map(simplified, shape))
 
 
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient of `total` by `divisor` if the division is provably exact: of numbers, or by a product that is a
-    factor of every term."""
+    """The quotient if the division is provably exact: of numbers, or by a factor of every term."""
     names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 
 
 def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient of `total` by `divisor`; that the division is exact is known, or checked by calls (`agree`). Factors
-    of both are canceled, also those that may be 0: `n * m` by `3 * n` is `m // 3`."""
+    """The quotient; calls check that the division is exact if it is not known (`agree`). Common factors are canceled,
+    also those that may be 0: `n * m` by `3 * n` is `m // 3`."""
     found = quotient(total, divisor)
     if found is not None or (isinstance(divisor, int) and divisor <= 0):
         return found

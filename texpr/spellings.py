@@ -1,9 +1,8 @@
 """Names of functions of `te.ops` in other languages: ATen, ONNX, StableHLO, and Relax of TVM.
 
-A spelling is a name in a language, and the attributes that are parameters of the function. An importer looks up the
-spelling, reads the attributes, converts the operands to the element type that the language computes in, and applies the
-operator, whose semantics is defined by `te.ops` and its reference alone. Names whose attributes do not correspond to
-parameters have no row here, but a converter in their importer.
+A spelling is a name in a language, and the attributes that are parameters. Importers read these, convert the operands
+to the element type that the language computes in, and apply the operator. Names whose attributes do not correspond to
+parameters have a converter in their importer instead.
 
 To add a language, add a function like `onnx` here and a column to the rows.
 """
@@ -18,26 +17,24 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Spelling:
-    """Names of an operator in one language."""
-
     language: str
     names: Sequence[str]
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Parameters of the function -> attributes of the language."""
+    """Parameters -> attributes."""
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Parameters with values implied by the name."""
+    """Values implied by the name."""
     since: int = 1
-    """The first version of the operator with these semantics."""
+    """The first version with these semantics."""
 
 
 def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: str) -> Spelling:
-    """Operators of ATen: `"name"` for the overload `default`, or `"name.overload"`."""
+    """`"name"` for the overload `default`, or `"name.overload"`."""
     full = [f"aten.{name}" if "." in name else f"aten.{name}.default" for name in names]
     return Spelling("aten", full, parameters, fixed or {})
 
 
 def onnx(*names: str, fixed: Mapping[str, object] | None = None, since: int = 1, **parameters: str) -> Spelling:
-    """Operators of the domain `ai.onnx`, since a version."""
+    """Operators of the domain `ai.onnx`."""
     return Spelling("onnx", names, parameters, fixed or {}, since)
 
 
@@ -52,7 +49,7 @@ def relax(name: str) -> Spelling:
 
 
 def _both(name: str) -> tuple[str, str]:
-    """The overloads for a tensor and for a number as second operand."""
+    """A tensor or a number as second operand."""
     return f"{name}.Tensor", f"{name}.Scalar"
 
 
@@ -230,12 +227,12 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
     "triu": (aten("triu", k="diagonal"),),
     "unstack": (aten("unbind.int", axis="dim"),),
 }
-"""Functions of `te.ops` -> their spellings."""
+"""Functions -> their spellings."""
 
 
 @lru_cache(maxsize=8)
 def spellings(language: str) -> Mapping[str, tuple[str, Spelling]]:
-    """The names of a language -> the function of `te.ops`, and the spelling."""
+    """Names of a language -> function and spelling."""
     return {
         name: (operator, spelling)
         for operator, columns in SPELLINGS.items()

@@ -1,7 +1,7 @@
 """Elementwise ops of stablehlo and chlo as operators of `te.ops`, or as formulas over them.
 
-A formula applies operators by name: `on_elements` builds tensor expressions, the interpreter applies the references of
-the operators to arrays.
+A formula applies operators by name: `on_elements` builds tensor expressions, the interpreter applies references to
+arrays.
 
 Source: the StableHLO specification, "Ops"; unspecified behaviour is that of XLA's CPU backend.
 """
@@ -25,11 +25,11 @@ from weft.texpr.spellings import spellings
 from weft.texpr.tensor import PlaceholderOp, Tensor
 
 Value: TypeAlias = Any
-"""An element or an array, or a number that takes the dtype of another operand."""
+"""An element, an array, or a number of the dtype of another operand."""
 Apply: TypeAlias = Callable[..., Value]
-"""A function that applies a named operator to values and attributes."""
+"""Applies a named operator to values and attributes."""
 Formula: TypeAlias = Callable[..., Value]
-"""A function of an `Apply` and the operands."""
+"""A function of `Apply` and operands."""
 
 
 class _Element(Tensor):
@@ -46,7 +46,7 @@ class _Element(Tensor):
 
 
 def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
-    """The result of an elementwise operator of `te.ops` on elements."""
+    """An elementwise operator on elements."""
     if name not in ops.__all__:
         return getattr(functions, name)(*operands)
     given = [_Element(value) if isinstance(value, Expr) else value for value in operands]
@@ -54,7 +54,7 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
 
 
 def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
-    """Apply the elementwise op `name`. Raises CompileError if there is no formula for the dtype of the operands."""
+    """Raises CompileError if there is no formula for the dtype of the operands."""
     if name not in ELEMENTWISE:
         raise CompileError("there is no tensor expression for it")
     dtype = str(operands[-1].dtype)
@@ -69,25 +69,25 @@ def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
             return _FORMULAS[name](apply, *operands)
         operator, spelling = spellings("stablehlo")[name]
         return apply(operator, *operands, **spelling.fixed)
-    except CompileError as error:  # raised by an operator of `te.ops`, in its terms
+    except CompileError as error:  # in the terms of `te.ops`
         raise CompileError(f"elements of type {dtype} are not supported") from error
 
 
 WIDE: Final[Mapping[str, str]] = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}
-"""Storage integer types -> the integer types of their operations."""
+"""Storage integer types -> types of operations."""
 
 
 def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
-    """An op on integers of 2 or 4 bits: computed on bytes, of whose result the low bits are kept."""
+    """Integers of 2 or 4 bits: computed on bytes, of which the low bits are kept."""
     size = bits(dtype)
     wide = "uint8" if name in _OF_BITS else "int8" if name == "stablehlo.shift_right_arithmetic" else WIDE[dtype]
     given = [apply("cast", operand, dtype=WIDE[dtype]) for operand in operands]
     if wide == "uint8":
         given = [apply("bitwise_and", apply("cast", operand, dtype="uint8"), (1 << size) - 1) for operand in given]
-    elif wide != WIDE[dtype]:  # the sign bit is the highest of the low bits
+    elif wide != WIDE[dtype]:  # the sign bit is the highest low bit
         moved = [apply("left_shift", apply("cast", operand, dtype="int8"), 8 - size) for operand in given]
         given = [apply("right_shift", moved[0], 8 - size), *(apply("cast", g, dtype="int8") for g in given[1:])]
-    if name.startswith("stablehlo.shift"):  # out-of-range amounts, including negative ones
+    if name.startswith("stablehlo.shift"):  # out-of-range amounts, also negative ones
         amount = apply("bitwise_and", apply("cast", given[1], dtype="uint8"), (1 << size) - 1)
         given[1] = apply("cast", amount, dtype=wide)
     found = elementwise(apply, name, *given)
@@ -97,7 +97,7 @@ def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
 
 
 _OF_BITS: Final = ("stablehlo.count_leading_zeros", "stablehlo.popcnt", "stablehlo.shift_right_logical")
-"""The ops that are functions of the bits of an unsigned integer."""
+"""Functions of the bits of an unsigned integer."""
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
@@ -108,7 +108,7 @@ def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value
 
 
 def compared(apply: Apply, direction: str, kind: str | None, left: Value, right: Value) -> Value:
-    """`compare` of a kind: TOTALORDER, or another kind, which follows from the elements."""
+    """`compare` of a kind: TOTALORDER, or one that follows from the elements."""
     if kind == "TOTALORDER" and is_float(str(left.dtype)):
         left, right = total_order(apply, left), total_order(apply, right)
     if str(left.dtype) in WIDE:
@@ -117,7 +117,7 @@ def compared(apply: Apply, direction: str, kind: str | None, left: Value, right:
 
 
 def converted(apply: Apply, value: Value, dtype: str) -> Value:
-    """`convert`: floats are truncated to integers, with saturation and NaN as 0, as in XLA's CPU backend; integers keep
+    """`convert`: floats are truncated to integers with saturation, NaN is 0, as in XLA's CPU backend; integers keep
     their low bits; nonzero numbers are true."""
     source = str(value.dtype)
     if not is_float(source) or not is_integer(dtype):
@@ -125,7 +125,7 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
     signed = has_sign(dtype)
     end = 2.0 ** (bits(dtype) - signed)
     is_beyond = end > greatest(source)  # then only infinities are out of range
-    # -end is a float, and a number truncated to it is in range; no float32 is between -2**31 - 1 and -2**31.
+    # -end is a float, and truncation to it is in range; no float32 is between -2**31 - 1 and -2**31.
     is_low = apply("less_equal", value, 0.0 if not signed else -math.inf if is_beyond else -end)
     is_high = apply("greater_equal", value, math.inf if is_beyond else end)
     is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
@@ -142,8 +142,8 @@ def total_order(apply: Apply, value: Value) -> Value:
 
 
 def reduced_precision(apply: Apply, exponent_bits: int, mantissa_bits: int, x: Value) -> Value:
-    """`reduce_precision`: the nearest float of fewer bits, ties to even. Numbers above the range become infinite,
-    numbers below the least normal number become zero, and NaN becomes infinite for types without a mantissa.
+    """`reduce_precision`: the nearest float of fewer bits, ties to even. Numbers above the range are infinite, those
+    below the least normal number zero, and NaN is infinite for types without a mantissa.
 
     Source: `EmitReducePrecisionIR` of XLA.
     """
@@ -174,7 +174,7 @@ _MANTISSA_BITS: Final[Mapping[str, int]] = {"float16": 10, "bfloat16": 7, "float
 
 
 def _high_product(apply: Apply, x: Value, y: Value) -> Value:
-    """`mulhi`: the high half of the product of integers."""
+    """`mulhi`, of integers."""
     dtype = str(x.dtype)
     size = bits(dtype)
     if size < 64:
@@ -220,14 +220,14 @@ def dot_subscripts(op: DotGeneralOp) -> str:
 
 
 def _round_away(apply: Apply, x: Value) -> Value:
-    """The nearest integer, ties away from zero."""
+    """Ties away from zero."""
     whole = apply("trunc", x)
     is_far = apply("greater_equal", apply("abs", apply("subtract", x, whole)), 0.5)
     return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
 
 
 def _sign(apply: Apply, x: Value) -> Value:
-    """-1, 0 or 1; float zeros keep their sign, and NaN is kept."""
+    """-1, 0 or 1; zeros of floats and NaN are kept."""
     if not is_float(str(x.dtype)):
         return apply("sign", x)
     return apply("where", apply("greater", apply("abs", x), 0.0), apply("copysign", 1.0, x), x)
@@ -238,7 +238,7 @@ def _quotient(apply: Apply, x: Value, y: Value) -> Value:
 
 
 def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
-    """An arithmetic or logical right shift, depending on the signedness of the type `sign`."""
+    """Arithmetic or logical, by the signedness of the type `sign`."""
     dtype = str(x.dtype)
     other = f"{sign}{dtype.removeprefix('u')}"
     moved = apply("right_shift", apply("cast", x, dtype=other), apply("cast", amount, dtype=other))
@@ -246,7 +246,7 @@ def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
 
 
 def _power(apply: Apply, x: Value, exponent: Value) -> Value:
-    """Integers wrap; a negative exponent gives 1 / x**-exponent, rounded toward zero."""
+    """Integers wrap; a negative exponent is 1 / x**-exponent, rounded toward zero."""
     dtype = str(x.dtype)
     if is_float(dtype) or not has_sign(dtype):
         return apply("power", x, exponent)
@@ -284,7 +284,6 @@ _FORMULAS: Final[Mapping[str, Formula]] = {
 }
 """Name of an op -> its formula. `texpr/spellings.py` has the ops that are operators."""
 ELEMENTWISE: Final = (*spellings("stablehlo"), *_FORMULAS)
-"""The names of the elementwise ops."""
 _OF_BOOLS: Final[Mapping[str, str]] = {
     **{f"stablehlo.{name}": f"bitwise_{name}" for name in ("and", "not", "or", "xor")},
     **{f"stablehlo.{name}": name for name in ("maximum", "minimum")},
@@ -292,4 +291,4 @@ _OF_BOOLS: Final[Mapping[str, str]] = {
     "stablehlo.multiply": "logical_and",
     "stablehlo.select": "where",
 }
-"""Name of an op -> its operator on truth values."""
+"""Op -> operator on truth values."""

@@ -1,4 +1,4 @@
-"""Elementwise ops of stablehlo and chlo on complex numbers, as formulas over operators on real and imaginary parts.
+"""Elementwise ops on complex numbers, as formulas over real and imaginary parts.
 
 A formula applies operators by name, to elements or to arrays (`texpr/stablehlo.py`).
 
@@ -16,24 +16,23 @@ from weft.support.errors import CompileError
 from weft.texpr.stablehlo import Apply
 
 Value: TypeAlias = Any
-"""A real or imaginary part of an element, or an array of parts."""
+"""A part of an element, or an array of parts."""
 Pair: TypeAlias = tuple[Value, Value]
-"""A real and an imaginary part."""
+"""Real and imaginary part."""
 
 PARTS: Final[Mapping[str, str]] = {"complex64": "float32", "complex128": "float64"}
-"""Complex type -> the type of its parts."""
+"""Complex type -> type of the parts."""
 
 
 def complex_elementwise(apply: Apply, name: str, *operands: Any) -> Any:
-    """The op `name` on complex operands, as pairs: a pair, or a single value for a real result. Raises `CompileError`
-    if there is no formula."""
+    """An op on pairs: a pair, or a value for a real result. Raises `CompileError` without a formula."""
     if name not in _FORMULAS:
         raise CompileError("elements of complex types are not supported")
     return _FORMULAS[name](apply, *operands)
 
 
 def complex_compared(apply: Apply, direction: str, x: Pair, y: Pair) -> Value:
-    """`compare`: equal numbers have equal parts."""
+    """Equal numbers have equal parts."""
     if direction == "EQ":
         return apply("bitwise_and", *(apply("equal", a, b) for a, b in zip(x, y, strict=True)))
     if direction == "NE":
@@ -85,7 +84,7 @@ def _angle(apply: Apply, x: Pair) -> Value:
 
 
 def _log(apply: Apply, x: Pair) -> Pair:
-    """Near 1 the logarithm of the modulus is computed from 1 + ((a - 1) (a + 1) + b^2)."""
+    """Near 1, the log of the modulus is computed from 1 + ((a - 1) (a + 1) + b^2)."""
     size = _modulus(apply, x)
     a, b = apply("abs", x[0]), x[1]
     beyond = apply("add", apply("multiply", apply("subtract", a, 1.0), apply("add", a, 1.0)), apply("multiply", b, b))
@@ -163,7 +162,6 @@ def _tan(apply: Apply, x: Pair) -> Pair:
 
 
 def _one_with(apply: Apply, operator: str, x: Pair) -> Pair:
-    """1 + x, or 1 - x."""
     real, imaginary = x
     if operator == "subtract":
         real, imaginary = apply("negative", real), apply("negative", imaginary)
@@ -302,6 +300,4 @@ _FORMULAS: Final[Mapping[str, Callable[..., Any]]] = {
     "stablehlo.tan": _tan,
     "stablehlo.tanh": _tanh,
 }
-"""Name of an op -> its formula."""
 COMPLEX: Final = tuple(_FORMULAS)
-"""The names of the elementwise ops of complex numbers."""

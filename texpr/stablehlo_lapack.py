@@ -1,8 +1,7 @@
 """Custom calls of LAPACK, as JAX makes them on CPUs, as formulas over operators of `te.ops`.
 
-A call has the batch axes first; matrices are in the order of tensors, whatever `operand_layouts` says. Sizes of results
-follow the operands if they are symbolic. Pivots count from 1. `info` is that of LAPACK for `potrf` and 0 for the
-others, since JAX reads only its sign, which is negative for calls with wrong arguments.
+Batch axes are first; matrices are in the order of tensors, whatever `operand_layouts` says. Pivots count from 1. `info`
+is LAPACK's for `potrf`, otherwise 0, since JAX reads only its sign, which is negative for wrong arguments.
 
 Source: the handlers of XLA, jaxlib's `lapack_kernels.h`, and `jax/_src/lax/linalg.py`.
 """
@@ -21,7 +20,7 @@ from weft.texpr.stablehlo_tensors import Formula, Value
 
 
 def _letter(op: CustomCallOp, key: str) -> str:
-    """A flag of LAPACK: `uplo` is "L" or "U"."""
+    """`uplo` is "L" or "U"."""
     config = op.attributes.get("mhlo.backend_config")
     value = config.data.get(key) if isinstance(config, DictionaryAttr) else None
     if not isinstance(value, IntegerAttr):
@@ -50,6 +49,8 @@ def _getrf(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
 
 def _trsm(apply: Apply, op: CustomCallOp, matrix: Value, given: Value) -> Value:
     is_left, is_lower = _letter(op, "side") == "L", _letter(op, "uplo") == "L"
+    if _letter(op, "trans_x") == "C" and op.call_target_name.data.startswith(("lapack_c", "lapack_z")):
+        matrix = apply("conjugate", matrix)
     if is_left == (_letter(op, "trans_x") != "N"):  # the solution of X op(A) = B is that of op(A)^T X^T = B^T
         matrix, is_lower = _turned(apply, matrix), not is_lower
     given = given if is_left else _turned(apply, given)
@@ -71,8 +72,8 @@ def _syevd(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
 
 
 def _gesdd(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
-    """The elements of the first result, the memory of the operand, are not specified, nor are the vectors in mode "N",
-    whose types are those of mode "A"."""
+    """The first result, the operand's memory, is unspecified, and so are the vectors in mode "N", with the types of
+    mode "A"."""
     left, values, right = apply("svd", matrix, full_matrices=_letter(op, "mode") != "S")
     return [matrix, values, left, right, _success(apply, matrix)]
 
@@ -87,12 +88,18 @@ _ROUTINES: Final[Mapping[str, tuple[Formula, int]]] = {
     "trsm": (_trsm, 2),
 }
 """Name of a routine without its type -> its formula and the number of its operands, which sizes of results follow."""
-LAPACK_CALLS: Final = {f"lapack_{kind}{name}_ffi": found for name, found in _ROUTINES.items() for kind in "sd"}
+_COMPLEX: Final = ("potrf", "trsm")
+"""The routines that take complex matrices; their formulas apply `conjugate` too."""
+LAPACK_CALLS: Final = {
+    f"lapack_{kind}{name}_ffi": found
+    for name, found in _ROUTINES.items()
+    for kind in ("sdcz" if name in _COMPLEX else "sd")
+}
 """Target of a custom call -> formula and number of operands."""
 
 
 def lapack_results(apply: Apply, op: CustomCallOp, *operands: Value) -> Value:
-    """The results of a call in `LAPACK_CALLS`."""
+    """A call in `LAPACK_CALLS`."""
     formula, count = LAPACK_CALLS[op.call_target_name.data]
     if len(operands) < count:
         raise CompileError(f"@{op.call_target_name.data} needs more operands: {count}, got {len(operands)}")

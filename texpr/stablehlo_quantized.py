@@ -1,7 +1,7 @@
 """Ops of stablehlo on quantised tensors as ops on the integers of their storage.
 
-An op that computes converts its operands to numbers, computes these, and quantises its results; an op that moves
-elements, or has regions, applies to the integers.
+Ops that compute convert operands to numbers and quantise results; ops that move elements or have regions apply to the
+integers.
 
 ```mlir
 %2 = stablehlo.multiply %0, %1 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
@@ -41,17 +41,17 @@ _MOVES: Final = frozenset(
         *("select", "slice", "torch_index_select", "transpose", "composite", "custom_call"),
     )
 )
-"""Ops that apply to the integers, like all ops with regions and calls."""
+"""Ops on the integers, like all with regions and calls."""
 
 
 def on_integers(functions: Mapping[str, FuncOp]) -> Mapping[str, FuncOp]:
-    """Functions with those that have quantised tensors replaced by equivalent ones on integers, which are separate
-    from the module. Raises `CompileError` for an op that moves elements between different quantised types."""
+    """Replace functions on quantised tensors by functions on integers outside the module. Raises `CompileError` for an
+    op that moves elements between different quantised types."""
     return {name: expanded(function) if has_quantized(function) else function for name, function in functions.items()}
 
 
 def expanded(function: FuncOp) -> FuncOp:
-    """A copy of a function, on the integers of quantised tensors."""
+    """A copy on integers."""
     copy = function.clone()
     for old, new in zip(function.walk(), copy.walk(), strict=True):
         new.location = old.location
@@ -70,7 +70,7 @@ def expanded(function: FuncOp) -> FuncOp:
 
 
 def _stored(type_: Attribute) -> Attribute:
-    """The type of the integers of a quantised tensor; other types are returned unchanged."""
+    """The type of the integers; other types are unchanged."""
     kind = quantization(type_)
     return type_ if kind is None else _of_elements(type_, kind.storage)
 
@@ -90,7 +90,7 @@ class _Expansion:
     """The expansion of one function, in place."""
 
     types: dict[SSAValue, Attribute] = field(default_factory=dict[SSAValue, Attribute])
-    """Integers -> the quantised type that they have had."""
+    """Integers -> their former quantised type."""
 
     def block(self, block: Block) -> None:
         for argument in list(block.args):
@@ -99,7 +99,6 @@ class _Expansion:
             self._op(op)
 
     def _store(self, value: SSAValue) -> None:
-        """Give a quantised value the type of its integers."""
         type_ = value.type
         if quantization(type_) is not None:
             hint = value.name_hint
@@ -108,9 +107,11 @@ class _Expansion:
             self.types[integers] = type_
 
     def _op(self, op: Operation) -> None:
-        is_moved = op.name in _MOVES or bool(op.regions) or isinstance(op, CallOp | DenseConstantOp | ReturnOp)
+        is_moved: bool = op.name in _MOVES or bool(op.regions) or isinstance(op, CallOp | DenseConstantOp | ReturnOp)
         kinds = [self.types.get(operand) for operand in op.operands]
         results = [type_ if quantization(type_) is not None else None for type_ in op.result_types]
+        for type_ in (*kinds, *results):
+            _check_blocks(op, type_, is_moved=is_moved)
         if not is_moved and any(type_ is not None for type_ in (*kinds, *results)):
             self._compute(op)
             return
@@ -152,7 +153,7 @@ class _Expansion:
 
 
 def _check_equal(op: Operation, types: Sequence[Attribute]) -> None:
-    """Check that the quantised tensors of an op that moves elements differ in shape and axis only."""
+    """Quantised tensors of an op that moves elements differ in shape and axis only."""
     kinds = [cast("Quantization", quantization(type_)) for type_ in types]
     same = {(kind.storage, kind.least, kind.greatest, kind.expressed, kind.scales, kind.zero_points) for kind in kinds}
     if len(same) > 1:
@@ -161,10 +162,28 @@ def _check_equal(op: Operation, types: Sequence[Attribute]) -> None:
         raise CompileError.at(op, f"{op.name}: it moves elements, whose types are {elements[0]} and {other}")
 
 
+_WHOLE: Final = (
+    *("func.call", "func.return", "stablehlo.constant", "stablehlo.if", "stablehlo.case", "stablehlo.while"),
+    *("stablehlo.return", "stablehlo.optimization_barrier", "stablehlo.composite"),
+)
+"""Ops that keep the places of elements, among those that apply to the integers."""
+
+
+def _check_blocks(op: Operation, type_: Attribute | None, *, is_moved: bool) -> None:
+    """Check that the blocks of a quantised tensor divide it, and that an op on its integers keeps their places."""
+    kind = None if type_ is None else quantization(type_)
+    if type_ is None or kind is None or not kind.blocks:
+        return
+    extents, sizes = cast("TensorType[Any]", type_).get_shape(), dict(kind.blocks)
+    wanted = [count * sizes.get(dim, extents[dim]) for dim, count in enumerate(kind.shape) if dim < len(extents)]
+    if wanted != list(extents) or -1 in extents or len(kind.shape) != len(extents):
+        raise CompileError.at(op, f"{op.name}: {[*kind.shape]} blocks do not divide a tensor of extents {[*extents]}")
+    if is_moved and op.name not in _WHOLE:
+        raise CompileError.at(op, f"{op.name}: it moves elements between blocks with different scales, of {type_}")
+
+
 @dataclass
 class _Writer:
-    """Inserts ops before another op."""
-
     block: Block
     before: Operation
 
@@ -181,10 +200,23 @@ class _Writer:
         type_ = _of_elements(value.type, element)
         return value if value.type == type_ else self._make("stablehlo.convert", type_, value)
 
+    def _each(self, name: str, value: SSAValue, numbers: Sequence[float], element: Any, kind: Quantization) -> SSAValue:
+        """An elementwise op on a tensor and the numbers of a quantised type, one for each block, or as in `_with`."""
+        if not kind.blocks:
+            return self._with(name, value, numbers, element, kind.axis)
+        elements = DenseIntOrFPElementsAttr.from_list(TensorType(element, kind.shape), numbers)
+        each = self.add(ConstantOp.create(properties={"value": elements}, result_types=[elements.type])).results[0]
+        extents = cast("TensorType[Any]", value.type).get_shape()
+        pairs = [side for count, extent in zip(kind.shape, extents, strict=True) for side in (count, extent // count)]
+        dims = int_array(range(0, len(pairs), 2))
+        spread = self._make("stablehlo.broadcast_in_dim", TensorType(element, pairs), each, broadcast_dimensions=dims)
+        whole = self._make("stablehlo.reshape", TensorType(element, extents), spread)
+        return self._make(f"stablehlo.{name}", value.type, value, whole)
+
     def _with(
         self, name: str, value: SSAValue, numbers: Sequence[float], element: Attribute, axis: int | None
     ) -> SSAValue:
-        """An elementwise op on a tensor and one number, or a number for each index of an axis."""
+        """An elementwise op on a tensor and a number, or a number for each index of an axis."""
         shape = [] if axis is None else [len(numbers)]
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(cast("Any", element), shape), numbers)
         other = self.add(ConstantOp.create(properties={"value": elements}, result_types=[elements.type])).results[0]
@@ -194,19 +226,19 @@ class _Writer:
         return self._make(f"chlo.broadcast_{name}", value.type, value, other, broadcast_dimensions=dims)
 
     def numbers(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        """The numbers that the integers of a tensor of a quantised type stand for."""
+        """Dequantise."""
         kind = cast("Quantization", quantization(type_))
         whole = self._cast(value, i32)
         if any(kind.zero_points):
-            whole = self._with("subtract", whole, kind.zero_points, i32, kind.axis)
-        return self._with("multiply", self._cast(whole, kind.expressed), kind.scales, kind.expressed, kind.axis)
+            whole = self._each("subtract", whole, kind.zero_points, i32, kind)
+        return self._each("multiply", self._cast(whole, kind.expressed), kind.scales, kind.expressed, kind)
 
     def integers(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        """The integers of a quantised type that are nearest to numbers."""
+        """The nearest integers of a quantised type."""
         kind = cast("Quantization", quantization(type_))
-        value = self._with("divide", value, kind.scales, kind.expressed, kind.axis)
+        value = self._each("divide", value, kind.scales, kind.expressed, kind)
         if any(kind.zero_points):
-            value = self._with("add", value, kind.zero_points, kind.expressed, kind.axis)
+            value = self._each("add", value, kind.zero_points, kind.expressed, kind)
         value = self._with("maximum", value, [kind.least], kind.expressed, None)
         value = self._with("minimum", value, [kind.greatest], kind.expressed, None)
         return self._cast(self._make("stablehlo.round_nearest_even", value.type, value), kind.storage)

@@ -1,8 +1,7 @@
 """The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend.
 
-Each element is computed from its indices and the state: element `i` of a counter-based generator is a function of the
-key and of the counter plus an offset. A formula applies operators by name, to elements or to arrays
-(`texpr/stablehlo.py`).
+Element `i` of a counter-based generator is a function of the key and the counter plus an offset. Formulas apply to
+elements or arrays (`texpr/stablehlo.py`).
 
 Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); for the order of the elements
 `xla/hlo/builder/lib/prng.cc`.
@@ -20,7 +19,7 @@ from weft.texpr.shapes import Extent
 from weft.texpr.stablehlo import Apply
 
 Value: TypeAlias = Any
-"""An element or an array of unsigned integers."""
+"""Unsigned integers."""
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY: Final = 0x1BD11BDA
@@ -32,7 +31,7 @@ _ROUNDS_OF_PHILOX: Final = 10
 def random_bits(
     apply: Apply, algorithm: str, indices: Sequence[Value], shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> Value:
-    """The element at `indices` of a result of the given shape, from the words of the state."""
+    """The element at `indices`, from the words of the state."""
     generate = _threefry_bits if _is_threefry(algorithm, len(state)) else _philox_bits
     return generate(apply, indices, shape, dtype, state)
 
@@ -40,7 +39,7 @@ def random_bits(
 def next_state(
     apply: Apply, algorithm: str, shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> list[Value]:
-    """The words of the state after generating a result of the given shape."""
+    """The state after generating a result."""
     key, low, *high = state
     if _is_threefry(algorithm, len(state)):
         counts = list(shape)
@@ -55,7 +54,7 @@ def next_state(
 
 
 def _is_threefry(algorithm: str, words: int) -> bool:
-    """Whether an algorithm is Threefry. DEFAULT is Philox, as in XLA's CPU backend."""
+    """DEFAULT is Philox, as in XLA's CPU backend."""
     if algorithm == "THREE_FRY":
         if words != 2:
             raise CompileError(f"the state of THREE_FRY has 2 elements, got {words}")
@@ -102,8 +101,7 @@ def _chosen(apply: Apply, number: Value, words: Sequence[Value]) -> Value:
 
 
 def _split(shape: Sequence[Extent]) -> int:
-    """The dimension whose even and odd elements are the two words of a block: the first of even extent, else the one of
-    greatest extent."""
+    """The dimension whose even and odd elements are the words of a block: the first even extent, else the greatest."""
     if not all(isinstance(extent, int) for extent in shape):
         raise CompileError("the shape of the bits is not known")
     extents = [int(cast("int", extent)) for extent in shape]
@@ -160,7 +158,6 @@ def _philox_bits(
 
 
 def _philox(apply: Apply, block: Sequence[Value], key: Sequence[Value]) -> list[Value]:
-    """Philox-4x32."""
     words = list(block)
     for step in range(_ROUNDS_OF_PHILOX):
         if step:

@@ -1,7 +1,6 @@
 """Ops of stablehlo and chlo on whole tensors as formulas over operators of `te.ops`.
 
-A formula applies operators by name, as in `texpr/stablehlo.py`: to tensors when tensor expressions are built, to arrays
-in the interpreter.
+Formulas apply to tensors in tensor expressions, to arrays in the interpreter.
 
 Source: the StableHLO specification, "Ops"; for `chlo.top_k` its expansion to a sort in StableHLO's passes.
 """
@@ -30,9 +29,8 @@ from weft.texpr.expr import is_float
 from weft.texpr.stablehlo import Apply, total_order
 
 Value: TypeAlias = Any
-"""A tensor or an array."""
 Formula: TypeAlias = Callable[..., Any]
-"""A function of an `Apply`, the op and its operands."""
+"""A function of `Apply`, the op and operands."""
 
 
 def _type(op: Operation, position: int = 0) -> str:
@@ -61,6 +59,10 @@ def _einsum(apply: Apply, op: EinsumOp | UnaryEinsumOp, *operands: Value) -> Val
 # Linear algebra
 
 
+def _is_complex(op: Operation) -> bool:
+    return isinstance(cast("TensorType[Attribute]", op.results[0].type).element_type, ComplexType)
+
+
 def _cholesky(apply: Apply, op: CholeskyOp, matrix: Value) -> Value:
     if op.lower is not None and op.lower.value.data:
         return apply("cholesky", matrix)[0]
@@ -74,15 +76,14 @@ def _transposed(apply: Apply, matrix: Value) -> Value:
 def _triangular_solve(apply: Apply, op: TriangularSolveOp, matrix: Value, given: Value) -> Value:
     is_left, is_lower, is_unit = (bool(flag.value.data) for flag in (op.left_side, op.lower, op.unit_diagonal))
     is_transposed = op.transpose_a.data != "NO_TRANSPOSE"
+    if op.transpose_a.data == "ADJOINT" and _is_complex(op):
+        matrix = apply("conjugate", matrix)
     if is_left == is_transposed:  # the solution of X op(A) = B is that of op(A)^T X^T = B^T
         matrix, is_lower = _transposed(apply, matrix), not is_lower
     if not is_left:
         given = _transposed(apply, given)
     found = apply("solve_triangular", matrix, given, lower=is_lower, unit_diagonal=is_unit)
     return found if is_left else _transposed(apply, found)
-
-
-# Normalization
 
 
 def _batch_norm_inference(
@@ -129,19 +130,15 @@ def _batch_norm_grad(
     ]
 
 
-# Selection
-
-
 def _top_k(apply: Apply, op: TopKOp, x: Value) -> list[Value]:
-    """Floats are compared in their total order, in which 0 is greater than -0."""
+    """In the total order of floats, 0 is greater than -0."""
     keys = total_order(apply, x) if is_float(str(x.dtype)) else x
     places = apply("topk", keys, op.k.value.data)[1]
     return [apply("take_along_axis", x, places, axis=-1), apply("cast", places, dtype=_type(op, 1))]
 
 
 def index_select_layout(op: TorchIndexSelectOp) -> tuple[KeyedAttr, list[int]]:
-    """The dimension numbers of the gather that is equivalent to a `torch_index_select`, and the dimensions of the
-    operand that its slices contain entirely."""
+    """The dimension numbers of the equivalent gather, and the operand's dimensions that slices contain entirely."""
     axis, batch = op.dim.value.data, op.batch_dims.value.data
     source, indices = (cast("TensorType[Attribute]", value.type).get_num_dims() for value in op.inputs)
     kept = [dim for dim in range(batch, source) if dim != axis]
@@ -160,7 +157,7 @@ def index_select_layout(op: TorchIndexSelectOp) -> tuple[KeyedAttr, list[int]]:
 
 
 def _ragged_dot(apply: Apply, op: RaggedDotOp, left: Value, right: Value, sizes: Value) -> Value:
-    """Products of each group of rows with a separate matrix; rows after the last group are zero in the result."""
+    """Each group of rows times a separate matrix; later rows are zero."""
     layout = op.ragged_dot_dimension_numbers
     wanted = {
         **{"lhs_contracting_dimensions": (1,), "rhs_contracting_dimensions": (1,)},
@@ -185,6 +182,7 @@ TENSOR_FORMULAS: Final[Mapping[str, Formula]] = {
     "stablehlo.triangular_solve": _triangular_solve,
     "stablehlo.unary_einsum": _einsum,
 }
-"""Name of an op -> its formula."""
 PRODUCTS: Final = frozenset({"stablehlo.dot", "stablehlo.einsum"})
 """The ops of `TENSOR_FORMULAS` that are products, also of complex numbers."""
+MATRICES: Final = frozenset({"stablehlo.cholesky", "stablehlo.triangular_solve"})
+"""The ops of `TENSOR_FORMULAS` whose formulas also take complex matrices and `conjugate`."""

@@ -1,4 +1,4 @@
-"""Tensors: inputs of a program, and computations that define each element by an expression."""
+"""Tensors: inputs, and computations that define each element by an expression."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class Operation:
-    """The definition of tensors. `name` is given by the user, `place` is its source location."""
+    """The definition of tensors. `name` is the user's, `place` the source location."""
 
     name: str
     place: SourceLocation | None
     outputs: list[Tensor] = field(default_factory=list["Tensor"], init=False, repr=False)
     assumed: list[Compare] = field(default_factory=list["Compare"], init=False, repr=False)
-    """The relations of extents that the computation of its outputs requires; they are checked at calls."""
+    """Relations of extents that its outputs require; calls check them."""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
@@ -77,17 +77,16 @@ class PlaceholderOp(Operation):
 
 @dataclass(eq=False)
 class ConstantOp(Operation):
-    """Constant elements embedded in the program."""
+    """Embedded in the program."""
 
     elements: DenseIntOrFPElementsAttr[Any]
 
 
 @dataclass(eq=False)
 class ComputeOp(Operation):
-    """A computation of one or more tensors of one shape."""
+    """One or more tensors of one shape."""
 
     axis: tuple[IterVar, ...]
-    """The indices."""
     body: tuple[Expr, ...]
     """The element of each result."""
 
@@ -103,7 +102,7 @@ class ComputeOp(Operation):
 
 @dataclass(eq=False)
 class InlinedOp(Operation):
-    """A te function applied to tensors: its ops are inlined into the emitted function."""
+    """A te function whose ops are inlined."""
 
     function: FuncOp
     arguments: tuple[Tensor, ...]
@@ -115,8 +114,6 @@ class InlinedOp(Operation):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Read(Expr):
-    """An element of a tensor."""
-
     tensor: Tensor
     indices: tuple[Expr, ...]
     dtype: str
@@ -131,11 +128,11 @@ class Read(Expr):
 
 
 class Tensor:
-    """A tensor of a program. `A[i, j]` and `A(i, j)` are its elements, for use in `te.compute`."""
+    """A tensor of a program. `A[i, j]` and `A(i, j)` are elements, for `te.compute`."""
 
     __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
-    # Without this, Python would iterate by __getitem__ forever.
+    # Otherwise Python would iterate by __getitem__ forever.
     __iter__ = None
 
     def __init__(self, shape: tuple[Extent, ...], dtype: str, name: str, op: Operation, value_index: int = 0) -> None:
@@ -145,7 +142,7 @@ class Tensor:
         self.op = op
         self.value_index = value_index
         self.strides: tuple[Stride, ...] | None = None
-        """The strides of an input, in elements; None for a dense array."""
+        """The strides of an input, in elements; None if dense."""
 
     @property
     def ndim(self) -> int:
@@ -220,7 +217,7 @@ def placeholder(shape: object, dtype: object = None, name: str | None = None, *,
 
 
 def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
-    """The tensor of dense elements. Raises CompileError for elements of a type that tensors do not have."""
+    """Raises CompileError for elements of other types than those of tensors."""
     op = ConstantOp(name, caller(), elements)
     type_ = cast("TensorType[Attribute]", elements.type)
     op.outputs.append(Tensor(tuple(type_.get_shape()), name_of(type_.element_type), name, op))
@@ -228,7 +225,7 @@ def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
 
 
 def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tuple[Extent, ...]]) -> list[Tensor]:
-    """The results, of these shapes, of a te function applied to tensors of its parameter types."""
+    """The results of a te function."""
     name = function.sym_name.data
     op = InlinedOp(name, caller(), function, tuple(arguments))
     types = cast("Sequence[TensorType[Attribute]]", function.function_type.outputs.data)
@@ -272,7 +269,7 @@ def computed(
     element: Callable[..., ExprLike | Sequence[ExprLike]],
     label: str,
 ) -> Any:
-    """`compute` with checked arguments, and with names for its indices."""
+    """`compute` with checked arguments and named indices."""
     axis = tuple(IterVar(name, 0, extent, False) for name, extent in zip(index_names, extents, strict=True))
     value = element(*axis)
     several = isinstance(value, list | tuple)
@@ -287,7 +284,7 @@ def computed(
 
 
 def stating(operator: Callable[P, R]) -> Callable[P, R]:
-    """`operator` with results that state the relations of extents that it requires (`shapes.agree`)."""
+    """State the relations of extents that `operator` requires (`shapes.agree`)."""
 
     @wraps(operator)
     def apply(*args: P.args, **options: P.kwargs) -> R:
@@ -301,7 +298,7 @@ def stating(operator: Callable[P, R]) -> Callable[P, R]:
 
 
 def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:
-    """The names of the indices of a function: i0, i1, ... for `*i`."""
+    """i0, i1, ... for `*i`."""
     try:
         parameters = list(inspect.signature(fcompute).parameters.values())
     except (TypeError, ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 import warnings
@@ -16,14 +15,11 @@ from typing import NoReturn, cast
 from xdsl.utils.exceptions import DiagnosticException
 
 from weft.support.errors import CompileError, InternalError, Remark, WeftError, did_you_mean
+from weft.support.garbage import fewer_collections
 
 FAILURE = 1
 INTERRUPTED = 130
 """The exit status of a program that SIGINT ended, by the convention of shells."""
-
-_ALLOCATIONS = 20_000
-"""Allocations between two collections of cyclic garbage. IR consists of many objects that stay: with Python's 700,
-collections take a tenth of the time to parse and print a file of 9,000 operations."""
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -87,10 +83,9 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
     """
     if isinstance(sys.stdout, TextIOWrapper):  # file names may contain characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
-    thresholds = gc.get_threshold()
-    gc.set_threshold(_ALLOCATIONS, *thresholds[1:])
     try:
-        status = body()
+        with fewer_collections():
+            status = body()
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader ended (`weft-opt ... | head`). Python's flush at exit must not fail either.
@@ -104,8 +99,6 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
         sys.stdout.flush()
         print(message_of(error), file=sys.stderr)
         return FAILURE
-    finally:
-        gc.set_threshold(*thresholds)
     return status
 
 

@@ -1,9 +1,9 @@
 """Cost models that rank schedules of a program by their features.
 
-Boosted trees (LightGBM, extra `tune`) are trained on measurements; without LightGBM, or before there are enough
-samples, the analytical model of `plans/cost.py` is used. The inputs of the trees are the features of a schedule and
-their differences from those of the default schedule; the label is the rank among the measured schedules of the same
-program. Programs of any size and any slow-down are thus learned together, and one program helps others.
+Boosted trees (LightGBM, extra `tune`) are trained on measurements; without LightGBM, or with too few samples, the
+analytical model of `plans/cost.py` is used. Inputs are the features of a schedule and their differences from those of
+the default schedule; the label is the rank among the measured schedules of the program. Programs of any size are thus
+learned together.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from weft.tuning.features import NAMES
 
 Features: TypeAlias = Sequence[float]
 FORMAT: Final = 3
-"""Version of saved models; increases when features change their meaning."""
+"""Of saved models; increases when features change their meaning."""
 _LEAST: Final = 16
 """Samples from which trees are trained."""
 _MOST: Final = 4000
-"""The number of latest samples that a model is trained with."""
+"""Latest samples that a model is trained with."""
 _SHARE: Final = 8
-"""Trees are trained again when `1 / _SHARE` of the samples is new, so that the cost of training a long search is
-bounded."""
+"""Trees are trained again when `1 / _SHARE` of the samples is new, to bound the cost in a long search."""
 _ROUNDS: Final = 150
 _TEXT_OF_ALL: Final = 64 << 20
-"""Limit of the characters of a saved model."""
+"""Characters of a saved model."""
 _PARAMETERS: Final = {
     **{"objective": "regression", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 10},
     **{"feature_fraction": 0.4, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 2.0},
@@ -40,45 +39,38 @@ _PARAMETERS: Final = {
 
 @dataclass(frozen=True)
 class Sample:
-    """A measured schedule."""
-
     features: tuple[float, ...]
     default: tuple[float, ...]
-    """The features of the default schedule of the same program."""
+    """Of the default schedule of the program."""
     ratio: float
-    """Its time divided by that of the default schedule."""
+    """Time divided by that of the default schedule."""
 
 
 class CostModel(Protocol):
-    """Predicts which schedules are fast."""
-
     name: str
 
     @property
     def choice(self) -> int:
-        """The number of candidates to choose from per candidate measured."""
+        """Candidates to choose from per measured candidate."""
         ...
 
-    def learn(self, samples: Sequence[Sample]) -> None:
-        """Learn from measurements."""
-        ...
+    def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """Predicted costs, smaller for faster candidates; only their order matters."""
+        """Predicted costs, smaller for faster candidates; only the order matters."""
         ...
 
 
 class AnalyticalModel:
-    """The cycles of the cost estimate (`plans/cost.py`)."""
+    """Cycles of the cost estimate (`plans/cost.py`)."""
 
     name = "analytical"
     choice = 2
 
-    def learn(self, samples: Sequence[Sample]) -> None:
-        """Ignored."""
+    def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """The estimated cycles, relative to the default."""
+        """Cycles relative to the default."""
         at = NAMES.index("cycles")
         return [features[at] - default[at] for features in candidates]
 
@@ -96,11 +88,11 @@ class BoostedTrees:
 
     @property
     def choice(self) -> int:
-        """Larger once trees are trained."""
+        """As in `CostModel`; larger once trees are trained."""
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """Add samples. Trees are trained again by the next prediction, if an eighth of the samples is new."""
+        """The next prediction trains trees again, if an eighth of the samples is new."""
         self.samples = [*self.samples, *samples][-_MOST:]
         self._new += len(samples)
 
@@ -141,7 +133,7 @@ def places(samples: Sequence[Sample]) -> list[float]:
 
 
 def samples_from_text(text: str) -> list[Sample]:
-    """The samples of a saved model; empty if it has other features. Raises `CompileError` for anything else."""
+    """Parse a saved model; empty if its features differ. Raises `CompileError` for anything else."""
     if len(text) > _TEXT_OF_ALL:
         raise CompileError(f"a cost model has {len(text):,} characters")
     try:

@@ -1,7 +1,7 @@
 """The tuning database: a SQLite file of records that several processes may read and write concurrently.
 
-Each record is committed when it is added, so that a killed search loses only the measurement in progress. Traces differ
-mostly in their decisions, so each is stored once, without them. An index finds the best schedule of a workload.
+Each record is committed when it is added, so that a killed search loses only the measurement in progress. Traces are
+stored once, without decisions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS models (
 """
 _WINDOWS: Final = "CREATE TABLE IF NOT EXISTS windows (key TEXT PRIMARY KEY, trials INTEGER NOT NULL)"
 _KEPT_MODELS: Final = 4
-"""The number of cost models kept per target and kind of machine. A resumed search starts with the model that it had."""
+"""Cost models kept per target and kind of machine. A resumed search starts with the model that it had."""
 _COLUMNS: Final = (
     "r.workload, r.target, r.machine, t.text, r.decisions, r.times, r.failure, r.drift, r.origin, r.versions, r.date"
 )
@@ -77,7 +77,7 @@ class Database:
             raise CompileError(f"there is no database '{path}'")
         with self._errors():
             self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            # Text that is not UTF-8 belongs to damaged rows, which are skipped.
+            # Text that is not UTF-8 belongs to damaged rows.
             self._connection.text_factory = _text
         try:
             with self._errors():
@@ -106,7 +106,7 @@ class Database:
             raise CompileError(f"'{self.path}' has format {found}, this weft reads {_VERSION}")
         execute(_MODELS)
         execute(_WINDOWS)
-        # With a write-ahead log, commits survive the end of the process.
+        # A write-ahead log preserves commits if the process ends.
         execute("PRAGMA synchronous = NORMAL")
 
     def _pragma(self, name: str) -> int:
@@ -121,7 +121,6 @@ class Database:
 
     @contextmanager
     def _changes(self) -> Generator[None]:
-        """A transaction."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -140,10 +139,8 @@ class Database:
     def close(self) -> None:
         self._connection.close()
 
-    # Adding
-
     def add(self, *entries: Workload | Record) -> int:
-        """Add new entries in one transaction; return the number of new records."""
+        """Add new entries in one transaction; returns the number of new records."""
         with self._errors(), self._changes():
             return self._add(entries)
 
@@ -166,21 +163,17 @@ class Database:
             ).rowcount
         return added
 
-    # Looking up
-
     def best(
         self, workload: str, target: str, machine: str, limit: int = 1, *, until: int | None = None
     ) -> list[Record]:
-        """The fastest records of a workload for a target on a kind of machine, fastest first; with `until` (see
-        `begin_search`) only up to that record."""
+        """The fastest records, fastest first; with `until` (see `begin_search`) only up to that record."""
         last = "" if until is None else " AND r.id <= ?"
         query = f"{_RECORDS} WHERE {_PLACE} AND r.seconds IS NOT NULL{last} ORDER BY r.seconds LIMIT ?"
         values = (workload, target, machine, *(() if until is None else (until,)), limit)
         return list(self._select(query, values))
 
     def elsewhere(self, workload: str, machine: str, limit: int, *, until: int | None = None) -> list[Record]:
-        """The fastest schedules of a workload for other machines or targets, the fastest of each first: starting points
-        of a search."""
+        """The fastest schedules for other machines or targets, fastest of each first: starting points of a search."""
         query = (
             f"{_RECORDS} WHERE r.id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
             " (PARTITION BY target, machine ORDER BY seconds) AS place FROM records"
@@ -192,7 +185,6 @@ class Database:
     def known(
         self, workload: str, target: str, machine: str, trace: str, decisions: tuple[int | tuple[int, ...] | None, ...]
     ) -> Record | None:
-        """The first record of a candidate."""
         query = f"{_RECORDS} WHERE {_PLACE} AND t.text = ? AND r.decisions = ? ORDER BY r.id LIMIT 1"
         values = (workload, target, machine, trace, decisions_text(decisions))
         return next(self._select(query, values), None)
@@ -207,7 +199,6 @@ class Database:
         return next(self._workloads("SELECT * FROM workloads WHERE key = ?", (key,)), None)
 
     def workloads(self) -> list[Workload]:
-        """All workloads, sorted by name."""
         return list(self._workloads("SELECT * FROM workloads ORDER BY name, key", ()))
 
     def _workloads(self, query: str, values: Sequence[Any]) -> Iterator[Workload]:
@@ -225,7 +216,7 @@ class Database:
         return self._select(f"{_RECORDS} WHERE r.workload = ? ORDER BY r.id", (workload,))
 
     def places(self) -> list[tuple[str, str, str, int, int]]:
-        """Workload, target, machine, and the numbers of records and of failures, for each combination with records."""
+        """Workload, target, machine, and numbers of records and failures, for each combination with records."""
         query = (
             "SELECT workload, target, machine, COUNT(*), SUM(seconds IS NULL) FROM records"
             " GROUP BY workload, target, machine ORDER BY workload, target, machine"
@@ -242,10 +233,8 @@ class Database:
                 except (CompileError, TypeError, ValueError, RecursionError):
                     continue  # damaged
 
-    # Searches
-
     def begin_search(self, key: str) -> int:
-        """The last record at the first start of the search of this key. A search that restarts begins with the same
+        """The last record at the first start of the search of this key. A restarted search begins with the same
         records, and so proposes the same candidates."""
         with self._errors(), self._changes():
             execute = self._connection.execute
@@ -253,14 +242,14 @@ class Database:
             return execute("SELECT last_record FROM searches WHERE key = ?", (key,)).fetchone()[0]
 
     def window(self, key: str, trials: int) -> int:
-        """The number of concurrent trials at the first start of the search of this key: `trials` if it starts now."""
+        """Concurrent trials at the first start of the search of this key: `trials` if it starts now."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, trials))
             return execute("SELECT trials FROM windows WHERE key = ?", (key,)).fetchone()[0]
 
     def save_model(self, target: str, machine: str, text: str) -> None:
-        """Store a cost model trained on the records so far."""
+        """Store a model that was trained on the records so far."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             values = "?, ?, IFNULL((SELECT MAX(id) FROM records), 0), ?"
@@ -274,16 +263,14 @@ class Database:
             )
 
     def model(self, target: str, machine: str, *, until: int) -> str | None:
-        """The last cost model stored when `until` was the last record (see `begin_search`)."""
+        """The last model stored when `until` was the last record (see `begin_search`)."""
         query = "SELECT text FROM models WHERE target = ? AND machine = ? AND last_record <= ? ORDER BY id DESC LIMIT 1"
         with self._errors():
             row = self._connection.execute(query, (target, machine, until)).fetchone()
         return None if row is None else row[0]
 
-    # Files
-
     def export(self, file: TextIO) -> int:
-        """Write all workloads and records to an open text file, as lines of JSON; return the number of records."""
+        """Write all workloads and records as lines of JSON; returns the number of records."""
         count = 0
         for workload in self.workloads():
             file.write(to_line(workload) + "\n")
@@ -295,8 +282,8 @@ class Database:
     def import_lines(
         self, lines: Iterable[str], name: str, problem: Callable[[Record], str] = lambda record: ""
     ) -> tuple[int, list[str]]:
-        """Add the records of lines that `export` wrote; return the number of new records, and the reason for each
-        skipped line. `problem` returns why a record cannot be used, or an empty text."""
+        """Add records that `export` wrote; returns the number of new ones, and the reason for each skipped line.
+        `problem` returns why a record cannot be used, or an empty text."""
         reasons: list[str] = []
 
         def entries() -> Iterator[Workload | Record]:
@@ -315,13 +302,13 @@ class Database:
             return self._add(entries()), reasons
 
     def merge(self, other: Database) -> int:
-        """Add the contents of another database; return the number of new records."""
+        """Add the contents of another database; returns the number of new records."""
         with self._errors(), self._changes():
             return self._add([*other.workloads()]) + self._add(other.records())
 
     def prune(self, keep: int) -> int:
-        """Remove all but the fastest `keep` records of each workload, target and kind of machine, and all failures;
-        return the number of removed records."""
+        """Keep the fastest `keep` records per workload, target and kind of machine, no failures; returns the number of
+        removed ones."""
         query = (
             "DELETE FROM records WHERE id NOT IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
             " (PARTITION BY workload, target, machine ORDER BY seconds) AS place FROM records"

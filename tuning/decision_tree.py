@@ -45,31 +45,29 @@ class DecisionTree:
         return self._root.is_complete
 
     def path(self) -> DecisionPath:
-        """A new path from the root."""
         return DecisionPath(self._root)
 
     def has_tried(self, decisions: Sequence[Decision | None]) -> bool:
-        """Whether these decisions, each legal when reached, end in a schedule that was tried."""
+        """Whether these decisions, each legal when reached, end in a tried schedule."""
         return _has_tried(self._root, decisions)
 
 
 class DecisionPath:
-    """The decisions of one run of a space, from the root of a tree."""
+    """One run of a space, from the root of a tree."""
 
     def __init__(self, root: _Node) -> None:
         self._nodes = [root]
         self.decisions: list[Decision] = []
 
     def reach(self, options: Callable[[], Iterable[Decision]]) -> None:
-        """Declare that the next sampling step has these options."""
+        """Declare the options of the next sampling step."""
         node = self._nodes[-1]
         if node.options is None and not node.children:
             found = tuple(islice(options(), MOST_OPTIONS + 1))
             node.options = found if len(found) <= MOST_OPTIONS else None
 
     def choose(self, draw: Callable[[], Decision], pick: Callable[[list[Decision]], Decision]) -> Decision:
-        """Choose a decision of the current step, an untried one if there is any: by `draw`, or by `pick` if draws find
-        none."""
+        """Choose an untried decision if possible: by `draw`, or by `pick` if draws find none."""
         node = self._nodes[-1]
         for _ in range(_TRIES):
             decision = draw()
@@ -79,7 +77,7 @@ class DecisionPath:
         return pick(left) if left else draw()
 
     def has_tried(self, decision: Decision, later: Sequence[Decision | None]) -> bool:
-        """Whether a decision of the current step, followed by `later` ones, leads to a schedule that was tried."""
+        """Whether a decision followed by `later` ones leads to a tried schedule."""
         return _has_tried(self._nodes[-1], [decision, *later])
 
     def take(self, decision: Decision) -> None:

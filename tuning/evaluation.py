@@ -1,10 +1,9 @@
-"""Evaluation of the candidates of a workload: build them by builders, measure them locally or by runners.
+"""Evaluation of candidates: build them by builders, measure them locally or by runners.
 
 A local batch is built on all cores, then measured sequentially: a concurrent build would slow down measurements through
-caches, memory and clock. Runners are other machines; each candidate is sent to one when it is built.
-
-Each record is added to the database at once, and recorded candidates are neither built nor measured, so that an
-interrupted search is resumed by running it again.
+caches, memory and clock. Runners are other machines; each candidate is sent to one when it is built. Each record is
+added to the database at once, and recorded candidates are not evaluated again, so an interrupted search is resumed by
+running it again.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from weft.tuning.runner import Measure, Measurement, Scale, WorkerLimits, compar
 from weft.tuning.space import Candidate
 
 Build: TypeAlias = Callable[[str, str, Sequence[Decision | None], str, Limits], Built | Failure]
-"""Compiles: the text of a module and of a trace, decisions, a target and limits."""
+"""From the text of a module and of a trace, decisions, a target and limits."""
 Events: TypeAlias = SimpleQueue[Callable[[], None]]
 """Callbacks of finished builds and measurements, for the thread of the search."""
 
 DEFAULT: Final = "default"
-"""The origin of records of default schedules."""
+"""Origin of records of default schedules."""
 _LONGEST_WAIT: Final = 3600.0
 
 
 class WrongResultError(Exception):
-    """A candidate computes other results than the program with its default schedule: a bug of weft."""
+    """A candidate computes other results than the default schedule: a bug of weft."""
 
     def __init__(self, workload: Workload, candidate: Candidate, difference: str) -> None:
         super().__init__(difference)
@@ -47,13 +46,11 @@ class WrongResultError(Exception):
 
 @dataclass
 class Trial:
-    """A candidate in progress."""
-
     candidate: Candidate
     record: Record | None
-    """Its record, once known."""
+    """Once known."""
     was_known: bool
-    """Whether the database had the record."""
+    """The database had the record."""
     number: int = 0
     """Of its record in the database."""
     built: Built | None = None
@@ -62,8 +59,6 @@ class Trial:
 
 
 class TrialEvaluator:
-    """Builds and measures schedules of one workload."""
-
     def __init__(
         self,
         workload: Workload,
@@ -81,9 +76,9 @@ class TrialEvaluator:
         machine: str | None = None,
         events: Events | None = None,
     ) -> None:
-        """`default` is the default schedule; `origin` is that of the candidates; `executor` runs `build`. Without a
-        `runner` candidates are measured locally. `machine` is the kind of machine that measures, by default this one.
-        Evaluators with concurrent trials share their `events`.
+        """`origin` is that of the candidates; `executor` runs `build`. Without a `runner` candidates are measured
+        locally. `machine` is the kind of machine that measures, by default this one. Evaluators with concurrent trials
+        share their `events`.
 
         Raises `CompileError` if the program cannot be built or run with its default schedule.
         """
@@ -96,12 +91,10 @@ class TrialEvaluator:
         self._built_default: Built | None = None
         self._incumbent: Built | None = None
         self.default: Record = self._known(self._default) or self._measured_default()
-        """The record of the default schedule."""
         self.best: Record = self.default
-        """The fastest record so far."""
 
     def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
-        """Submit builds of the candidates that are not in the database; runners then measure them."""
+        """Build candidates that are not in the database; runners then measure them."""
         trials: list[Trial] = []
         for candidate in candidates:
             record = self._known(candidate)
@@ -116,12 +109,9 @@ class TrialEvaluator:
                 trial.future.add_done_callback(partial(self._call_later, self._have_measured, trial))
         return trials
 
-    # Local measurement
-
     def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
-        """Yield each trial when it has its record. Ends at `deadline` (`time.monotonic`), possibly before all have one.
-        Raises `WrongResultError` if the results of a candidate differ, and `CompileError` for builders of another
-        version."""
+        """Yield each trial when it has its record, until `deadline` (`time.monotonic`). Raises `WrongResultError` if
+        results differ, and `CompileError` for builders of another version."""
         try:
             yield from self._finish(trials, deadline)
         finally:
@@ -147,8 +137,6 @@ class TrialEvaluator:
         scale = self._scale()
         return alone(measure_drift, self._measure, scale).value
 
-    # Measurement by runners
-
     def _call_later(self, then: Callable[[Trial], None], trial: Trial, future: Future[Any]) -> None:
         if not future.cancelled():
             self._events.put(partial(then, trial))
@@ -169,8 +157,6 @@ class TrialEvaluator:
             self._record(trial, self._of_runner(trial.future.result()))
             self.tell(trial)
 
-    # Both
-
     def _scale(self) -> Scale:
         if self._incumbent is None:  # its record is from an earlier search
             built = self._built(self.best.trace, self.best.decisions)
@@ -178,7 +164,6 @@ class TrialEvaluator:
         return Scale(self._reference(), self._incumbent, self.best.seconds or 0.0, self._arguments, self._limits)
 
     def _reference(self) -> Built:
-        """The default schedule, built on first use."""
         if self._built_default is None:
             built = self._built(self._default.trace, self._default.decisions)
             if isinstance(built, Failure):
@@ -234,7 +219,6 @@ class TrialEvaluator:
         trial.record, trial.number = record, self._database.number(record)
 
     def tell(self, trial: Trial) -> None:
-        """Update the fastest record by that of a trial."""
         if trial.record is not None and _is_faster(trial.record, self.best):
             self.best, self._incumbent = trial.record, trial.built
 
@@ -256,9 +240,8 @@ class TrialEvaluator:
 
 
 def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
-    """Wait for a trial that runners measure; None at `deadline`. Of several finished trials, return that with the
-    oldest record, so that a restarted search receives results in the original order. Raises the errors of
-    `TrialEvaluator.finish`."""
+    """Wait for a trial that runners measure; None at `deadline`. Returns the trial with the oldest record, so that a
+    restarted search receives results in the original order. Raises the errors of `TrialEvaluator.finish`."""
     while True:
         done = [trial for trial in trials if trial.record is not None]
         if done:
@@ -271,7 +254,7 @@ def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial
 
 
 def handle(events: Events) -> None:
-    """Run pending callbacks of builds and measurements, which send built candidates to runners."""
+    """Run pending callbacks, which send built candidates to runners."""
     with suppress(Empty):
         while True:
             events.get_nowait()()

@@ -1,8 +1,7 @@
 """Executors by name, and the replies of their workers.
 
-Work is a plain function of picklable values, so any `concurrent.futures` executor works. Engines differ in how they
-report dead workers and lost connections; `Fleet` hides the differences. A call whose connection was lost is submitted
-again after reconnection, so that each call has exactly one result.
+Work is a function of picklable values, so any `concurrent.futures` executor works. `Fleet` hides how engines report
+dead workers and lost connections.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ class Reply(Generic[T]):
 
 @cache
 def worker_facts() -> WorkerFacts:
-    """Describe this process: host, machine and versions."""
     return WorkerFacts(socket.gethostname(), machine_kind(), versions())
 
 
@@ -76,8 +74,8 @@ class Connection(Protocol):
         ...
 
     def generation(self) -> int:
-        """The number of the current connection, or 0 if there is none; reconnects if it was lost. Calls of an earlier
-        generation may never end."""
+        """The number of the current connection, or 0; reconnects if it was lost. Calls of an earlier generation may
+        never end."""
         ...
 
     def is_end_of_worker(self, error: BaseException) -> bool:
@@ -85,7 +83,7 @@ class Connection(Protocol):
         ...
 
     def num_workers(self) -> int:
-        """The number of calls that can run at once."""
+        """Calls that can run at once."""
         ...
 
     def close(self) -> None:
@@ -99,7 +97,7 @@ class _Call:
     arguments: tuple[object, ...]
     result: Future[Any]
     generation: int = 0
-    """Of the connection that it was submitted to; 0 if it was not submitted."""
+    """Of the connection that it was submitted to, or 0."""
 
 
 class Fleet(Executor):
@@ -117,7 +115,6 @@ class Fleet(Executor):
 
     @property
     def num_workers(self) -> int:
-        """The number of calls that can run at once now."""
         return self._connection.num_workers()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -150,7 +147,7 @@ class Fleet(Executor):
             return [*self._calls]
 
     def _start(self, call: _Call) -> None:
-        """Submit a call, or leave it to the watcher if there is no connection."""
+        """Leave the call to the watcher if there is no connection."""
         call.generation = self._connection.generation()
         if not call.generation:
             return
@@ -181,7 +178,7 @@ class Fleet(Executor):
             self._end(call, value)
 
     def _end(self, call: _Call, value: object) -> None:
-        """Set the result of a call once: a call taken for lost may end twice."""
+        """Set the result once: a call taken for lost may end twice."""
         with self._lock:
             self._calls.discard(call)
         with suppress(InvalidStateError):
@@ -213,7 +210,7 @@ class Fleet(Executor):
 
 
 class _Dask:
-    """A scheduler of Dask (`distributed`), whose client reconnects by itself."""
+    """A scheduler of Dask (`distributed`), whose client reconnects."""
 
     def __init__(self, address: str) -> None:
         self.name = f"dask:{address}"
@@ -241,7 +238,7 @@ class _Dask:
                     self._client = self._connected()
             if self._client.status != "running":
                 return 0
-            # A client that lost its scheduler cancels all its futures, including finished ones.
+            # A client that lost its scheduler cancels all futures, including finished ones.
             if is_new or self._witness.status == "cancelled":
                 self._generation += 1
                 self._witness = self._client.submit(worker_facts, pure=False)
@@ -258,7 +255,7 @@ class _Dask:
 
 
 class _Ray:
-    """A cluster of Ray, or one started on this machine. A driver does not survive the end of the cluster."""
+    """A cluster of Ray, or one started here. A driver does not survive its end."""
 
     def __init__(self, address: str) -> None:
         self.name = f"ray:{address}" if address else "ray"
@@ -306,14 +303,14 @@ def _library(module: str, name: str, extra: str) -> Any:
 
 @contextmanager
 def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]:
-    """A given executor, or one by name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises
-    `CompileError` that names the argument, also if nothing answers."""
+    """An executor, or one by name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises `CompileError`
+    that names the argument, also if nothing answers."""
     if isinstance(given, Executor):
         yield given
         return
     engine, _, address = given.partition(":")
     if engine.isdecimal() and int(engine) and not address:
-        executor: Executor = ThreadPoolExecutor(int(engine), "weft-worker")  # threads that wait for their children
+        executor: Executor = ThreadPoolExecutor(int(engine), "weft-worker")  # threads wait for their children
     elif engine == "dask" and address:
         executor = Fleet(_Dask(address))
     elif engine == "ray":
@@ -327,7 +324,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
 
 
 def check_runner(runner: Executor, kind: str) -> str:
-    """The kind of machine of runners. Raises `CompileError` if it is not the `kind` that programs are built for."""
+    """The kind of machine of runners. Raises `CompileError` if programs are built for another one."""
     facts = runner.first_worker() if isinstance(runner, Fleet) else runner.submit(worker_facts).result()
     if facts.machine not in (kind, machine_kind()):
         raise CompileError(

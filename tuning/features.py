@@ -48,7 +48,7 @@ _FREE: Final = ("arith.constant", "arith.index_cast", "arith.extf", "arith.extsi
 
 @dataclass
 class Counts(Cost):
-    """Sums over the nests of a program; features are their logarithms. Cycles are not estimated for kernels."""
+    """Sums over the nests of a program. Cycles are not estimated for kernels."""
 
     vector_operations: float = 0.0
     scalar_operations: float = 0.0
@@ -59,7 +59,7 @@ class Counts(Cost):
     """Of consecutive elements."""
     broadcast_loads: float = 0.0
     scalar_loads: float = 0.0
-    """Including one per lane for lanes that are not consecutive."""
+    """One per lane for lanes that are not consecutive."""
     vector_stores: float = 0.0
     scalar_stores: float = 0.0
     issued_bytes: float = 0.0
@@ -67,31 +67,31 @@ class Counts(Cost):
     """Of all buffers."""
     temporary_bytes: float = 0.0
     loop_iterations: float = 0.0
-    """Of loops that remain loops in the code."""
+    """Iterations of loops that remain loops in the code."""
     largest_body: float = 0.0
     """Operations between two branches, with all copies of unrolled loops."""
     registers: float = 0.0
-    """Vectors that the largest body uses; for kernels, the most words that a thread keeps in registers."""
+    """Vectors of the largest body; for kernels, the most words that a thread keeps in registers."""
     nests: float = 0.0
     parallel_iterations: float = 0.0
     idle_threads: float = 0.0
-    """Idle time of threads, in percent."""
+    """Percent."""
     prefetches: float = 0.0
     nontemporal_stores: float = 0.0
     loop_entries: float = 0.0
-    """The number of times that innermost loops start: each ends with a mispredicted branch."""
+    """Starts of innermost loops: each ends with a mispredicted branch."""
     launches: float = 0.0
     """Of kernels, as all below."""
     block_threads: float = 0.0
-    """Threads of the largest block."""
+    """In the largest block."""
     device_threads: float = 0.0
-    """Threads of all blocks."""
+    """In all blocks."""
     shared_bytes: float = 0.0
-    """Largest shared memory of a block."""
+    """Largest of a block."""
     shared_waves: float = 0.0
-    """Cycles of shared memory accesses of warps: a bank delivers one word per cycle."""
+    """Cycles of accesses of warps: a bank delivers one word per cycle."""
     sectors: float = 0.0
-    """32-byte sectors of device memory that warps access: fewest if neighbours access neighbouring elements."""
+    """32-byte sectors of device memory that warps access: fewest for adjacent elements."""
     barriers: float = 0.0
 
 
@@ -99,8 +99,8 @@ NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
 def counts_of(module: ModuleOp, target: Target) -> Counts:
-    """The counts of the functions of a module at tir level. Raises `ScheduleError` for kernels beyond the limits of the
-    target. The counts of kernels that cannot be lowered are 0."""
+    """Counts of the functions at tir level. Raises `ScheduleError` for kernels beyond the limits of the target. The
+    counts of kernels that cannot be lowered are 0."""
     if target.gpu is not None:
         lowered = copy_of(module)
         try:
@@ -134,8 +134,7 @@ def _logarithms(counts: Counts) -> tuple[float, ...]:
 
 
 class Assessment:
-    """Returns the features of schedules of one program, the default first, and refuses kernels that exceed the
-    device."""
+    """Features of schedules of one program, the default first; refuses kernels that exceed the device."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -157,7 +156,6 @@ class Assessment:
 
 
 def _shape(buffer: SSAValue) -> tuple[int, ...]:
-    """The extents of a buffer; symbolic ones count as `_UNKNOWN`."""
     type_ = buffer.type
     shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
     return tuple(_UNKNOWN if extent < 0 else extent for extent in shape)
@@ -235,12 +233,12 @@ def _add_nest(total: Counts, block: BlockOp, found: Sequence[Access], target: Ta
 
 
 _KINDS: Final = ("operations", "functions", "loads", "stores")
-"""Kinds of instructions that `Work` counts, each a suffix of fields of `Counts`."""
+"""Suffixes of fields of `Counts`."""
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
-    """The number of dependent updates of a reduction. Updates of other results overlap, in the same body and in a
-    `window` of following iterations."""
+    """Dependent updates of a reduction. Updates of other results overlap, in the same body and in a `window` of
+    following iterations."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
@@ -262,8 +260,8 @@ def _computing(block: BlockOp) -> Iterator[Operation]:
 
 
 def _instructions(access: Access, target: Target) -> tuple[str, float, float]:
-    """The kind of an access as instructions, and their number in the innermost body and in all iterations. The
-    innermost loops that the access does not depend on are not counted, because it is hoisted."""
+    """The kind of an access as instructions, and their number in the innermost body and in all iterations. Innermost
+    loops that the access does not depend on are not counted, because it is hoisted."""
     code = [loop for loop in access.loops if loop.kind.data not in _IN_CODE]
     while code and not _depends(access, code[-1]):
         code.pop()
@@ -374,8 +372,7 @@ _COMPUTING: Final = ("arith.", "math.", "vector.fma")
 
 
 def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
-    """The ops in a block with their numbers of executions, loops with their iterations. Conditions are assumed to
-    hold."""
+    """Ops with numbers of executions, loops with their iterations. Conditions are assumed to hold."""
     for op in block.ops:
         if isinstance(op, ForOp):
             inner = times * _extent(op)
@@ -389,7 +386,6 @@ def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
 
 
 def _lanes(function: FuncOp, threads: tuple[int, int, int], warp: int) -> list[dict[SSAValue, int]]:
-    """The indices of each thread of the first warp."""
     places = [place[::-1] for place in islice(product(*map(range, reversed(threads))), warp)]
     axes = {op.result: op.axis.data for op in function.walk() if isinstance(op, ThreadIdOp)}
     own = {value: THREAD_AXES.index(axis) for value, axis in axes.items() if axis in THREAD_AXES}

@@ -48,24 +48,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """A compiled candidate: everything that a process needs to call it."""
+    """Everything that a process needs to call a candidate."""
 
     signature: Signature
     code: bytes
-    """The object file. With kernels, the LLVM IR of the host functions instead, since the processor of the runner may
-    differ from that of the builder."""
+    """The object file. With kernels, the LLVM IR of the host functions, because the processors of runner and builder
+    may differ."""
     target: str
     declarations: str = ""
-    """The declarations of its LLVM IR, that is, of the runtime functions that it calls."""
+    """In LLVM IR, of the runtime functions that it calls."""
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
-    """Large constants, by symbol."""
+    """Large ones, by symbol."""
     c_sources: tuple[str, ...] = ()
     kernels: KernelProgram | None = None
-    """Kernels that the host functions launch."""
+    """Launched by the host functions."""
 
     @property
     def digest(self) -> bytes:
-        """Hash of all code."""
         kernels = b"" if self.kernels is None else self.kernels.text.encode()
         return hashlib.blake2b(self.code + kernels).digest()
 
@@ -78,34 +77,32 @@ class ArgumentSpec:
     seed: int
     reduction_length: int
     constants_from_memory: bool = False
-    """Whether large constants are evicted from all caches before a call."""
+    """Evict large constants from all caches before a call."""
     weighted: tuple[tuple[ArgumentRecipe, float], ...] = ()
     """Replaces `recipe`: arguments of several sizes, whose times are added with these weights."""
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """The number and length of the repeats of a candidate."""
-
     most: int = 50
     seconds: float = 0.15
-    """Limit of the time of all repeats once three were undisturbed; four times that otherwise."""
+    """Of all repeats once three were undisturbed; four times that otherwise."""
     repeat_seconds: float = 0.001
     """Least time of a repeat, to which short calls are batched. Longer repeats are disturbed more often."""
     spread: float = 0.02
     """Repeats end when the three fastest differ by less."""
     hopeless_seconds: float = math.inf
-    """Candidates slower than this are called at most three times, and once if a call is long."""
+    """Slower candidates are called at most three times, and once if a call is long."""
 
 
 _FILLS_CACHES: Final = 0.01
-"""Seconds of calls after which caches are warm and all pages are mapped: a longer single call suffices to reject a
+"""Seconds of calls after which caches are warm and pages are mapped: a longer single call suffices to reject a
 candidate."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of a call for each repeat; or a difference from the result of the reference, which is a bug."""
+    """Seconds per call for each repeat; or a difference from the result of the reference, which is a bug."""
 
     times: tuple[float, ...]
     difference: str = ""
@@ -116,14 +113,15 @@ def measure(
 ) -> Measured | Failure:
     """Call a candidate in a child process, and compare its results with the reference."""
     if built.kernels is not None:
-        # Drivers reserve addresses for all memory of their devices: the address space does not measure memory in use.
+        # Drivers reserve addresses for all memory of their devices, so the address space does not measure memory in
+        # use.
         limits = replace(limits, memory_bytes=0)
         return limited_call(limits, _measure_on_device, built, reference, arguments, repeats)
     return limited_call(limits, measure_here, built, reference, arguments, repeats)
 
 
 def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """`measure_here` in a process that exits when the device fails, because its context is then unusable."""
+    """Measure in a process that exits when the device fails, because its context is then unusable."""
     try:
         return measure_here(built, reference, arguments, repeats)
     except DeviceError as error:
@@ -131,7 +129,6 @@ def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, 
 
 
 def measure_here(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """`measure` in this process."""
     if not arguments.weighted:
         return _measured_at(built, reference, arguments, repeats)
     times: list[list[float]] = []
@@ -169,7 +166,6 @@ def _measured_at(built: Built, reference: Built, arguments: ArgumentSpec, repeat
 
 
 def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: int) -> float:
-    """Seconds of `number` runs, with constants evicted before each."""
     total = 0.0
     for _ in range(number):
         evict(constants)
@@ -178,7 +174,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """Seconds of a call for each repeat; if there are enough, only repeats without preemption of this process."""
+    """Seconds of a call for each repeat; if there are enough, only for those without preemption of this process."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -199,7 +195,6 @@ def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
 
 
 def _preemptions() -> int:
-    """The number of preemptions of threads of this process; 0 if they are not counted."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -208,13 +203,11 @@ def _preemptions() -> int:
 
 
 def _spread(times: list[float]) -> float:
-    """The relative difference of the slowest of the fastest repeats and the fastest."""
     fastest = sorted(times)[:FASTEST]
     return fastest[-1] / fastest[0] - 1
 
 
 def _function(built: Built) -> Function:
-    """The linked function; its kernels are loaded on their device."""
     if built.kernels is not None:
         from weft.runtime.gpu_library import DeviceProgram, GpuFunction  # start-up: 109 ms
 
@@ -232,8 +225,6 @@ def _function(built: Built) -> Function:
 
 
 class _Reference:
-    """The arguments of a program, and its results."""
-
     def __init__(self, reference: Built, arguments: ArgumentSpec) -> None:
         self.drawn = arguments.recipe.draw(arguments.seed)
         self.expected = _aligned(self.drawn)
@@ -250,12 +241,11 @@ class _Reference:
 
 
 def _aligned(values: list[Any]) -> list[Any]:
-    """Copies aligned like arrays of models, at cache lines, with large pages for large arrays."""
     return [aligned(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
 _KEPT: Final[dict[bytes, _Reference]] = {}
-"""The last references, by code and arguments: a process measures the candidates of one program in turn."""
+"""By code and arguments: a process measures the candidates of one program in turn."""
 _MOST_KEPT: Final = 8
 """References with arguments of several sizes."""
 
@@ -270,14 +260,13 @@ def _kept(reference: Built, arguments: ArgumentSpec) -> _Reference:
 
 
 def _difference(signature: Signature, values: list[Any], expected: list[Any], reduction_length: int) -> str:
-    """The first array that differs from the expected one, as text; empty if all are equal."""
     for spec, value, wanted in zip(signature.args, values, expected, strict=True):
         if not isinstance(spec, ArraySpec) or not spec.writes:
             continue
         got, want = (widen(array, TYPES[spec.dtype]) for array in (value, wanted))
         if not outputs_equal(want, got, reduction_length=reduction_length):
             wide, other = np.asarray(want, np.float64), np.asarray(got, np.float64)
-            # A NaN in one of them counts as the largest difference.
+            # A NaN in one of them is the largest difference.
             index = np.unravel_index(np.nan_to_num(np.abs(wide - other), nan=np.inf).argmax(), wide.shape)
             place = "".join(f"[{at}]" for at in index)
             return f"{spec.name}{place} is {got[index]}, with the default schedule it is {want[index]}"

@@ -19,24 +19,24 @@ from weft.support.target import Target
 
 Decision: TypeAlias = int | tuple[int, ...]
 FASTEST: Final = 3
-"""The time of a record is the median of this number of its fastest repeats: others were disturbed."""
+"""The time of a record is the median of this number of its fastest repeats; others were disturbed."""
 LONGEST_LINE: Final = 16 << 20
-"""Limit of the characters of a line of an exported file."""
+"""Characters of a line of an exported file."""
 LONGEST_TRACE: Final = 1 << 20
-"""Limit of the characters of a trace; traces of weft's rules have less than 1 % of it."""
+"""Characters of a trace; traces of weft's rules have less than 1 % of it."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A program that is scheduled as a unit: a function with its dependencies, at tir level before any schedule."""
+    """A program that is scheduled as a unit: a function with its dependencies, at tir level, unscheduled."""
 
     key: str
-    """The structural hash, which ignores the name of the function."""
+    """Structural hash, which ignores the name of the function."""
     name: str
     ir: str
-    """The module as text, with the function first."""
+    """Module as text, the function first."""
     flops: int = 0
-    """Floating-point operations of a call; 0 if unknown."""
+    """Of a call; 0 if unknown."""
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -44,25 +44,24 @@ class Workload:
 
 @dataclass(frozen=True)
 class Record:
-    """A schedule of a workload with its times, or with the reason for their absence."""
+    """A schedule of a workload with its times, or a failure."""
 
     workload: str
-    """The key of the workload."""
     target: str
     machine: str
-    """The kind of machine that measured (`machine_kind`)."""
+    """Kind of the machine that measured (`machine_kind`)."""
     trace: str
     """sched IR without decisions."""
     decisions: tuple[Decision | None, ...]
-    """One for each sampling step of the trace."""
+    """One per sampling step of the trace."""
     times: tuple[float, ...] = ()
     """Seconds per call of each repeat; empty after a failure."""
     failure: str = ""
     """The reason for the absence of times."""
     drift: float = 1.0
-    """The slow-down of the machine since the search began: the ratio of times of the same incumbent."""
+    """Slow-down of the machine since the search began: the ratio of times of one incumbent."""
     origin: str = ""
-    """The source of the schedule: `default`, or the name of a space."""
+    """`default`, or the name of a space."""
     versions: str = ""
     date: str = ""
     """UTC, as `2026-11-23T19:00:00Z`."""
@@ -85,22 +84,20 @@ class Record:
 
     @cached_property
     def uid(self) -> bytes:
-        """16 bytes that identify a record."""
+        """Identifies the record, in 16 bytes."""
         return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=16).digest()
 
 
 def time_that_counts(times: Sequence[float]) -> float:
-    """The median of the fastest repeats."""
     return statistics.median(sorted(times)[:FASTEST])
 
 
 def to_line(entry: Workload | Record) -> str:
-    """A line of an exported file."""
     return json.dumps({"kind": type(entry).__name__.lower(), **asdict(entry)})
 
 
 def from_line(line: str) -> Workload | Record:
-    """The entry of a line of an exported file. Raises `CompileError` if there is none."""
+    """Parse a line of an exported file. Raises `CompileError` if it has no entry."""
     if len(line) > LONGEST_LINE:
         raise CompileError(f"a line has {len(line):,} characters")
     try:
@@ -130,25 +127,22 @@ def decisions_text(decisions: tuple[Decision | None, ...]) -> str:
 
 
 def tuples(value: Any) -> Any:
-    """A value of JSON with tuples in place of lists."""
+    """Convert lists of JSON to tuples."""
     return tuple(map(tuples, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
 def now() -> str:
-    """The current date, as in records."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @cache
 def versions() -> str:
-    """The versions of weft and of the code generator."""
     return f"weft {version('weft')}, llvmlite {version('llvmlite')}"
 
 
 def machine_kind(target: str = "llvm") -> str:
-    """The kind of the machine that runs programs for a target here: the processor, `x86_64 znver4`, or the device of
-    kernels, `cuda NVIDIA H100, 132 units`. Times of machines of one kind are comparable. Raises `DeviceError` if there
-    is no device."""
+    """The kind of machine: the processor, `x86_64 znver4`, or for kernels the device, `cuda NVIDIA H100, 132 units`.
+    Times of machines of one kind are comparable. Raises `DeviceError` if there is no device."""
     machine = Target.parse(target)
     if not machine.has_kernels:
         return f"{host_triple().split('-', 1)[0]} {process_cpu()}"
@@ -158,7 +152,7 @@ def machine_kind(target: str = "llvm") -> str:
 
 
 def _check_fields(entry: Workload | Record) -> None:
-    """Raises `CompileError` for values of other types than declared: files are untrusted."""
+    """Raises `CompileError` for values of undeclared types: files are untrusted."""
     for field in fields(entry):
         value: object = getattr(entry, field.name)
         match str(field.type):
@@ -181,7 +175,7 @@ def _all(fits: Callable[[object], bool], value: object) -> bool:
 
 
 def is_text(value: object) -> bool:
-    """Whether a value is text that files and the database can store: unpaired surrogates are excluded."""
+    """Whether files and the database can store a text: it has no unpaired surrogates."""
     try:
         return isinstance(value, str) and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:

@@ -1,9 +1,9 @@
 """The measurement of a candidate by a runner, relative to the incumbent, the fastest schedule so far.
 
-The incumbent is measured again first; if the machine has become slower or faster since its time was recorded, times are
-corrected by the ratio, the drift. Runners of one kind whose speeds differ at the moment thus return times on one scale.
-Before a candidate replaces the incumbent, both are measured again, alternately, and the slowest of its corrected times
-counts: once if it is clearly faster, up to three times otherwise. The best of many noisy times would be luck.
+The incumbent is measured again first. If the speed of the machine changed since its time was recorded, times are
+corrected by the ratio, the drift, so runners of one kind return times on one scale. Before a candidate replaces the
+incumbent, both are measured again, alternately, and the slowest of its corrected times counts: once if it is clearly
+faster, up to three times otherwise. The best of many noisy times would be luck.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _HOPELESS: Final = 2.0
 _NOISE: Final = 0.05
 """Relative differences of the incumbent's time that are not drift."""
 _CLEAR: Final = 0.95
-"""A candidate below this fraction of the incumbent's time is faster beyond doubt."""
+"""Below this fraction of the incumbent's time a candidate is faster beyond doubt."""
 _PAIRS: Final = 3
-"""The number of repeated pairs of measurements in case of doubt."""
+"""Repeated pairs of measurements in case of doubt."""
 _FRESH: Final = 10.0
 """Seconds for which a runner of a fleet reuses its drift."""
 
@@ -43,20 +43,20 @@ class WorkerLimits:
 
 @dataclass(frozen=True)
 class Scale:
-    """The references for measurements of candidates of a workload."""
+    """References for measurements of a workload."""
 
     reference: Built
     """The program with its default schedule, which defines the results."""
     incumbent: Built | None
     best: float
-    """The recorded seconds of the incumbent; 0 if there is none yet."""
+    """Recorded seconds of the incumbent, or 0."""
     arguments: ArgumentSpec
     limits: WorkerLimits
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of repeats, or the failure; and the slow-down of the machine since the recorded time."""
+    """Seconds of repeats, or the failure; and the drift."""
 
     found: tuple[float, ...] | Failure
     drift: float = 1.0
@@ -65,12 +65,12 @@ class Measurement:
 
     @property
     def seconds(self) -> float | None:
-        """The time for comparisons; None if there is none."""
+        """The time for comparisons, or None."""
         return time_that_counts(self.found) / self.drift if isinstance(self.found, tuple) and self.found else None
 
 
 def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Measurement:
-    """Measure a candidate. `drift` defaults to that of this process, which is measured again every ten seconds."""
+    """Measure a candidate. `drift` defaults to that of this process, measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
     found = _run(measure, candidate, scale, drift)
     for _ in range(_PAIRS):
@@ -84,7 +84,7 @@ def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | Non
 
 
 def measure_default(measure: Measure, scale: Scale) -> Measurement:
-    """Measure the reference twice, because the first run in a process is slower."""
+    """Measure twice, because the first run in a process is slower."""
     outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
     for outcome in outcomes:
         if outcome.seconds is None:
@@ -106,7 +106,7 @@ def _ratio(measure: Measure, scale: Scale) -> float:
 
 
 _drifts: dict[bytes, tuple[float, float]] = {}
-"""The time of measurement and the drift, for the last incumbent."""
+"""Time of measurement and drift, for the last incumbent."""
 
 
 def _recent_drift(measure: Measure, scale: Scale) -> float:

@@ -2,10 +2,8 @@
 
 A batch contains, in this order of preference: the defaults of the space and the best of other machines (once),
 neighbours of fast candidates (one decision changed), crossings of two (each decision from either), and random ones, so
-that all of the space is reachable. Candidates already tried, or that schedule the program as another one did, are
-skipped. With a cost model, more candidates are made than a batch contains, and those predicted to be fast are proposed;
-the others wait for later batches. The search is independent of building and measuring: it proposes candidates and
-receives seconds.
+that all of the space is reachable. Tried candidates, and those that schedule the program as another one did, are
+skipped. A cost model selects from a larger pool those predicted to be fast; the others wait for later batches.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from weft.tuning.records import Decision
 from weft.tuning.space import Candidate, Refused, Space
 
 _ELITE: Final = 16
-"""Parents are among this number of the fastest."""
+"""The fastest ones that can be parents."""
 _CHILDREN: Final = 32
 """Attempts to find a new candidate among children before it is drawn: draws prefer untried parts of a space."""
 _TRIES: Final = 512
@@ -30,23 +28,21 @@ _TRIES: Final = 512
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Parameters of a search."""
-
     batch: int = 8
     """Candidates that are built together, then measured."""
     epsilon: float = 0.1
-    """The fraction of a batch that is random; the first batch is entirely random."""
+    """Random fraction of a batch; the first batch is entirely random."""
     crossover: float = 0.2
-    """The fraction of children that have two parents."""
+    """Fraction of children with two parents."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The cost model of the schedules of one program."""
+    """Cost model of the schedules of one program."""
 
     model: CostModel
     default: tuple[float, ...]
-    """The features of the default schedule."""
+    """Features of the default schedule."""
     default_seconds: float
 
     def predict(self, candidates: Sequence[Candidate]) -> list[float]:
@@ -54,14 +50,11 @@ class Ranking:
         return self.model.predict([candidate.features for candidate in candidates], self.default)
 
     def tell(self, candidate: Candidate, seconds: float) -> None:
-        """Train the model with a measurement."""
         self.model.learn([Sample(candidate.features, self.default, seconds / self.default_seconds)])
 
 
 @dataclass
 class SearchCounts:
-    """The outcomes of the attempts of a search."""
-
     proposed: int = 0
     refused: int = 0
     duplicates: int = 0
@@ -107,7 +100,7 @@ class EvolutionarySearch:
         self._seen.add(candidate.digest)
 
     def propose(self, most: int) -> list[Candidate]:
-        """At most `most` new candidates of the next batch; empty if the space is exhausted."""
+        """Propose at most `most` candidates, none if the space is exhausted."""
         if not self._planned:
             self._planned = self._plan(self._options.batch)
         batch, self._planned = self._planned[:most], self._planned[most:]
@@ -115,12 +108,12 @@ class EvolutionarySearch:
         return batch
 
     def prepare(self) -> None:
-        """Make the pool of the next batch while this one is built. Parents are candidates with known times."""
+        """Make the pool of the next batch while this one is built. Parents have known times."""
         if not self._planned:
             self._make_choice(self._options.batch)
 
     def _plan(self, count: int) -> list[Candidate]:
-        """A whole batch, even if less is proposed, so that a search with more trials continues one with fewer."""
+        """Always a whole batch, so that a search with more trials continues one with fewer."""
         batch: list[Candidate] = []
         while len(batch) < count and not self._makes_no_more and (not self._has_begun or self._first):
             batch += self._made()
@@ -128,7 +121,6 @@ class EvolutionarySearch:
         return [*batch, *self._chosen(count - len(batch))]
 
     def _make_choice(self, count: int) -> None:
-        """Fill the pool from which `count` candidates are chosen."""
         choice = 1 if self._ranking is None else self._ranking.model.choice
         while len(self._waiting) < count * choice and not self._makes_no_more:
             self._waiting += self._made()
@@ -139,7 +131,7 @@ class EvolutionarySearch:
         return [] if candidate is None else [candidate]
 
     def _chosen(self, count: int) -> list[Candidate]:
-        """The candidates of the pool predicted to be fast, and some random ones; the others stay in the pool."""
+        """Candidates of the pool predicted to be fast, and some random ones; the others stay."""
         pool = self._waiting
         if self._ranking is not None and len(pool) > count:
             predicted = self._ranking.predict(pool)
@@ -200,6 +192,5 @@ class EvolutionarySearch:
         return self._space.run(self._random, seen=self._seen)
 
     def _parent(self) -> Candidate:
-        """One of the fastest, the better of two random ones."""
         most = min(len(self._ranked), _ELITE)
         return self._ranked[min(self._random.randrange(most), self._random.randrange(most))][2]

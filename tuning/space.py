@@ -31,16 +31,14 @@ Program: TypeAlias = Callable[[Schedule], object]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A schedule of a space."""
-
     trace: str
     """sched IR without decisions."""
     decisions: tuple[Decision | None, ...]
-    """One for each sampling step of the trace."""
+    """One per sampling step of the trace."""
     digest: bytes
-    """The structural hash of the scheduled program."""
+    """Of the scheduled program."""
     choices: tuple[Decision, ...] = ()
-    """The decisions of the program in order, including those of undone steps, which the trace does not contain."""
+    """Decisions in order, including those of undone steps, which the trace does not contain."""
     features: tuple[float, ...] = ()
     """Of the scheduled program, for a cost model (`features_of`)."""
 
@@ -66,7 +64,7 @@ class Space:
         self.name = name
         self._features = features
         self._assessed: dict[bytes, tuple[float, ...] | ScheduleError] = {}
-        """Features of scheduled programs by their structural hash, or the refusal."""
+        """By structural hash of the scheduled program, or the refusal."""
         self._module = module
         self._program = program
         self._tree = DecisionTree()
@@ -76,7 +74,7 @@ class Space:
         return self._tree.is_complete
 
     def check(self) -> None:
-        """Run the program once and discard the result. Raises the errors of the program except refusals."""
+        """Run the program once and discard the result. Raises its errors except refusals."""
         with suppress(ScheduleError):
             self._program(SteeredSchedule(self._module, Random(0), DecisionTree().path(), (), None, True))
 
@@ -133,8 +131,8 @@ class Space:
 
 
 def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | None:
-    """A legal neighbour of a decision: for tiles, a divisor of one factor moved to another; else another option. None
-    if there is none."""
+    """A legal neighbour of a decision: for tiles, a divisor of one factor moved to another; else another option; or
+    None."""
     if isinstance(sampler, SamplePerfectTile) and isinstance(decision, tuple) and 0 not in decision:
         factors = list(decision)
         moves = [
@@ -176,8 +174,7 @@ class SteeredSchedule(Schedule):
         self._takes_defaults = takes_defaults
 
     def replayed(self, module: ModuleOp, trace: sched.FuncOp) -> SteeredSchedule:
-        """A schedule of a module after the steps of a trace, with their decisions, whose further steps decide as in
-        this one."""
+        """A schedule of a module after the steps of a trace, whose further steps decide as in this one."""
         schedule = self._again(module, takes_defaults=self._takes_defaults)
         schedule._steered.is_replaying = True
         schedule.replay(trace)
@@ -186,8 +183,7 @@ class SteeredSchedule(Schedule):
 
 
 class _Tried(BaseException):
-    """Ends the program of a space when all schedules still reachable were tried. Not an `Exception`, which the program
-    might catch."""
+    """All schedules still reachable were tried. Not an `Exception`, which the program might catch."""
 
 
 class _SteeredReplay(Replay):
@@ -219,7 +215,7 @@ class _SteeredReplay(Replay):
         return decision
 
     def _neighbour(self, sampler: Sampler, decision: Decision) -> Decision | None:
-        """A neighbour of a decision that, with the following decisions, is untried if one is found."""
+        """A neighbour that, with the following decisions, is untried, if one is found."""
         later = self._wanted[len(self._path.decisions) + 1 :]
         found = mutated(sampler, decision, self.random)
         for _ in range(_NEIGHBOURS):
@@ -234,7 +230,6 @@ def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
 
 
 def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
-    """The decision, if the sampler could have drawn it."""
     try:
         return with_decision(sampler, decision).draw(Random(0))
     except (ScheduleError, TypeError):  # of another kind of step

@@ -22,8 +22,8 @@ _BACK: Final = 3
 
 
 def expected_gain(weight: int, best: Sequence[float], begun: float) -> tuple[float, float]:
-    """The seconds that another batch of a task is expected to save, then its weighted seconds, which order tasks
-    without a batch: each task gets one before any gets two.
+    """Seconds that another batch of a task is expected to save, then its weighted seconds, which order tasks without a
+    batch: each task gets one before any gets two.
 
     `best` is the best time before the first batch and after each finished one; `begun` also counts batches in progress.
     """

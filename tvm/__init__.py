@@ -4,8 +4,7 @@
     from weft.tvm import te
     from weft.tvm.script import tir as T
 
-Each function is a few lines over weft's own; `docs/coming-from-tvm.md` lists the counterparts. Nothing in weft depends
-on this package.
+`docs/coming-from-tvm.md` lists the counterparts. Nothing in weft depends on this package.
 """
 
 from importlib import import_module
@@ -17,7 +16,7 @@ _PLACES = {
     **dict.fromkeys(("build", "compile", "lower"), "driver.build_module"),
     **dict.fromkeys(("cpu", "cuda", "gpu", "opencl", "metal", "device", "get_global_func", "register_func"), "runtime"),
 }
-"""Names -> the modules that define them."""
+"""Names -> defining modules."""
 _MODULES = "contrib dlight driver ir meta_schedule nd relax relay runtime script target te tir topi".split()  # noqa: SIM905
 _ALIASES = {"transform": "ir.transform", "ndarray": "nd", "s_tir": "tir", "tirx": "tir"}
 __all__ = [*_PLACES, *_MODULES, *_ALIASES]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -18,11 +18,11 @@ _RENAMED = (
     ("tvm.tensor_ir", "weft.tvm.tir"),
     ("tvm.support", "weft.tvm.contrib"),
 )
-"""Modules of TVM with another name in `weft.tvm`."""
+"""Modules with another name in `weft.tvm`."""
 
 
 class _Alias(Loader):
-    """Loads a module of `weft.tvm` under its name in TVM."""
+    """Loads a module under its name in TVM."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -31,12 +31,10 @@ class _Alias(Loader):
         return importlib.import_module(self._name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """No-op: the module has run already."""
+        """The module has run already."""
 
 
 class Finder(MetaPathFinder):
-    """Finds `tvm` and its modules in `weft.tvm`."""
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -52,13 +50,12 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Make `import tvm` import `weft.tvm` in this process."""
+    """Make `import tvm` import `weft.tvm`."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
 
 
 def main() -> None:
-    """Run the script that the command line names."""
     if len(sys.argv) < 2:
         sys.exit("usage: python -m weft.tvm script.py [arguments], or python -m weft.tvm tvmc COMMAND ...")
     install()

@@ -1,5 +1,7 @@
-"""The names of the packages of `weft.tvm`, imported at their first use, because the packages import each other as TVM's
-do. Errors for other names of TVM state the nearest equivalent in weft."""
+"""Lazy names of `weft.tvm`, whose packages import each other as TVM's do.
+
+Errors for other names of TVM state the nearest equivalent in weft.
+"""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -13,14 +15,14 @@ from weft.support.errors import did_you_mean
 
 @cache
 def equivalents() -> dict[str, str]:
-    """Names of TVM -> the equivalent in weft, or the reason why there is none (`absent.txt`)."""
+    """Names of TVM -> the equivalent, or the reason why there is none (`absent.txt`)."""
     lines = (Path(__file__).parent / "absent.txt").read_text("utf-8").splitlines()[1:]
     parts = (line.partition(": ") for line in lines)
     return {name: text for names, _, text in parts for name in names.split(", ")}
 
 
 def refuses(module: str) -> Callable[[str], object]:
-    """The `__getattr__` of a module of `weft.tvm`, which raises `AttributeError`."""
+    """The `__getattr__` of a module, which raises `AttributeError`."""
 
     def missing(name: str) -> object:
         if name.startswith("__"):
@@ -36,8 +38,8 @@ def refuses(module: str) -> Callable[[str], object]:
 
 
 def named(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package of `weft.tvm` for names that other modules define: `places` maps each to its
-    module, or to "" for a module of the package. Raises `AttributeError` for other names, as `refuses` does."""
+    """The `__getattr__` of a package for names that other modules define: `places` maps each to its module, or to ""
+    for a module of the package. Raises `AttributeError` for others, as `refuses` does."""
     missing = refuses(package)
 
     def found(name: str) -> object:

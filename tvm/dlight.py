@@ -1,4 +1,4 @@
-"""`tvm.dlight`: schedules by rules, which are weft's default schedules."""
+"""`tvm.dlight`: weft's default schedules."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from weft.tvm.target import current_target, spelling
 
 def ApplyDefaultSchedule(*rules: object) -> Pass:
     """Apply weft's default schedule rules to unscheduled functions, for the current target (`with target:`) or the CPU.
-    `rules` has no effect: weft selects a rule by the computation of a function."""
+    `rules` has no effect."""
     del rules
 
     def run(mod: IRModule, _: object) -> IRModule:

@@ -1,4 +1,4 @@
-"""`tvm.meta_schedule`: schedules found by search, by `weft.tune`."""
+"""`tvm.meta_schedule`, by `weft.tune`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ _HEAD = "ID | Name | FLOP | Weight | Speed (GFLOPS) | Latency (us) | Weighted La
 
 @dataclass(frozen=True)
 class ScheduleFn:
-    """A space of schedules: a function that schedules and samples. `postprocs` and `sch_rules` have no effect: steps
-    check themselves, and the rules are weft's default schedule rules."""
+    """A function that schedules and samples. `postprocs` and `sch_rules` have no effect: steps check themselves, and
+    the rules are weft's."""
 
     sch_fn: Callable[[Schedule], Any]
     postprocs: object = ()
@@ -35,14 +35,12 @@ class ScheduleFn:
 
 @dataclass(frozen=True)
 class Database:
-    """The result of a search."""
-
     tuned: Tuned
     is_own_space: bool
 
     def best(self, task: TunedTask) -> tuple[TraceOp, float]:
-        """The trace of the fastest schedule, and its time in seconds. For a user's space, the default schedule is
-        excluded if another one was measured."""
+        """The trace of the fastest schedule, and its time in seconds. In a user's space, without the default schedule
+        if another one was measured."""
         measured = [record for record in task.trials if self.is_own_space and record.seconds is not None]
         record = min(measured or [task.best], key=lambda found: found.seconds or float("inf"))
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0
@@ -69,8 +67,8 @@ def tune_tir(
     space: ScheduleFn | Literal["post-order-apply"] = "post-order-apply",
     seed: int | None = None,
 ) -> Database:
-    """Search schedules of a module, and print the table of its tasks. Records are stored in `work_dir`/tune.db, from
-    which a repeated search resumes. `num_trials_per_iter` has no effect.
+    """Search schedules, and print the table of tasks. A repeated search resumes from the records in `work_dir`/tune.db.
+    `num_trials_per_iter` has no effect.
 
     Raises `CompileError` as `weft.tune`.
     """
@@ -91,7 +89,7 @@ def tune_tir(
 
 
 def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
-    """Apply the fastest schedules that were found. `target` has no effect: it is that of the search."""
+    """Apply the fastest schedules. `target` has no effect."""
     schedule = Schedule(mod)
     for task in database.tuned.tasks:
         schedule.replay(database.best(task)[0])
@@ -102,8 +100,8 @@ def tune_relax(
     mod: ModuleOp, params: Any, target: Any, work_dir: str, max_trials_global: int, *, seed: int | None = None,
     **options: object,
 ) -> Path:  # fmt: skip
-    """Search schedules of the kernels of a model. Returns the file of the records, `work_dir`/tune.db. Parameters are
-    bound first (`relax.transform.BindParams`). Other options have no effect."""
+    """Search schedules of a model, with its parameters bound. Returns the records' file, `work_dir`/tune.db. Other
+    options have no effect."""
     del options
     if params:
         mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)

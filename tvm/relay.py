@@ -1,4 +1,4 @@
-"""`tvm.relay`, of older versions of TVM: models of ONNX, compiled by weft."""
+"""`tvm.relay`, of older versions of TVM: ONNX models, compiled by weft."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -22,14 +22,12 @@ def _from_onnx_with_params(
 
 
 frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)
-"""Importers of models."""
 
 
 def build(
     ir_mod: Any, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
 ) -> tuple[str, Module, dict[str, Any]]:
-    """The graph as script, the compiled module, and its remaining parameters: none. `target_host` and `mod_name` have
-    no effect: targets name hosts, and functions keep their names."""
+    """The graph as script, the compiled module, and no parameters. `target_host` and `mod_name` have no effect."""
     of: Any = ir_mod.func_op.parent_op() if isinstance(ir_mod, Function) else ir_mod
     return str(IRModule.of(of)), vm_build.build(of, target, params or None).mod, {}
 

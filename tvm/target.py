@@ -13,7 +13,7 @@ from weft.tvm.absent import refuses
 
 
 def spelling(target: Any) -> str:
-    """A target in weft's spelling: `nvidia/a100` is `cuda` with an architecture, `--num-cores` is `-num-threads`."""
+    """weft's spelling: `nvidia/a100` is `cuda` with an architecture, `--num-cores` is `-num-threads`."""
     text = str(target or "llvm").strip()
     if text.startswith("nvidia/"):
         if text not in CUDA_DEVICES:
@@ -31,8 +31,7 @@ def current_target() -> Any:
 
 
 class Target(_Target):
-    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. The host is this machine, or the one that the
-    target names. Raises `CompileError` as weft's own."""
+    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. Raises `CompileError` as weft's own."""
 
     def __init__(self, target: Any = "llvm", host: Any = None) -> None:
         if isinstance(target, Mapping):  # {"kind": "cuda", "arch": "sm_80"}

@@ -1,4 +1,4 @@
-"""`tvm.te`: the tensor expressions of `weft.te`, and TVM's functions on them."""
+"""`tvm.te`: `weft.te`, and TVM's functions on it."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,7 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def create_prim_func(ops: Sequence[Tensor | Var], index_dtype_override: str | None = None) -> PrimFunc:
-    """Create the function of tensors. `index_dtype_override` has no effect: indices have 64 bits, and are narrowed if
-    that is safe."""
+    """Create a function of tensors. `index_dtype_override` has no effect: indices are narrowed if that is safe."""
     del index_dtype_override
     return PrimFunc.of(create_func(ops))
 

@@ -1,4 +1,4 @@
-"""`tvm.topi` and `tvm.topi.nn`, which are the same here: the operators of `weft.te.ops`, with NumPy's names."""
+"""`tvm.topi` and `tvm.topi.nn`, the same here: operators of `weft.te.ops`, with NumPy's names."""
 
 import sys
 

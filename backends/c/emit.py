@@ -1,11 +1,11 @@
-"""Emits a `low` module as C99: one file, and a header that declares its functions.
+"""Emit a `low` module as C99: one file, and a header.
 
     func.func @scale(%A: memref<128xf32>, %s: f32)     ->    void scale(float *restrict A, float s);
 
-The ABI is that of the LLVM backend: the parameters are a pointer to contiguous elements for each array, each scalar by
-value, and then an `int64_t` for each symbol (the extent of a dynamic dimension). `restrict` arrays do not overlap.
-Booleans are bytes, 16-bit floats their bits (`weft_f16`, `weft_bf16`). Parallel loops use OpenMP if it is enabled
-(`-fopenmp`), and are serial otherwise. Functions are reentrant.
+The ABI is that of the LLVM backend: a pointer to contiguous elements for each array, each scalar by value, then an
+`int64_t` for each symbol (the extent of a dynamic dimension). `restrict` arrays do not overlap. Booleans are bytes,
+16-bit floats their bits (`weft_f16`, `weft_bf16`). Parallel loops use OpenMP if it is enabled (`-fopenmp`), and are
+serial otherwise. Functions are reentrant.
 """
 
 from __future__ import annotations
@@ -42,17 +42,16 @@ _UNROLL = """\
 #define WEFT_UNROLL(n)
 #define WEFT_LANES(n)
 #endif"""
-"""Loops over lanes are unrolled by at most half the number of lanes. Otherwise GCC unrolls them at -O3 before
-vectorisation and cannot recover the vectors: matrix products then take 5 to 50 times as long to compile, and up to 20
-times as long to run. The remainder iterations of a vectorised loop are unrolled.
-"""
+"""Unroll loops over lanes by at most half the number of lanes. Otherwise GCC unrolls them at -O3 before vectorisation
+and cannot recover the vectors: matrix products then compile 5 to 50 times as long, and run up to 20 times as long.
+Remainder iterations of a vectorised loop are unrolled."""
 
 
 def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> KernelSource:
     """The C text of a module at low level, and its header.
 
-    `header_name`: the file to include; if empty, the text contains the declarations. Raises `CompileError` at an op
-    with a type or form that C lacks, and `InternalError` at an op that is not legal at low level.
+    `header_name`: the file to include, by default none: the text has the declarations. Raises `CompileError` at an op
+    with a type or form that C lacks, `InternalError` at an op that is not legal at low level.
     """
     functions, outside, data = contents(module)
     if imported_ir(module):
@@ -91,7 +90,7 @@ def emit_module(module: ModuleOp, target: Target, header_name: str = "") -> Kern
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> tuple[str, str]:
-    """The head of a function's definition, and its body."""
+    """The head of the definition, and the body."""
     name = function.sym_name.data
     emitter = FunctionEmitter(module, name)
     parameters = ", ".join(bind_parameters(emitter, function)) or "void"
@@ -106,7 +105,6 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> tuple[str, str]:
 
 
 def _includes(code: str) -> str:
-    """The C library headers that `code` needs."""
     wanted = {
         "stdbool.h": ("bool", "true", "false"),
         "math.h": ("(", "INFINITY", "NAN"),

@@ -16,7 +16,7 @@ _ONE_OR_TWO: Final = {
     **{"remf": "fmod", "roundeven": "rint", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh"},
     **{"trunc": "trunc", "maxnumf": "fmax", "minnumf": "fmin"},
 }
-"""Op -> function of math.h for double; the one for float has the suffix f."""
+"""Op -> function of math.h; that of float has the suffix f."""
 MATH_H: Final = {op: (f"{name}f", name) for op, name in _ONE_OR_TWO.items()}
 
 _MATH: Final = frozenset(name for pair in MATH_H.values() for name in pair)

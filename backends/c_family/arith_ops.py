@@ -1,14 +1,13 @@
-"""`arith` and `math` ops, the same for scalars and for a lane of a vector.
+"""`arith` and `math` ops on scalars and lanes.
 
-Integers wrap around: signed overflow is undefined in C, so data is added and multiplied as unsigned integers. Index
-arithmetic is plain, in 32 bits if the ranges of its operands allow it and in 64 otherwise. Conversions of floats to
-integers are undefined in C if out of range; `low-legalize` rewrites these.
+Integers wrap around: since signed overflow is undefined in C, data is added and multiplied as unsigned integers. Index
+arithmetic is plain, in 32 bits if ranges allow it, otherwise 64. Conversions of floats to integers are undefined in C
+if out of range; `low-legalize` rewrites these.
 
-Division and remainder are defined for all operands: x / 0 = 0, x mod 0 = 0, and the smallest integer over -1 wraps to
-itself. If the operands are known to be in range (a constant divisor, a non-negative index) the plain operator is
-emitted, which C rounds towards zero; otherwise a helper function is called.
+Division and remainder are defined for all operands: x / 0 = 0, x mod 0 = 0, and the smallest integer over -1 is itself.
+Operands known to be in range (a constant divisor, a non-negative index) use C's operator, others a helper function.
 
-Mathematical functions are those of the language's table: precise ones, or fast ones if an op allows them (`afn`).
+Mathematical functions of the language's table are precise, or fast if an op allows it (`afn`).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _OPERATORS: Final[dict[type[Operation], str]] = {
 }
 _WRAPPING: Final = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _CONTRACTED: Final[dict[type[Operation], str]] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
-"""Op -> its name in the helpers that compute it without contraction."""
+"""Op -> name in the helpers without contraction."""
 _TRUTHS: Final[dict[type[Operation], str]] = {
     arith.AndIOp: "&&",
     arith.OrIOp: "||",
@@ -57,27 +56,26 @@ _TRUTHS: Final[dict[type[Operation], str]] = {
     arith.MinUIOp: "&&",
     arith.MaxUIOp: "||",
 }
-"""Op -> the operator that computes it on `i1`."""
+"""Op -> operator on `i1`."""
 _FLOAT_EXTREMA: Final[dict[type[Operation], str]] = {
     arith.MaximumfOp: "weft_maximum",
     arith.MinimumfOp: "weft_minimum",
     arith.MaxnumfOp: "maxnumf",
     arith.MinnumfOp: "minnumf",
 }
-"""Op -> helper function (NaN if either operand is; -0 is less than +0), or the language's name of the function that
-prefers numbers to NaN.
-"""
+"""Op -> helper function (NaN if either operand is; -0 is less than +0), or the language's function that prefers numbers
+to NaN."""
 _INTEGER_EXTREMA: Final[dict[type[Operation], tuple[str, type[Operation]]]] = {
     arith.MinSIOp: ("<", arith.MinSIOp),
     arith.MaxSIOp: (">", arith.MaxSIOp),
     arith.MinUIOp: ("<", arith.MinSIOp),
     arith.MaxUIOp: (">", arith.MaxSIOp),
 }
-"""Op -> the comparison that selects its left operand, and the signed form of the op."""
+"""Op -> the comparison that selects its left operand, and its signed form."""
 _NARROW: Final = ("i8", "i16")
-"""Types whose arithmetic C promotes to `int`."""
+"""C promotes them to `int`."""
 SMALL_FLOATS: Final = ("f16", "bf16")
-"""Types represented by their bits."""
+"""Represented by their bits."""
 
 
 def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
@@ -107,9 +105,8 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def plain_element(emitter: FunctionEmitter, op: Operation, type_: Attribute) -> str:
-    """The element type of an operand or result of `op`. Raises `CompileError` for a 16-bit float, for which no language
-    has arithmetic.
-    """
+    """The element type of a value. Raises `CompileError` for a 16-bit float, since no language has arithmetic for
+    it."""
     element = emitter.element(type_, op)
     if element in SMALL_FLOATS:
         raise CompileError.at(
@@ -118,14 +115,10 @@ def plain_element(emitter: FunctionEmitter, op: Operation, type_: Attribute) -> 
     return element
 
 
-# Integers
-
-
 def emit_binary(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Sums, products, bitwise operations, minima and maxima."""
     kind = type(op)
     element = plain_element(emitter, op, op.results[0].type)
-    # A minimum repeats each operand.
+    # repeats each operand
     twice = kind in _INTEGER_EXTREMA and element != "i1"
     lhs, rhs = (emitter.atom(operand, op) if twice else emitter.expr(operand) for operand in op.operands)
     if element == "index":
@@ -136,7 +129,7 @@ def emit_binary(emitter: FunctionEmitter, op: Operation) -> CExpr:
 def combined(
     emitter: FunctionEmitter, op: Operation, kind: type[Operation], element: str, lhs: CExpr, rhs: CExpr
 ) -> CExpr:
-    """The result of an `arith` op of class `kind` on data; errors are located at `op`."""
+    """An `arith` op of class `kind` on data; errors are located at `op`."""
     if element == "i1":
         is_negation = kind is arith.XOrIOp and rhs.text == "true"
         return c.unary("!", lhs, "i1") if is_negation else c.binary(_TRUTHS[kind], lhs, rhs, "i1")
@@ -157,7 +150,7 @@ def combined(
 
 
 def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
-    """Whether a sum or product may be contracted to a fused multiply-add: its function or the op itself allows it."""
+    """The function or the op allows contraction to a fused multiply-add."""
     if Promise.CONTRACT in emitter.promises or ORDERED in op.attributes:
         return True
     flags = op.properties.get("fastmath")
@@ -165,7 +158,7 @@ def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
 
 
 def _narrowed(emitter: FunctionEmitter, op: Operation, expr: CExpr) -> CExpr:
-    """An expression that C promotes to `int`, cast back to its type."""
+    """Cast back an expression that C promotes to `int`."""
     narrow = expr.element in _NARROW
     return c.cast(emitter.language.type(expr.element, op), expr, expr.element) if narrow else expr
 
@@ -175,7 +168,7 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, 
     type_ = emitter.language.type(element, op)
     if element in _NARROW and operator != "*":
         return c.cast(type_, c.binary(operator, lhs, rhs, element), element)
-    # Promotion to int would make narrow multiplications signed.
+    # Promotion to int would make narrow products signed.
     unsigned = emitter.language.unsigned["i32" if element in _NARROW else element]
     left = c.cast(unsigned, lhs, element)
     right = rhs if rhs.literal and not rhs.text.startswith("(") else c.cast(unsigned, rhs, element)
@@ -183,7 +176,7 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, 
 
 
 def _common_index(lhs: CExpr, rhs: CExpr) -> str:
-    """The index type if the result needs no more bits than the operands."""
+    """The index type of a result that needs no more bits than the operands."""
     return "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
 
 
@@ -220,7 +213,7 @@ def _index_binary(emitter: FunctionEmitter, op: Operation, lhs: CExpr, rhs: CExp
 def _index_arithmetic(
     emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, rhs: CExpr, fact: IndexRange
 ) -> tuple[CExpr, IndexRange]:
-    """Index arithmetic whose exact result is within `fact`, and the range of the wrapped result."""
+    """Index arithmetic with exact result in `fact`, and the range of the wrapped result."""
     if not fact.fits_long:
         return wrapped(emitter, op, operator, lhs, rhs, "idx64"), index_ranges.UNKNOWN
     if lhs.element == rhs.element == "idx32":
@@ -289,7 +282,7 @@ def _index_division(emitter: FunctionEmitter, op: Operation, name: str, lhs: CEx
     a, b = map(emitter.range_of, op.operands)
     natural = a.low >= 0 and b.low >= 1
     if a.low >= 0 and b.low >= 0:
-        name = name.removeprefix("u")  # signed and unsigned division agree
+        name = name.removeprefix("u")  # signed and unsigned agree
     if name in _SIGNED:
         emitter.ranges[op.results[0]] = IndexRange.of(_SIGNED[name], a, b)
     element = _common_index(lhs, rhs)
@@ -305,9 +298,6 @@ def _index_division(emitter: FunctionEmitter, op: Operation, name: str, lhs: CEx
         shift = number(b.low.bit_length() - 1, "idx32")
         return c.binary(">>", lhs, shift, lhs.element)
     return c.call(emitter.module.helper(f"weft_{name}_idx64"), (lhs, rhs), "idx64")
-
-
-# Comparisons and selection
 
 
 def _compared(emitter: FunctionEmitter, operator: str, lhs: CExpr, rhs: CExpr, element: str, signed: bool) -> CExpr:
@@ -328,7 +318,7 @@ def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> CExpr:
         return c.binary(_COMPARISONS[relation], lhs, rhs, "i1")
     signed, operator = relation[0] == "s", _COMPARISONS[relation[1:]]
     if element == "i1":
-        if signed:  # true is -1, less than false
+        if signed:  # true is -1
             lhs, rhs = rhs, lhs
         left, right = (c.cast(emitter.language.types["i32"], operand, "i32") for operand in (lhs, rhs))
         return c.binary(operator, left, right, "i1")
@@ -370,9 +360,6 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> CExpr:
     return c.conditional(condition, yes, no)
 
 
-# Conversions
-
-
 def _conversion(emitter: FunctionEmitter, op: Operation) -> tuple[CExpr, str, str]:
     source, target = (emitter.element(value.type, op) for value in (op.operands[0], op.results[0]))
     return emitter.expr(op.operands[0]), source, target
@@ -386,14 +373,14 @@ def _converted(emitter: FunctionEmitter, op: Operation, operand: CExpr, element:
 
 
 def _signed(emitter: FunctionEmitter, operand: CExpr, element: str) -> CExpr:
-    """An integer as a signed number: true is -1."""
+    """True is -1."""
     if element != "i1":
         return operand
     return c.unary("-", c.cast(emitter.language.types["i32"], operand, "i32"), "i32")
 
 
 def emit_from_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Convert an integer to a wider one or to a float, by its signed or unsigned value."""
+    """Convert an integer to a wider integer or a float, by the signed or unsigned value."""
     operand, source, _ = _conversion(emitter, op)
     target = plain_element(emitter, op, op.results[0].type)
     if op.name.endswith(("extsi", "sitofp")):
@@ -425,7 +412,7 @@ def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Convert a float that is in range of the integer type."""
+    """The float must be in range of the integer type."""
     operand, _, target = _conversion(emitter, op)
     plain_element(emitter, op, op.operands[0].type)
     if DEFINED not in op.attributes:
@@ -438,7 +425,7 @@ def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_float_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Convert between floating-point types; 16-bit ones use helper functions."""
+    """16-bit floats use helper functions."""
     operand, source, target = _conversion(emitter, op)
     if source in SMALL_FLOATS:
         wide = c.call(emitter.module.helper(f"weft_{source}_to_f32"), (operand,), "f32")
@@ -464,9 +451,6 @@ def emit_bitcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
     if _BITS.get(source) == target or _BITS.get(target) == source:
         return c.call(emitter.module.helper(f"weft_{source}_as_{target}"), (operand,), target)
     raise CompileError.at(op, f"{op.name} of {source} to {target} has no form in {emitter.language.name}")
-
-
-# Functions
 
 
 def emit_negation(emitter: FunctionEmitter, op: Operation) -> CExpr:
@@ -497,7 +481,7 @@ _BIT_COUNTS: Final[dict[type[Operation], str]] = {
 
 
 def emit_integer_function(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Bit counts, and absolute values: that of the smallest integer is itself."""
+    """Bit counts and absolute values; that of the smallest integer is itself."""
     element = emitter.element(op.results[0].type, op)
     if element in ("i1", "index"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")

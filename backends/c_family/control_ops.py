@@ -5,7 +5,7 @@
       scf.yield %next                                                   sum = sum + A[i];
     }                                                                 }
 
-A condition whose branches are single expressions becomes `c ? a : b`, which also evaluates only one of them.
+A condition with single expressions as branches becomes `c ? a : b`.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def _loop(
     known: Sequence[IndexRange],
     narrow: str | None = None,
 ) -> Generator[None]:
-    """`for (int i = 0; i < n; ++i) {` and `}`, with the counter bound."""
+    """`for (int i = 0; i < n; ++i) { ... }`"""
     lower, upper, step = bounds
     counter = op.regions[0].block.args[0]
     below, above, stride = known
     divisor = (below + IndexRange(0, 0, stride.divisor)).divisor
     fact = IndexRange(below.low, max(above.high - 1, below.low), divisor, below.soft and above.soft)
-    ends = fact + stride  # including the counter's value in the last test
+    ends = fact + stride  # including the value in the last test
     plain = narrow is None and lower.element != "idx64" != upper.element
     element = "idx32" if plain and ends.fits_int else "idx64"
     emitter.ranges[counter] = fact
@@ -86,7 +86,7 @@ def _loop(
 
 
 def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> CExpr:
-    """A variable for later assignment, initialised unless `init` is None."""
+    """A variable, initialised unless `init` is None."""
     start = None if init is None else emitter.expr(init)
     element = emitter.wide_element(argument.type, op)
     name = emitter.names.fresh(argument.name_hint or "carried")
@@ -104,7 +104,7 @@ def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init:
 
 
 def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[CExpr]) -> None:
-    """Assign the values that `body` yields to `variables`, as if simultaneously."""
+    """Assign the yielded values as if simultaneously."""
     last = body.last_op
     if not variables:
         return
@@ -126,7 +126,7 @@ def _name(variable: CExpr) -> str:
 
 
 def assign(emitter: FunctionEmitter, target: str, value: str, lanes: int, *, update: bool = True) -> None:
-    """`target = value;`, for each of `lanes` if there are any; with `update`, `target += b;` for `target + b`."""
+    """`target = value;`, for each of `lanes` if any; with `update`, `target += b;` for `target + b`."""
     text = f"{target} = {value};"
     if update and value.startswith(f"{target} + ") and _is_operand(rest := value[len(target) + 3 :]):
         text = f"{target} += {rest};"
@@ -137,7 +137,7 @@ def assign(emitter: FunctionEmitter, target: str, value: str, lanes: int, *, upd
 
 
 def _is_operand(text: str) -> bool:
-    """Whether `text`, which follows a `+`, is entirely its right operand."""
+    """Whether `text` is entirely the right operand of a preceding `+`."""
     depth = 0
     for character in text:
         depth += (character in "([") - (character in ")]")
@@ -147,7 +147,7 @@ def _is_operand(text: str) -> bool:
 
 
 def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
-    """An endless loop that exits at the test; values that the test passes on are in outer variables."""
+    """An endless loop that exits at the test; values that the test forwards are in outer variables."""
     test_block, body = (region.block for region in op.regions)
     carried = [
         _declared(emitter, op, argument, init) for argument, init in zip(test_block.args, op.operands, strict=True)
@@ -192,7 +192,7 @@ def _set_range(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _as_expression(emitter: FunctionEmitter, op: Operation, condition: CExpr) -> CExpr | None:
-    """`condition ? a : b` if both branches are single expressions; None otherwise, with nothing emitted."""
+    """`condition ? a : b` for single expressions; else None, with nothing emitted."""
     arms: list[CExpr] = []
     for region in op.regions:
         block = region.block
@@ -225,12 +225,12 @@ def _is_expression(op: Operation) -> bool:
 
 
 def emit_end(emitter: FunctionEmitter, op: Operation) -> None:
-    """The parent op assigns the yielded values; the end of a function needs no text."""
+    """The parent op assigns the values."""
     check_last(op, emitter.name)
 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
-    """Iterations in any order, parallelised if OpenMP is enabled."""
+    """Parallel if OpenMP is enabled."""
     upper = emitter.expr(op.operands[0])
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")

@@ -1,10 +1,9 @@
 """The state of emission: the text of one function, and the declarations of a module.
 
-A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It returns the
-expression of the result in terms of the operands' expressions, or None if it emitted statements and bound the results
-itself. An expression with one use, later in the same block, is substituted into its user, unless an op between them may
-write what it reads; small index arithmetic is substituted into every user; all other values become variables named as
-in the IR.
+A rule `(emitter, op)` in a table `RULES` of an `*_ops.py` returns the expression of the result, or None if it emitted
+statements and bound the results. An expression with one later use in the block is substituted there, unless an op
+between them may write a buffer that it reads; small index arithmetic is substituted into every user; other values
+become variables named as in the IR.
 """
 
 from __future__ import annotations
@@ -40,21 +39,20 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 Rule: TypeAlias = "Callable[[FunctionEmitter, Any], CExpr | None]"
-"""A rule, called with ops of the classes in its table entry."""
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3
-"""Index arithmetic of at most this many operators is substituted into every user; 64-bit arithmetic of one less."""
+"""Maximum number of operators of index arithmetic that is substituted into every user; one less in 64 bits."""
 _NESTED_SIZE: Final = 6
-"""Index arithmetic of at most this many operators is substituted into its only user in an inner block."""
+"""Maximum number of operators of index arithmetic that is substituted into its only user in an inner block."""
 _MAX_TEXT: Final = 140
-"""A longer expression becomes a variable."""
+"""Longer expressions become variables."""
 _MAX_DISTANCE: Final = 64
-"""The maximum number of ops between a read and the user that it is substituted into."""
+"""Maximum number of ops between a read and the user that it is substituted into."""
 
 
 class ModuleEmitter:
-    """State shared by the functions of a module: language, target, helper functions, and module-level names."""
+    """Language, target, helper functions, and names of a module."""
 
     def __init__(
         self,
@@ -64,18 +62,18 @@ class ModuleEmitter:
         outside: Iterable[FuncOp],
         definitions: Iterable[FuncOp | memref.GlobalOp],
     ) -> None:
-        """`outside`: the functions that the module only declares; `definitions`: the functions and data to emit."""
+        """`outside`: functions that the module only declares; `definitions`: functions and data to emit."""
         self.language = language
         self.target = target
         self.rules = rules
         self.outside = {function.sym_name.data: function for function in outside}
         self.symbols = {name: name for name in self.outside}
-        """Function or constant of the module -> name in the text."""
+        """Function or constant -> name in the text."""
         self.used_outside: dict[str, FuncOp] = {}
         self.contracts = True
-        """Whether all functions allow fused multiply-adds."""
+        """All functions allow fused multiply-adds."""
         self.shared_types: dict[str, None] = {}
-        """Element types, in memory representation, of buffers that may overlap buffers of other types."""
+        """Element types, in memory, of buffers that may overlap buffers of other types."""
         self.helpers: dict[str, str] = {}
         """Helper functions that the text needs, in the order of their first use -> their texts; empty for those that
         the language or `helpers` has."""
@@ -99,7 +97,7 @@ class ModuleEmitter:
         self.symbols[name] = text
 
     def shared_type(self, type_: str) -> str:
-        """The name of an element type whose memory may be accessed as other types."""
+        """An element type whose memory may be accessed as other types."""
         if not self.language.shared_type:
             return type_
         self.shared_types.setdefault(type_)
@@ -107,11 +105,11 @@ class ModuleEmitter:
 
     @property
     def no_contraction(self) -> str:
-        """The text that prevents contraction, if a function requires it."""
+        """Prevents contraction, if a function requires it."""
         return "" if self.contracts else self.language.no_contraction
 
     def shared_type_texts(self) -> list[str]:
-        """The declarations of the types that `shared_type` named."""
+        """The declarations of `shared_type`."""
         return [self.language.shared_type.format(type=t, name=self.shared_type(t)) for t in self.shared_types]
 
     def helper(self, name: str, text: str = "") -> str:
@@ -121,32 +119,26 @@ class ModuleEmitter:
 
 
 class FunctionEmitter:
-    """The text of one function, and the expression of each value."""
-
     def __init__(self, module: ModuleEmitter, name: str, kernel_threads: int = 0) -> None:
         self.module = module
         self.language = module.language
         self.name = name
-        """The function's name in errors."""
         self.promises = ALL_PROMISES
-        """The promises of the function."""
         self.kernel_threads = kernel_threads
-        """Threads of a block of a kernel; 0 for other functions."""
+        """Threads of a block; 0 outside kernels."""
         self.names = Scopes((*module.language.reserved, *module.symbols.values()))
         self.lines: list[str] = []
         self.depth = 1
         self.values: dict[SSAValue, CExpr] = {}
         self.ranges: dict[SSAValue, IndexRange] = {}
         self.exchanges: dict[str, str] = {}
-        """Element type -> the shared array through which threads exchange its values."""
+        """Element type -> the shared array for exchanges between threads."""
         self.shared_bytes = 0
-        """Bytes of the shared buffers declared so far."""
+        """Bytes of shared buffers so far."""
         self.dynamic_shared = False
-        """Whether shared buffers are parts of one array whose size is a launch parameter."""
+        """Shared buffers are parts of one array, whose size is a launch parameter."""
         self.stack_bytes = 0
         self._written: dict[Operation, frozenset[Root] | None] = {}
-
-    # Values
 
     def expr(self, value: SSAValue) -> CExpr:
         found = self.values.get(value)
@@ -165,7 +157,7 @@ class FunctionEmitter:
         return index_ranges.of_width(element.width.data) if isinstance(element, IntegerType) else index_ranges.UNKNOWN
 
     def element(self, type_: Attribute, op: Operation) -> str:
-        """The element type of values of `type_`, `index` included. Raises `CompileError` at `op` for any other."""
+        """The element type, or `index`. Raises `CompileError` for others."""
         element = _scalar(type_)
         name = scalar_name(element)
         if name is None:
@@ -173,21 +165,19 @@ class FunctionEmitter:
         return name
 
     def wide_element(self, type_: Attribute, op: Operation) -> str:
-        """`element`, with 64 bits for an index, whose range is unknown."""
+        """An index has 64 bits, since its range is unknown."""
         element = self.element(type_, op)
         return "idx64" if element == "index" else element
 
     def lanes(self, type_: Attribute, op: Operation) -> int:
-        """The number of lanes of a value of `type_`, 0 for a scalar."""
+        """0 for a scalar."""
         return lane_count(type_, op)
 
     def index_type(self, fact: IndexRange) -> str:
         return "idx32" if fact.fits_int else "idx64"
 
-    # Expressions
-
     def define(self, value: SSAValue, expr: CExpr, op: Operation) -> None:
-        """Bind `expr`, or a variable with its value, to the result `value` of `op`."""
+        """Bind `expr`, or a variable with its value, to a result of `op`."""
         lanes = self.lanes(value.type, op)
         if expr.lanes != lanes:
             expr = replace(expr, lanes=lanes)
@@ -208,18 +198,18 @@ class FunctionEmitter:
         return variable
 
     def lane_variable(self, name: str, element: str, lanes: int, op: Operation) -> CExpr:
-        """Declare an array for the lanes of a vector."""
+        """An array for the lanes of a vector."""
         self.line(f"{self.lane_alignment(element, lanes)}{self.language.type(element, op)} {name}[{lanes}];")
         return CExpr(f"{name}[{LANE}]", element, lanes=lanes)
 
     def lane_alignment(self, element: str, lanes: int) -> str:
-        """The alignment specifier of an array of lanes that may be accessed as one vector."""
+        """Aligned if the lanes may be accessed as one vector."""
         if not self.language.aligned or not self.language.wide_type(element, lanes):
             return ""
         return self.language.aligned.format(element_bytes(element) * lanes)
 
     def atom(self, value: SSAValue, op: Operation) -> CExpr:
-        """The expression of `value` for several uses: a variable unless it is a name or a number.
+        """The value for several uses: a variable, a name or a number.
 
         The variable is not bound to `value`, because it may not be visible in other scopes.
         """
@@ -227,7 +217,7 @@ class FunctionEmitter:
         return expr if expr.is_atom else self.variable(value.name_hint or "v", expr, op)
 
     def _may_stand(self, value: SSAValue, expr: CExpr, op: Operation) -> bool:
-        """Whether `expr` may be substituted into the users of `value`."""
+        """Whether `expr` may be substituted into users."""
         if expr.is_atom or value.first_use is None:
             return True
         is_index = isinstance(_scalar(value.type), IndexType)
@@ -245,7 +235,7 @@ class FunctionEmitter:
         return not expr.reads or not self._is_clobbered(expr, op, use)
 
     def _is_clobbered(self, expr: CExpr, op: Operation, use: Operation) -> bool:
-        """Whether an op between `op` and `use` may write what `expr` reads, or `use` itself before reading it."""
+        """An op before `use`, or `use` itself before reading, may write a buffer that `expr` reads."""
         roots = {root for root, _ in expr.reads}
         between = op.next_op
         for _ in range(_MAX_DISTANCE):
@@ -259,29 +249,27 @@ class FunctionEmitter:
             return True
         written = self.written(use)
         if expr.lanes and written is not None and written & roots:
-            # A loop over lanes writes some lanes before it reads others, so only equal indices are safe.
+            # A loop over lanes writes some before it reads others: only equal indices are safe.
             stores = isinstance(use, vector.StoreOp)
             own, index = (root_of(use.operands[1]), use.operands[2]) if stores else (None, None)
             return any(root in written and (root != own or at is not index) for root, at in expr.reads)
         return False
 
     def written(self, op: Operation) -> frozenset[Root] | None:
-        """The buffers that `op` and its nested ops may write; None if unknown."""
+        """Buffers that `op` and nested ops may write; None if unknown."""
         if op not in self._written:
             self._written[op] = _written(op)
         return self._written[op]
-
-    # Statements
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text if text else "")
 
     def lane_line(self, lanes: int, text: str) -> None:
-        """A statement for each lane; `LANE` in `text` is its number."""
+        """A statement per lane; `LANE` is its number."""
         self.for_lanes(0, lanes, lambda lane: text.replace(LANE, lane))
 
     def for_lanes(self, first: int, lanes: int, body: Callable[[str], str]) -> None:
-        """A loop over lanes, starting at `first`, around the statement that `body` returns for the lane's variable."""
+        """A loop over lanes from `first`; `body` returns the statement for the lane's variable."""
         self.line((self.language.lanes or self.language.unroll)(lanes))
         self.names.enter()
         lane = self.names.fresh("l")
@@ -302,7 +290,7 @@ class FunctionEmitter:
         self.line(tail)
 
     def captured(self, block: Block) -> list[str]:
-        """The lines of the ops of `block`, one level deeper, without adding them to the text."""
+        """The lines of `block`, one level deeper, not added to the text."""
         outer, self.lines = self.lines, []
         self.names.enter()
         self.depth += 1
@@ -313,7 +301,6 @@ class FunctionEmitter:
         return lines
 
     def block_ops(self, block: Block) -> None:
-        """Write the ops of `block` in order."""
         rules = self.module.rules
         for op in block.ops:
             rule = rules.get(type(op))
@@ -326,8 +313,6 @@ class FunctionEmitter:
 
 @dataclass(frozen=True)
 class KernelText:
-    """A kernel of a program."""
-
     name: str
     """Its name in the module."""
     symbol: str
@@ -335,19 +320,17 @@ class KernelText:
     threads: tuple[int, int, int]
     """Threads of a block along x, y and z."""
     parameters: tuple[str, ...]
-    """`ptr` for a buffer, the element type (`f32`, `i64`) of a number passed by value; an index is `i64`."""
+    """`ptr` for a buffer, the element type (`f32`, `i64`) of a number; an index is `i64`."""
     shared_bytes: int = 0
-    """Bytes of dynamic shared memory of a launch, in addition to declared arrays."""
+    """Dynamic shared memory of a launch, in addition to declared arrays."""
 
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The text of a program."""
-
     text: str
     kernels: tuple[KernelText, ...] = ()
     header: str = ""
-    """A C header with the declarations of its functions."""
+    """A C header of its functions."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """Function of the module -> name in the text."""
 
@@ -362,7 +345,7 @@ def element_bytes(element: str) -> int:
 
 
 def _bounds_loop(value: SSAValue) -> bool:
-    """Whether `value` bounds a loop, whose condition is evaluated in every iteration."""
+    """Loop conditions are evaluated in every iteration."""
     return any(_evaluates_often(use.operation, value) for use in value.uses)
 
 
@@ -373,7 +356,7 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
 
 
 def root_of(buffer: SSAValue) -> Root:
-    """The buffer that `buffer` is a cast or a view of."""
+    """The buffer that casts and views refer to."""
     while isinstance(buffer, OpResult) and type(buffer.op) in RENAMES:
         buffer = buffer.op.operands[0]
     owner = buffer.owner

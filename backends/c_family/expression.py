@@ -1,7 +1,7 @@
-"""Expressions of C as text, with properties needed for composition: precedence, type, reads, size.
+"""Expressions of C as text with precedence, type, reads and size.
 
-Vectors have no type in the text: a value of n lanes is the expression of one lane, in which `LANE` is the lane's
-number. `%c = arith.addf %a, %b : vector<8xf32>` becomes `a + b` as for scalars, within a loop over the lanes.
+A vector is the expression of one lane, in which `LANE` is the lane's number. `%c = arith.addf %a, %b : vector<8xf32>`
+becomes `a + b` as for scalars, within a loop over the lanes.
 """
 
 from __future__ import annotations
@@ -18,46 +18,45 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
 LANE: Final = "\0"
-"""Placeholder of the lane number in the expression of a lane."""
+"""The lane number in the expression of a lane."""
 
-# Precedence of operators.
+# Precedence.
 PRIMARY, UNARY, MULTIPLY, ADD, SHIFT, RELATION, EQUALITY, BITS, AND, OR, CONDITION = range(16, 5, -1)
 
 Root: TypeAlias = "SSAValue | str"
-"""A buffer: its allocation or parameter, or the name of a module constant."""
+"""An allocation, a parameter, or the name of a module constant."""
 Read: TypeAlias = "tuple[Root, SSAValue | None]"
-"""A buffer that an expression reads, and the index (None: unknown)."""
+"""A read buffer, and the index (None: unknown)."""
 
 NOTHING: Final[frozenset[Read]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class CExpr:
-    """The text of a value. `element` is its scalar type in C: that of `low`, or `idx32` and `idx64` for an index."""
+    """`element` is the scalar type in C: that of `low`, or `idx32` and `idx64` for an index."""
 
     text: str
     element: str
     level: int = PRIMARY
     reads: frozenset[Read] = NOTHING
     size: int = 0
-    """The number of operators and accesses."""
+    """Operators and accesses."""
     calls: bool = False
-    """Whether it contains calls, in which case it is evaluated only once."""
+    """Contains calls: to be evaluated only once."""
     lanes: int = 0
-    """Lanes of a vector value."""
+    """Lanes of a vector."""
     literal: bool = False
 
     @property
     def is_atom(self) -> bool:
-        """Whether it is a name or a number, which can be duplicated at no cost."""
+        """A name or a number, duplicated at no cost."""
         return not self.size
 
     def at(self, level: int) -> str:
-        """The text as an operand of an operator of precedence `level`."""
+        """An operand of an operator of precedence `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
     def lane(self, number: str) -> CExpr:
-        """One lane as a scalar."""
         if not self.lanes:
             return self
         text = shifted(self.text, int(number)) if number.isdigit() else self.text.replace(LANE, number)
@@ -65,14 +64,14 @@ class CExpr:
 
 
 def shifted(text: str, lane: int) -> str:
-    """`text` for lane number `lane`: `i + 0` is `i`."""
+    """`text` for a lane number; `i + 0` is `i`."""
     if lane == 0:
         text = re.sub(rf" \+ {LANE}(?![\w])", "", text)
     return text.replace(LANE, str(lane))
 
 
 def join(text: str, element: str, level: int, parts: tuple[CExpr, ...], *, calls: bool = False) -> CExpr:
-    """The expression `text` composed of `parts`."""
+    """An expression composed of `parts`."""
     reads = NOTHING
     for part in parts:
         if part.reads:
@@ -102,7 +101,7 @@ _PLAIN: Final = ("*", "/", "%", "+", "-")
 
 
 def binary(operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
-    """`lhs operator rhs`, with redundant parentheses for precedences that are often confused."""
+    """Redundant parentheses separate precedences that are often confused."""
     level = _LEVELS[operator]
     if operator in _PLAIN:
         text = f"{lhs.at(level)} {operator} {rhs.at(level + 1)}"
@@ -116,7 +115,7 @@ def binary(operator: str, lhs: CExpr, rhs: CExpr, element: str) -> CExpr:
 
 
 def _logical(operator: str, operand: CExpr) -> str:
-    """An operand of `&&` or `||`: comparisons and the same operator need no parentheses."""
+    """Comparisons and the same operator need no parentheses."""
     same = operand.level == _LEVELS[operator]
     return operand.text if same or operand.level > BITS else f"({operand.text})"
 
@@ -127,7 +126,6 @@ def unary(operator: str, operand: CExpr, element: str) -> CExpr:
 
 
 def cast(type_: str, operand: CExpr, element: str) -> CExpr:
-    """`(type)operand`"""
     return join(f"({type_}){operand.at(UNARY)}", element, UNARY, (operand,))
 
 
@@ -136,17 +134,17 @@ def call(name: str, operands: tuple[CExpr, ...], element: str) -> CExpr:
 
 
 def conditional(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
-    """`condition ? yes : no`: only one of them is evaluated."""
+    """Evaluates only one of `yes` and `no`."""
     text = f"{condition.at(OR)} ? {yes.at(OR)} : {no.at(CONDITION)}"
     return join(text, yes.element, CONDITION, (condition, yes, no))
 
 
 _ROUNDS_TO_INFINITY: Final = 2.0**128 - 2.0**103
-"""The least number that rounds to infinity in `f32`."""
+"""The least number that rounds to infinity."""
 
 
 def float_text(value: float, element: str) -> str:
-    """A literal of `f32` or `f64`. The macros are of `float`, which OpenCL's overloaded functions distinguish."""
+    """The macros are of `float`, which OpenCL's overloaded functions distinguish."""
     if not math.isfinite(value):
         text = "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
         return text if element == "f32" else f"((double)({text}))"
@@ -155,7 +153,7 @@ def float_text(value: float, element: str) -> str:
     target = struct.pack("<f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        # The greatest numbers, written with few digits, would overflow.
+        # The greatest numbers would overflow with few digits.
         if abs(float(text)) < _ROUNDS_TO_INFINITY and struct.pack("<f", float(text)) == target:
             break
     else:
@@ -166,9 +164,8 @@ def float_text(value: float, element: str) -> str:
 
 
 def integer_text(value: int, bits: int) -> str:
-    """A literal of a signed integer type, without a suffix, because Metal has no `long long`: a literal out of range of
-    `int` has the first type of `long` and `long long` that can represent it. The smallest integer has no literal.
-    """
+    """A signed literal without a suffix, because Metal has no `long long`: out of range of `int` it has the first
+    sufficient type of `long` and `long long`. The smallest integer has no literal."""
     if bits == 64 and not -(1 << 31) < value < 1 << 31:
         return "(-9223372036854775807 - 1)" if value == -(1 << 63) else str(value)
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
@@ -178,7 +175,7 @@ _SMALL_FLOATS: Final = {"f16": "float16", "bf16": "bfloat16"}
 
 
 def number(value: float, element: str) -> CExpr:
-    """The literal of a scalar; `element` is its type in C."""
+    """`element` is the type in C."""
     if element == "i1":
         text = "true" if value else "false"
     elif element in ("f32", "f64"):

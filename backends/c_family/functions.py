@@ -1,4 +1,4 @@
-"""Functions, calls of internal and external functions, and the module's constants."""
+"""Functions, calls, and the module's constants."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 def accesses_of(function: FuncOp) -> tuple[AccessMode, ...]:
-    """The access mode of each argument of a function."""
     if low_kernel.kernel_of(function) is not None:
         return low_kernel.argument_accesses(function)
     if PARAMS not in function.attributes:
@@ -54,7 +53,7 @@ def accesses_of(function: FuncOp) -> tuple[AccessMode, ...]:
 def bind_parameters(
     emitter: FunctionEmitter, function: FuncOp, known: Mapping[int, IndexRange] | None = None
 ) -> list[str]:
-    """Bind the parameters of `function`; returns their declarations. `known`: ranges of some, by position."""
+    """Bind the parameters; return their declarations. `known`: ranges by position."""
     parameters: list[str] = []
     emitter.promises = promises_of(function)
     emitter.module.contracts = emitter.module.contracts and Promise.CONTRACT in emitter.promises
@@ -102,7 +101,7 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
 
 
 def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
-    """Bind an index parameter; in kernels, whose callers check its range, as an int."""
+    """Bind an index parameter; in kernels an int, whose range callers check."""
     fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
         return
@@ -113,7 +112,7 @@ def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None
 
 
 def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> CExpr | None:
-    """`func.call` of a function of the module, or of an external one that it declares."""
+    """A call of a function that the module defines or declares."""
     name = op.callee.string_value()
     module = emitter.module
     outside = module.outside.get(name)
@@ -144,7 +143,6 @@ def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> CExpr | None:
 
 
 def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
-    """The declaration of an external function."""
     check_outside(function)
     results, name = list(function.function_type.outputs), function.sym_name.data
     types: list[str] = []
@@ -163,9 +161,7 @@ def emit_get_global(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 
 
 def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable. A variable without initial value is zero, a constant without
-    one is external.
-    """
+    """A variable without initial value is zero, a constant without one is external."""
     element, length = buffer_type(emitter, op.type, op)
     name = op.sym_name.data
     if length is None:
@@ -206,4 +202,3 @@ RULES: Final[Rules] = {
     func.CallOp: emit_call,
     memref.GetGlobalOp: emit_get_global,
 }
-"""Op class -> its rule."""

@@ -1,7 +1,7 @@
 """Kernels: thread ids, barriers, shuffles, atomics, asynchronous copies and tensor cores.
 
-Operations without an operator in the language are helper functions before the kernels (only these contain PTX). Each
-warp-level op on tensor cores is a call of one, with pointers to the thread's fragments.
+Operations without an operator are helper functions, the only ones with PTX. Ops on tensor cores call them with pointers
+to the thread's fragments.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
 
 
 def _bind_call(emitter: FunctionEmitter, op: Operation, text: str, element: str, hint: str) -> None:
-    """Bind a call with side effects to a variable."""
+    """A call with side effects becomes a variable."""
     result = op.results[0]
     emitter.values[result] = emitter.variable(result.name_hint or hint, CExpr(text, element, size=1, calls=True), op)
 
@@ -116,7 +116,7 @@ def emit_atomic(emitter: FunctionEmitter, op: low_kernel.AtomicOp) -> None:
 
 
 def emit_async_copy(emitter: FunctionEmitter, op: low_kernel.AsyncCopyOp) -> None:
-    """`weft_async_copy_16(S + j, A + i)`; languages without asynchronous copies copy element by element."""
+    """`weft_async_copy_16(S + j, A + i)`; other languages copy element by element."""
     if emitter.language.kind == "cuda":
         helper = emitter.module.helper(f"weft_async_copy_{op.bytes}")
         target, source = (pointer_text(emitter, b, i) for b, i in _ends(op))
@@ -200,7 +200,7 @@ def _call(emitter: FunctionEmitter, op: Operation, name: str, *operands: SSAValu
 def _require_alignment(
     emitter: FunctionEmitter, op: Operation, pointer: SSAValue, rows: SSAValue | None, size: int
 ) -> None:
-    """Raise `CompileError` unless rows are known to be aligned to `size` bytes."""
+    """Raise `CompileError` unless rows are known to be aligned."""
     access = cast("AccessPtrOp", pointer.owner)
     count = size // bytes_of(cast("MemRefType[Attribute]", access.buffer.type).element_type)
     for what, value in (

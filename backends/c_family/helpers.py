@@ -1,8 +1,7 @@
-"""Helper functions for operations without an operator in C. Their definitions precede the code that calls them.
+"""Helper functions for operations without an operator in C.
 
-A helper is named by its operation and its types: `weft_floordiv_i32`, `weft_maximum_f32`, `weft_f32_to_bf16`. The texts
-are templates (`$T` the type, `$U` the unsigned type of the same size, `$inline`, and types of low such as `$i32`); a
-language may override the text of a helper.
+A helper is named by operation and types: `weft_floordiv_i32`, `weft_f32_to_bf16`. Texts are templates (`$T` the type,
+`$U` the unsigned type of the same size, `$inline`, and types of low such as `$i32`); a language may override them.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
 
 def unary_helpers(expressions: Mapping[str, str]) -> dict[str, str]:
-    """The texts of helpers with one parameter `x`, from the expression that each returns: `weft_f32_as_i32` converts
-    from f32 to i32, `weft_clz_i32` accepts and returns i32.
-    """
+    """Helpers with one parameter `x`, from the expressions they return: `weft_f32_as_i32` converts from f32 to i32,
+    `weft_clz_i32` is on i32."""
     texts: dict[str, str] = {}
     for name, expression in expressions.items():
         _, first, *conversion, last = name.split("_")
@@ -48,7 +46,7 @@ _OF_TWO: Final = {
         "a != a || a < b ? a : b != b || b < a ? b : signbit(a) ? a : b",
     ),
 }
-"""Family of helpers with two parameters -> its comment and the expression that it returns."""
+"""Helper with two parameters -> comment and expression."""
 _ROUNDED_QUOTIENTS: Final = {"floordiv": ("down", "-", "!="), "ceildiv": ("up", "+", "==")}
 _BY_TYPE: Final = {
     **{
@@ -162,7 +160,7 @@ def helper_texts(language: Language, own: Mapping[str, str]) -> list[str]:
 
 
 def helper_text(language: Language, name: str, own: str | None = None) -> str:
-    """The text of a helper function: `own`, or else the common one with the language's types."""
+    """`own`, or else the common text in the language's types."""
     types = {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}
     named = own or _NAMED.get(name)
     if named is not None:

@@ -1,9 +1,8 @@
 """Ranges of index values: bounds and divisors.
 
-The bounds determine whether 32-bit arithmetic suffices, and the divisor of an index whether lanes may be accessed as
-one vector. Parameters of a function are bounded by its preconditions (`low.assume`), which calls check: `n % 32 == 0`
-proves alignment, `m <= 1024` that arithmetic on m fits 32 bits. Preconditions of other forms are ignored. The
-parameters of a kernel have the ranges of the arguments of its launches.
+Bounds determine whether 32-bit arithmetic suffices, divisors whether lanes are accessed as one vector. Preconditions
+(`low.assume`), which calls check, bound parameters: `n % 32 == 0` proves alignment, `m <= 1024` that arithmetic on m
+fits 32 bits. Other forms are ignored. Kernel parameters have the ranges of launch arguments.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ _QUOTIENTS: Final = (arith.DivSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp)
 class IndexRange:
     """`low <= x <= high`, and `divisor` divides x (0 divides only 0).
 
-    `soft`: x is computed from array extents, whose arithmetic does not overflow 64 bits; values loaded from memory have
-    no such guarantee.
+    `soft`: x is computed from array extents, so that it does not overflow 64 bits; values loaded from memory may.
     """
 
     low: int
@@ -50,7 +48,6 @@ class IndexRange:
 
     @property
     def fits_int(self) -> bool:
-        """Whether x fits 32 bits."""
         return self.low >= -_INT_MAX and self.high <= _INT_MAX
 
     @property
@@ -68,18 +65,18 @@ class IndexRange:
 
     @staticmethod
     def number() -> IndexRange:
-        """An index parameter of either sign."""
+        """An index parameter."""
         return IndexRange(-_EXTENT, _EXTENT)
 
     def bounded(self) -> IndexRange:
-        """The range of an arithmetic result, limited to 64 bits if it is soft."""
+        """Limited to 64 bits if soft."""
         if not self.soft or (self.low >= -_EXTENT and self.high <= _EXTENT):
             return self
         return IndexRange(max(self.low, -_EXTENT), min(self.high, _EXTENT), self.divisor)
 
     @staticmethod
     def of(operation: type[Operation], a: IndexRange, b: IndexRange) -> IndexRange:
-        """The range of the exact result of an `arith` op, before wrap-around."""
+        """The exact result, before wrap-around."""
         if operation is arith.AndIOp:
             highs = [x.high for x in (a, b) if x.low >= 0]
             return IndexRange(0, min(highs), 1, a.soft and b.soft) if highs else UNKNOWN
@@ -98,7 +95,6 @@ class IndexRange:
         return IndexRange.of(arith.AddiOp, self, other)
 
     def __or__(self, other: IndexRange) -> IndexRange:
-        """The union of two ranges."""
         low, high = min(self.low, other.low), max(self.high, other.high)
         return IndexRange(low, high, gcd(self.divisor, other.divisor), self.soft and other.soft)
 
@@ -107,11 +103,8 @@ UNKNOWN: Final = IndexRange(_SMALLEST, _LARGEST, 1, False)
 
 
 def of_width(bits: int) -> IndexRange:
-    """The range of a signed integer of `bits` bits loaded from memory."""
+    """A signed integer loaded from memory."""
     return IndexRange(-(1 << bits - 1), (1 << bits - 1) - 1, 1, False)
-
-
-# Ranges checked by calls
 
 
 _MULTIPLE = re.compile(r"([^\W\d]\w*) % (\d+) == 0")
@@ -119,7 +112,7 @@ _BOUND = re.compile(r"([^\W\d]\w*) (<=|<|==) (\d+)")
 
 
 def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
-    """The ranges of the index parameters of a function with `low.params`; extents are not negative."""
+    """Ranges of the index parameters of `low.params`; extents are not negative."""
     if PARAMS not in function.attributes:
         return {}
     names = [param.label.data for param in params_of(function)]
@@ -146,7 +139,7 @@ def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
 
 
 def assumed_of_kernels(module: ModuleOp) -> dict[str, dict[int, IndexRange]]:
-    """Kernel -> ranges of its parameters by position, valid for all launches."""
+    """Kernel -> ranges by parameter position, valid for all launches."""
     found: dict[str, dict[int, IndexRange]] = {}
     for host in module.ops:
         if not isinstance(host, FuncOp):

@@ -1,9 +1,9 @@
-"""The kernels of a module as one text. The host functions that launch them are compiled by the LLVM backend.
+"""The kernels of a module as text. The LLVM backend compiles the host functions that launch them.
 
     // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
 
 The comment above a kernel names the blocks of the program that it computes, and the shape of its launches; `?` is a
-number of blocks that is known only at run time, or that differs between launches.
+number of blocks that is unknown or differs between launches.
 """
 
 from __future__ import annotations
@@ -41,14 +41,13 @@ if TYPE_CHECKING:
 
 
 def language_of(kind: str) -> Language:
-    """The kernel language of a kind of target."""
     if kind not in GPU_KINDS:
         raise InternalError(f"programs for {kind} have no kernels")
     return getattr(import_module(f"weft.backends.{kind}.language"), kind.upper())
 
 
 def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
-    """The text of all kernels of a module at low level, in the language of `target`.
+    """All kernels of a low module in the language of `target`.
 
     Raises `CompileError` at an op with a type or form that the language lacks, and for a block with more threads or
     shared memory than the target has.
@@ -108,7 +107,7 @@ def _kernel_text(
 
 
 def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
-    """Bytes of the shared buffers of a kernel, including alignment."""
+    """Bytes of shared buffers, including alignment."""
     total = 0
     for op in function.body.block.ops:
         if isinstance(op, AllocaOp) and space_of(op.memref.type) == "shared":
@@ -119,7 +118,7 @@ def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
 
 
 def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> GpuMachine:
-    """The GPU of `target`. Raises `CompileError` unless it supports the thread blocks of `kernel`."""
+    """The target's GPU. Raises `CompileError` unless it supports the thread blocks of `kernel`."""
     gpu = target.gpu
     if gpu is None:
         raise CompileError.at(function, f"@{function.sym_name.data} is a kernel, and target {target.kind} has none")
@@ -139,7 +138,7 @@ def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target
 
 
 def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, ...]:
-    """The kinds of the launch arguments, see `KernelText.parameters`."""
+    """See `KernelText.parameters`."""
     return tuple(
         "ptr"
         if isinstance(argument.type, MemRefType)
@@ -151,7 +150,7 @@ def _parameter_kinds(emitter: FunctionEmitter, function: FuncOp) -> tuple[str, .
 
 
 def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
-    """Kernel -> blocks along x, y and z of its launches, None unless one constant."""
+    """Kernel -> blocks of its launches along x, y and z, None unless one constant."""
     found: dict[str, tuple[int | None, ...]] = {}
     for op in operations_in(module):
         if isinstance(op, LaunchOp):
@@ -162,7 +161,6 @@ def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
 
 
 def kernel_comment(name: str, kernel: low_kernel.KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:
-    """The comment above a kernel."""
     labels = kernel.source.data.split(", ")
     what = ", ".join(f'"{in_comment(label)}"' for label in labels)
     threads = " x ".join(map(str, kernel.threads_per_axis))

@@ -1,8 +1,8 @@
 """Buffers: loads, stores, and the allocation of temporaries.
 
-A buffer is a pointer to its elements, an access is `A[i]`. Booleans are bytes in memory: any nonzero byte reads as
-true, and 0 or 1 is written. Consecutive lanes are accessed as one vector if the language has a type for it and the
-index is known to be a multiple of their number: parameters, temporaries and shared arrays are 16-byte aligned.
+Booleans are bytes: any nonzero byte reads as true, and 0 or 1 is written. Consecutive lanes are accessed as one vector
+if the language has a type for it and the index is known to be a multiple of their number, since buffers are 16-byte
+aligned.
 """
 
 from __future__ import annotations
@@ -30,22 +30,21 @@ if TYPE_CHECKING:
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
 
 WIDE_BYTES: Final = 16
-"""Alignment of buffers in bytes."""
+"""Alignment in bytes."""
 
 
 def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:
-    """Element type and static length of a flat buffer. Raises `CompileError` at `op` for any other memref."""
+    """Element type and static length. Raises `CompileError` unless the memref is flat."""
     element, length = flat_buffer(type_, op)
     return emitter.element(element, op), length
 
 
 def memory_type(emitter: FunctionEmitter, element: str, op: Operation) -> str:
-    """The type of the elements of a buffer; an index has 64 bits in memory."""
+    """An index has 64 bits in memory."""
     return emitter.language.memory_type("idx64" if element == "index" else element, op)
 
 
 def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int) -> str:
-    """`A[i]`, or `A[i + lane]`."""
     at = emitter.expr(index)
     place = at.text
     if lanes:
@@ -54,7 +53,7 @@ def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int
 
 
 def _loaded(emitter: FunctionEmitter, op: Operation, text: str, base: SSAValue, index: SSAValue | None) -> CExpr:
-    """The value that the access `text` of `base` reads; `index` is None for several places."""
+    """The value of the access `text`; `index` is None for several places."""
     at = emitter.expr(op.operands[1])
     result = op.results[0]
     element, lanes = emitter.wide_element(result.type, op), emitter.lanes(result.type, op)
@@ -80,7 +79,7 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> bool:
-    """Whether lanes are accessed as one vector."""
+    """Lanes are accessed as one vector."""
     element, _ = buffer_type(emitter, base.type, op)
     if not emitter.language.wide_type(element, lanes) or isinstance(root_of(base), str):
         return False
@@ -92,13 +91,13 @@ def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes:
 
 
 def pointer_text(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
-    """`A + i`, a pointer."""
+    """`A + i`"""
     at, buffer = emitter.expr(index), emitter.expr(base)
     return buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
 
 
 def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int, const: str = "") -> str:
-    """`*(float4 *)(A + i)`: lanes in memory as one vector."""
+    """`*(float4 *)(A + i)`"""
     element, _ = buffer_type(emitter, base.type, op)
     language = emitter.language
     place = pointer_text(emitter, base, index)
@@ -107,7 +106,7 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
 
 
 def _wide_variable(emitter: FunctionEmitter, element: str, lanes: int, variable: CExpr) -> str:
-    """The array of a vector's lanes as one vector."""
+    """A vector's lanes as one vector."""
     name = variable.text.partition("[")[0]
     space = emitter.language.pointer_spaces.get("local", "")
     return f"*({space}{emitter.language.wide_type(element, lanes)} *){name}"
@@ -161,12 +160,12 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def shared_alignment(buffer: SSAValue) -> int:
-    """The alignment of a shared buffer in bytes: larger if tiles are loaded from it."""
+    """The alignment of a shared buffer in bytes; more if tiles are loaded from the buffer."""
     return WMMA_ALIGNMENT if any(isinstance(use.operation, AccessPtrOp) for use in buffer.uses) else WIDE_BYTES
 
 
 def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: str, length: int, size: int) -> None:
-    """A shared array: declared, or a part of the dynamic shared memory."""
+    """Declared, or a part of the dynamic shared memory."""
     if not isinstance(op.parent_op(), FuncOp):
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
@@ -204,7 +203,7 @@ def _check_heap(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.view`: a pointer into a buffer of bytes."""
+    """A pointer into a buffer of bytes."""
     _check_heap(emitter, op)
     result = op.results[0]
     element, _ = buffer_type(emitter, result.type, op)
@@ -215,7 +214,7 @@ def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
-    """A cast of a buffer is the same pointer."""
+    """A cast is the same pointer."""
     check_starts_together(op)
     emitter.values[op.results[0]] = emitter.expr(op.operands[0])
 
@@ -254,7 +253,7 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
-    """`low.access_ptr`; in CUDA it is substituted into its users, with its type."""
+    """`low.access_ptr`; in CUDA substituted into its users, with its type."""
     base, index = base_and_index(op, 0)
     at = emitter.expr(index)
     pointer = CExpr(pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls)
@@ -268,7 +267,7 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
-    """Emits nothing: neither standard C nor the kernel languages have such a hint, and the element may not exist."""
+    """Emit nothing: neither standard C nor kernel languages have the hint, and the element may not exist."""
 
 
 RULES: Final[Rules] = {

@@ -119,7 +119,7 @@ static void weft_call_registered(const char *name, const weft_array *arrays, int
 }"""
 
 HELPERS: Final = {"weft_set_function": _SET_FUNCTION, "weft_failure": _FAILURE, CALL_REGISTERED: _CALL}
-"""Helper function -> its text. All are part of a program that calls registered functions."""
+"""All are part of a program that calls registered functions."""
 
 
 def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None:

@@ -61,7 +61,7 @@ static void weft_return_result(void *descriptor, const void *data, size_t bytes)
 }"""
 
 HELPERS: Final = {SET_ALLOCATOR: _SET, RETURN_RESULT: _RETURN}
-"""Helper function -> its text. All are part of a program with data-dependent results."""
+"""All are part of a program with data-dependent results."""
 
 
 def emit_return_result(emitter: FunctionEmitter, op: ReturnResultOp) -> None:

@@ -1,9 +1,9 @@
 """Outputs of the driver in languages of the C family.
 
-weft-opt low.mlir -t c                            C99; `-t 'c{header=true}'` the header that declares it weft-opt
-low.mlir -t 'cuda{arch=sm_90}'           CUDA C++ of the kernels; `-t ptx` compiles it by NVRTC weft-opt low.mlir -t
-opencl                       OpenCL C of the kernels weft-opt low.mlir -t metal                        the kernels in
-the Metal Shading Language
+weft-opt low.mlir -t c                        C99; `-t 'c{header=true}'` the header that declares it
+weft-opt low.mlir -t 'cuda{arch=sm_90}'       CUDA C++ of the kernels; `-t ptx` compiles it by NVRTC
+weft-opt low.mlir -t opencl                   OpenCL C of the kernels
+weft-opt low.mlir -t metal                    the kernels in the Metal Shading Language
 """
 
 from __future__ import annotations
@@ -44,14 +44,13 @@ class CTarget(Target):
 
 @dataclass(frozen=True)
 class _KernelTarget(Target):
-    """The kernels of a module. Raises `CompileError` if it has none."""
+    """Raises `CompileError` if the module has no kernels."""
 
     def machine(self) -> Machine:
-        """The target of the kernels. Raises `CompileError` on an unknown architecture."""
+        """Raises `CompileError` for an unknown architecture."""
         return Machine(self.name)
 
     def text(self, module: ModuleOp) -> str:
-        """The kernels in the language of the machine."""
         from weft.backends.c_family.kernels import emit_kernels  # start-up: 117 ms
 
         machine = self.machine()

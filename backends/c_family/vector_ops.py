@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """A broadcast scalar is the scalar itself."""
+    """The scalar itself."""
     source, result = op.operands[0], op.results[0]
     if emitter.lanes(source.type, op) and source.type != result.type:
         raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")
@@ -30,7 +30,7 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
-    """Combine all lanes of a vector, and the accumulator if there is one, in one variable from first lane to last."""
+    """Combine the accumulator, if any, and the lanes in order."""
     result = op.results[0]
     kind = reduction_op(op)
     plain_element(emitter, op, result.type)

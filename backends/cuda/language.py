@@ -1,7 +1,7 @@
 """CUDA C++. Programs include no headers: NVRTC compiles them alone.
 
-16-bit floats are represented by their bits and converted by PTX instructions. Without `__CUDA_ARCH__` (compiled for a
-CPU, in tests) helper functions have a portable form.
+16-bit floats are their bits, converted by PTX instructions. Without `__CUDA_ARCH__` (for a CPU, in tests) helpers are
+portable.
 
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
@@ -9,8 +9,8 @@ CPU, in tests) helper functions have a portable form.
     // Block "B" of the program: 4 x 1 x 1 blocks of 256 x 1 x 1 threads.
     extern "C" __global__ void __launch_bounds__(256) scale_kernel(float *__restrict__ A, long long n) {
 
-A buffer is a pointer to its elements, 16-byte aligned, and buffers do not overlap; an index is a `long long`. Shared
-memory beyond the limit of declarations (48 KiB) is one dynamic array: `KernelText.shared_bytes`.
+Buffers are 16-byte aligned and do not overlap; an index is a `long long`. Shared memory beyond the limit of
+declarations (48 KiB) is one dynamic array: `KernelText.shared_bytes`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ON_SM_80: Final = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800"
 
 
 def _on_device(name: str, body: str, condition: str) -> str:
-    """A helper whose body is PTX on a device, and portable C elsewhere."""
+    """PTX on a device, portable C elsewhere."""
     common = helper_text(_PLAIN, name)
     lines = common.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(_INLINE))
@@ -88,9 +88,7 @@ _CONVERSIONS: Final = {
     "weft_f32_to_f16": ("cvt.rn.f16.f32", "weft_f16", ("h", "f"), _ON_DEVICE),
     "weft_f32_to_bf16": ("cvt.rn.bf16.f32", "weft_bf16", ("h", "f"), _ON_SM_80),
 }
-"""Helper -> its instruction, the type of the result, the register classes of result and operand, and the preprocessor
-condition for it.
-"""
+"""Helper -> instruction, result type, register classes of result and operand, and preprocessor condition."""
 
 
 def _async_copy(size: int) -> str:
@@ -144,7 +142,7 @@ _BIT_TYPES: Final = {
         **{"from": "__longlong_as_double", "to": "__double_as_longlong"},
     },
 }
-"""Float type -> the integer type of its bits, and the conversions."""
+"""Float type -> the integer type of its bits, and conversions."""
 
 
 def _atomic_extreme(kind: str, element: str) -> str:
@@ -176,7 +174,7 @@ def _atomic_64(kind: str, function: str) -> str:
 
 
 _UNSIGNED_ATOMICS: Final = {"add": "atomicAdd", "and": "atomicAnd", "or": "atomicOr"}
-"""Atomics that do not depend on signedness: CUDA has 64-bit functions only for unsigned integers."""
+"""Independent of signedness: CUDA has 64-bit functions only for unsigned integers."""
 
 
 _RESERVED: Final = (

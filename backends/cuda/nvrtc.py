@@ -1,4 +1,4 @@
-"""Compiles CUDA C++ by NVRTC, which the extra `weft[cuda]` installs: neither driver nor toolkit is needed."""
+"""Compile CUDA C++ by NVRTC of the extra `weft[cuda]`; neither driver nor toolkit is needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _check(answer: tuple[Any, ...], what: str, log: str = "") -> Any:
 
 @cache
 def supported_architectures() -> tuple[str, ...]:
-    """The architectures supported by this NVRTC. Raises `MissingCompilerError`."""
+    """Supported by this NVRTC. Raises `MissingCompilerError`."""
     nvrtc = _nvrtc()
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     _, numbers = nvrtc.nvrtcGetSupportedArchs()
@@ -57,7 +57,7 @@ def compile_ptx(text: str, architecture: str, name: str = "weft.cu") -> str:
 def compile_program(
     text: str, architecture: str, name: str, form: str, options: tuple[str, ...] = ()
 ) -> tuple[bytes, str]:
-    """The code of a program as "CUBIN" or "PTX", and the compiler's log. Raises as `compile_cubin` does."""
+    """Compile to "CUBIN" or "PTX"; return the code and the compiler's log. Raises as `compile_cubin` does."""
     nvrtc = _nvrtc()
     if architecture.rstrip("af") not in supported_architectures():
         known = ", ".join(supported_architectures())

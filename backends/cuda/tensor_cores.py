@@ -1,4 +1,4 @@
-"""CUDA C++ helper functions for tensor cores: each is one instruction of the PTX ISA.
+"""CUDA C++ helper functions for tensor cores, one instruction of the PTX ISA each.
 
 A fragment is a local array of `FragmentAttr.elements_per_thread` elements; a register contains two 16-bit elements.
 NVRTC lacks `mma.h`. On a CPU, tests replace the bodies.
@@ -19,7 +19,6 @@ _TYPES: Final[Mapping[Attribute, str]] = {f16: "weft_f16", bf16: "weft_bf16", f3
 
 
 def tensor_core_helpers() -> Mapping[str, str]:
-    """Name -> template of the text."""
     found: dict[str, str] = {}
     for shape in SHAPES[Family.WMMA]:
         c = FragmentAttr.of(Family.WMMA, FragmentRole.C, Order.ROW, shape, f32)

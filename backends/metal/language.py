@@ -24,7 +24,7 @@ from weft.backends.c_family.language import GNU_MAY_ALIAS, SIZED_TYPES, SIZED_UN
 from weft.backends.names import KEYWORDS, reserved
 
 _MISSING: Final = ("erf", "expm1", "log1p")
-"""Functions of math.h that Metal lacks; `low-expand-math` removes them from kernels."""
+"""Functions that Metal lacks; `low-expand-math` removes them from kernels."""
 _WORDS: Final = """
     kernel device threadgroup thread constant vertex fragment texture sampler metal precise fast access as_type ctz
     threadIdx blockIdx lane_in_warp simd_shuffle threadgroup_barrier mem_flags atomic_int atomic_float
@@ -62,7 +62,7 @@ $inline float weft_cbrt_f32(float x) {
 
 
 def _shuffle(mode: str, element: str) -> str:
-    is_wide = element in ("i64", "idx64")  # shuffles support at most 32 bits: shuffle both halves
+    is_wide = element in ("i64", "idx64")  # shuffle both halves: shuffles support at most 32 bits
     value, taken = ("as_type<int2>(value)", "as_type<long>({0})") if is_wide else ("value", "{0}")
     shuffled = taken.format(f"simd_shuffle({value}, ushort({_SOURCES[mode]}))")
     return f"""\
@@ -101,7 +101,7 @@ _RESERVED: Final = (
     KEYWORDS
     | frozenset(_WORDS.split())
     | {f"atomic_fetch_{kind}_explicit" for kind in ("add", "and", "max", "min", "or", "sub", "xor")}
-    # Many types and functions have the same names as in OpenCL.
+    # Many names are those of OpenCL.
     | reserved("opencl macros")
     | reserved("opencl symbols")
 )
@@ -115,7 +115,7 @@ _PLACES: Final = (
     "uint3 threadIdx [[thread_position_in_threadgroup]]",
     "uint lane_in_warp [[thread_index_in_simdgroup]]",
 )
-# Metal's default mode reassociates sums and assumes the absence of NaNs.
+# The default mode reassociates sums and assumes the absence of NaNs.
 _PREAMBLE: Final = "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp math_mode(safe)"
 
 

@@ -1,4 +1,4 @@
-"""OpenCL C 1.2. 16-bit floats are represented by their bits, without extensions.
+"""OpenCL C 1.2, without extensions: 16-bit floats are their bits.
 
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
@@ -38,7 +38,7 @@ _SHUFFLED: Final = {
     "xor": "id - lane + (lane ^ offset)",
     "idx": "id - lane + (offset & (width - 1))",
 }
-"""Mode of a shuffle -> the source thread."""
+"""Mode -> source thread."""
 
 
 def _shuffle(mode: str, element: str) -> str:
@@ -103,7 +103,7 @@ OPENCL: Final = Language(
     kind="opencl",
     types={**SIZED_TYPES, "f64": "double"},
     unsigned=SIZED_UNSIGNED,
-    # The functions are overloaded under the names for double in C.
+    # Overloaded under C's names for double.
     functions={op: (double, double) for op, (_, double) in MATH_H.items()},
     fast_functions={
         **{name: f"native_{name}" for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan")},

@@ -1,7 +1,7 @@
 """Graph functions as DOT, the language of Graphviz: one digraph, a cluster per function.
 
-weft-opt model.mlir -t dot | dot -Tpdf -o model.pdf weft-opt model.mlir -t 'dot{func=main}'           one of the
-functions
+weft-opt model.mlir -t dot | dot -Tpdf -o model.pdf
+weft-opt model.mlir -t 'dot{func=main}'           one of the functions
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ class DotTarget(Target):
 
 
 def dot_text(graphs: Sequence[GraphModel]) -> str:
-    """The DOT text of graph functions; deterministic."""
     lines = [
         "digraph {",
         '  graph [fontname="monospace", bgcolor="transparent", fontcolor="#7b828c", color="#7b828c"]',
-        # Incoming edges are in operand order from left to right.
+        # Incoming edges are in operand order.
         '  node [shape=box, fontname="monospace", fontsize=11, ordering=in]',
         '  edge [color="#7b828c", arrowsize=0.7]',
     ]
@@ -79,8 +78,8 @@ def _edge(edge: Edge, number: int) -> str:
 def _quoted(text: str) -> str:
     """A DOT string displayed as `text`.
 
-    In labels a backslash starts an escape (`\\N` is the name of the node) and `&` an HTML entity, which represents
-    non-ASCII characters.
+    In labels, a backslash starts an escape (`\\N` is the node's name), and `&` an HTML entity, also for non-ASCII
+    characters.
     """
     escaped = text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped.encode("ascii", "xmlcharrefreplace").decode("ascii")}"'

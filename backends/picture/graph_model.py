@@ -1,8 +1,7 @@
 """The content of a picture of a graph function: nodes, edges, and clusters.
 
-A node represents a parameter, a constant, an operation or a returned value; an edge an operand. Dataflow regions are
-clusters without nodes: edges pass through their results. All texts are created here, so that every picture format shows
-the same.
+Nodes are parameters, constants, operations and returned values, edges are operands. Dataflow regions are clusters:
+edges pass through their results. All texts are created here, so that all formats show the same.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.names import one_line, printable
 
 LONGEST_LINE = 44
-"""Maximum length of a line in a box; longer ones are truncated and shown in full on hover."""
+"""Longer lines are truncated and shown in full on hover."""
 
 
 class NodeKind(Enum):
-    """The kind of a node, with its fill and border colours."""
+    """The kind of a node, with fill and border colours."""
 
     PARAMETER = "#dcfce7", "#16a34a"
     CONSTANT = "#f3f4f6", "#9ca3af"
     OPERATION = "#dbeafe", "#3b82f6"
     CALL = "#ede9fe", "#8b5cf6"
-    """A call of a function in this module, or of one that is registered at run time."""
+    """A call of a function in this module, or one registered at run time."""
     OUTPUT = "#ffedd5", "#ea580c"
 
     def __init__(self, fill: str, border: str) -> None:
@@ -57,7 +56,7 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class PictureNode:
-    """A box: its title, lines, hover text, and numbers of inputs and outputs."""
+    """Title, lines, hover text, and numbers of inputs and outputs."""
 
     kind: NodeKind
     title: str
@@ -67,6 +66,7 @@ class PictureNode:
     outputs: int
     cluster: int | None
     """Position in `GraphModel.clusters` of the innermost enclosing dataflow region."""
+    operation: Operation | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A dataflow region, possibly within another one (`parent`)."""
+    """A dataflow region, possibly in another one (`parent`)."""
 
     title: str
     parent: int | None
@@ -90,7 +90,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class GraphModel:
-    """A graph function. Nodes are in program order; edges are ordered by target and operand."""
+    """Nodes are in program order, edges ordered by target and operand."""
 
     name: str
     nodes: tuple[PictureNode, ...]
@@ -99,7 +99,7 @@ class GraphModel:
 
 
 def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
-    """The graph functions of a module, in order, or only the one called `name`.
+    """All graph functions, or the one called `name`.
 
     Raises `CompileError` if there is none.
     """
@@ -117,7 +117,7 @@ def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
 
 
 def _is_graph_function(function: FuncOp) -> bool:
-    """Whether a function contains graph operations, or only returns its tensor parameters."""
+    """Contains graph operations, or only returns its tensor parameters."""
     if function.is_declaration:
         return False
     if any(op.dialect_name() == DIALECT for op in function.body.walk()):
@@ -129,8 +129,6 @@ def _is_graph_function(function: FuncOp) -> bool:
 
 @dataclass
 class _Builder:
-    """Collects the picture of one function."""
-
     function: FuncOp
     nodes: list[PictureNode] = field(default_factory=list[PictureNode])
     edges: list[Edge] = field(default_factory=list[Edge])
@@ -170,7 +168,6 @@ class _Builder:
                     self.add_operation(op, cluster)
 
     def add_outputs(self, op: ReturnOp) -> None:
-        """A node for each returned value."""
         for position, value in enumerate(op.operands):
             title = "output" if len(op.operands) == 1 else f"output {position}"
             lines = (_result_line(value),)
@@ -191,13 +188,13 @@ class _Builder:
             title = _title(op)
             kind = NodeKind.CALL if isinstance(op, CallTirOp | CallDpsOp) else NodeKind.OPERATION
             lines = (*told, *(_result_line(result) for result in op.results))
-        node = self.add_node(PictureNode(kind, title, lines, hover, len(operands), len(op.results), cluster))
+        node = self.add_node(PictureNode(kind, title, lines, hover, len(operands), len(op.results), cluster, op))
         for position, operand in enumerate(operands):
             self.add_edge(operand, node, position)
         self.sources.update({result: (node, position) for position, result in enumerate(op.results)})
 
     def add_node(self, node: PictureNode) -> int:
-        """Add a node, with its texts shortened; returns its position."""
+        """Shortens the texts; returns the position."""
         lines = tuple(map(_shortened, node.lines))
         self.nodes.append(replace(node, title=_shortened(node.title), lines=lines, hover=printable(node.hover)))
         return len(self.nodes) - 1
@@ -217,7 +214,7 @@ def _full_name(op: Operation) -> str:
 
 
 def _title(op: Operation) -> str:
-    """The name of an operation without its dialect, and its callee."""
+    """The name of an operation without the dialect; with the callee."""
     name = _full_name(op).partition(".")[2] or _full_name(op)
     match op:
         case CallTirOp():
@@ -229,8 +226,8 @@ def _title(op: Operation) -> str:
 
 
 def _property_lines(op: Operation) -> tuple[str, ...]:
-    """The attributes of an operation on one line: `axes = [1, 0]`."""
-    # Operand grouping is internal to the IR; the other names are in the title.
+    """`axes = [1, 0]`"""
+    # grouping is internal, the others are in the title
     hidden = {"operandSegmentSizes", "resultSegmentSizes", "op_name__"}
     hidden |= {"callee"} if isinstance(op, CallTirOp | CallDpsOp) else {"value"} if _is_constant(op) else set()
     told: Mapping[str, Attribute] = {**op.properties, **op.attributes}
@@ -261,7 +258,7 @@ def _show_attribute(attribute: Attribute) -> str:
 
 
 def show_type(type_: Attribute) -> str:
-    """A type as displayed in boxes: `f32[n, 784]`, `(f32[4], i64)`."""
+    """`f32[n, 784]`, `(f32[4], i64)`"""
     match type_:
         case TensorType():
             return f"{type_.element_type}[{', '.join(show_extent(extent) for extent in shape_of(type_))}]"

@@ -1,15 +1,14 @@
 """The layout of the picture of a graph function.
 
-*Clusters* are laid out first, then placed as boxes among nodes. An edge crosses the border of a cluster at a *port*: an
-item without height in the first or the last row of the cluster. Thus neither boxes nor clusters overlap, and no edge
-crosses an unrelated box.
+*Clusters* are laid out first, then placed as boxes among nodes. An edge crosses their border at a *port*: an item
+without height in the first or last row. Thus no boxes overlap, and no edge crosses an unrelated box.
 
 Each scope is a layered drawing of an acyclic graph, after Sugiyama, Tagawa and Toda, "Methods for visual understanding
 of hierarchical system structures" (1981). Rows are longest-path layers. A link over several rows gets a *bend* in each
 row, so that links join only adjacent rows. Sweeps down and up then order each row by the barycentre of its neighbours.
-Within a row, items keep their order and a minimum gap, and are as close as possible to the positions at which their
-links are vertical: least squares, solved exactly row by row by pooling adjacent violators, in sweeps down and up. Links
-curve between two rows and are vertical within a row, so no link crosses an item.
+Items keep their order and a minimum gap, as close as possible to positions with vertical links: least squares, solved
+exactly row by row by pooling adjacent violators, in sweeps down and up. Links curve between rows and are vertical
+within a row, so that none crosses an item.
 """
 
 from __future__ import annotations
@@ -32,21 +31,19 @@ _BORDER_GAP = 6.0
 """Gap between the items of a cluster and the ends of edges at its border, where all are vertical."""
 _STEEPNESS = 0.12
 """The distance of rows grows by this fraction of the widest horizontal offset of a link between them, which avoids flat
-links.
-"""
+links."""
 _WIDEST_ROW_GAP = 90.0
 _ORDER_SWEEPS = 24
 _SWEEPS = 32
-"""The first half considers the neighbours above or below, the second half both."""
+"""The first half considers neighbours above or below, the second half both."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A rectangle in one row. Sizes are in pixels.
+    """A rectangle in one row, in pixels.
 
     Items `at_top` are alone in the first row, those `at_bottom` in the last: there edges cross the border. Links to a
-    `compound` item should be vertical at their positions on it, because they continue inside; links to others may bend,
-    and the centres are aligned.
+    `compound` item should be vertical, because they continue inside; for others the centres are aligned.
     """
 
     width: float
@@ -61,9 +58,7 @@ _BEND = Item(2.0, 0.0)
 
 @dataclass(frozen=True)
 class Link:
-    """A link from the bottom of item `source` to the top of item `target`; offsets are from the centre of each, in
-    pixels.
-    """
+    """A link from the bottom of `source` to the top of `target`; offsets in pixels from the centres."""
 
     source: int
     target: int
@@ -73,7 +68,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The other end of a link to an adjacent row: the item, the offset there, and the offset at this item."""
+    """The other end of a link to an adjacent row, the offset there, and the offset here."""
 
     item: int
     offset: float
@@ -86,27 +81,26 @@ Point: TypeAlias = tuple[float, float]
 class Layering:
     """Items and bends in ordered rows, placed so that every link points down and nothing overlaps.
 
-    Bends are numbered after the items. `items`, `row_of`, `centres` (in x) and `tops` (in y) are indexed by number;
-    `rows` contains numbers from left to right; `above` and `below` are the neighbours of a number in the adjacent rows.
-    Positions are relative to the top left corner.
+    Bends are numbered after items. `items`, `row_of`, `centres` (x) and `tops` (y) are indexed by number; `rows`
+    contains numbers from left to right; `above` and `below` are neighbours. Positions are relative to the top left
+    corner.
     """
 
     def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
         """`links` must be acyclic."""
         self.items = list(items)
         self.proper = len(items)
-        """The number of items without bends."""
         self.depth_of, self.row_of = longest_path_layers(items, links)
-        """`depth_of`: for items without bends, the length of the longest path to it."""
+        """The longest path to an item without bends."""
         self.rows: list[list[int]] = [[] for _ in range(max(self.row_of, default=-1) + 1)]
         self.above: list[list[Neighbour]] = [[] for _ in items]
         self.below: list[list[Neighbour]] = [[] for _ in items]
         self.place: list[int] = []
-        """The position of each item and bend in its row."""
+        """Positions in the row."""
         for item, row in enumerate(self.row_of):
             self._append(item, row)
         self.chains: dict[tuple[int, float], list[int]] = defaultdict(list)
-        """The bends below each starting position of links, top to bottom, shared by its links."""
+        """The bends below a start of links, shared by its links."""
         self.bends = [self._bends_of(link) for link in links]
         self._order()
         self.centres = [0.0] * len(self.items)
@@ -120,14 +114,14 @@ class Layering:
         ]
         self.width = max((x + item.width / 2 for x, item in zip(self.centres, self.items, strict=True)), default=0.0)
         self.routes = [self._route(link, bends) for link, bends in zip(links, self.bends, strict=True)]
-        """The points of each link: a segment with equal x is straight, others curve between vertical ends."""
+        """The points of a link: a segment with equal x is straight, others curve between vertical ends."""
 
     def _append(self, item: int, row: int) -> None:
         self.place.append(len(self.rows[row]))
         self.rows[row].append(item)
 
     def _bends_of(self, link: Link) -> list[int]:
-        """Join the ends of a link through bends, from source to target."""
+        """Join the ends through bends, from source to target."""
         chain = self.chains[link.source, link.source_offset]
         ends = [(link.source, link.source_offset), *((bend, 0.0) for bend in chain)]
         first = self.row_of[link.source] + 1
@@ -149,10 +143,7 @@ class Layering:
         self.below[upper].append(Neighbour(lower, lower_offset, upper_offset))
         self.above[lower].append(Neighbour(upper, upper_offset, lower_offset))
 
-    # The order of rows
-
     def crossings(self) -> int:
-        """The number of crossings between links."""
         count = 0
         for row in self.rows:
             ends = sorted(
@@ -164,7 +155,7 @@ class Layering:
         return count
 
     def _order(self) -> None:
-        """Sweep down and up; keep the order with the fewest crossings."""
+        """Keep the order with the fewest crossings."""
         best, fewest = [list(row) for row in self.rows], self.crossings()
         for sweep in range(_ORDER_SWEEPS):
             if not fewest:
@@ -185,9 +176,8 @@ class Layering:
             self.place[item] = place
 
     def _sort_by_barycentre(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """Sort a row by the mean position of the neighbours on one side; items without neighbours keep their relative
-        position.
-        """
+        """Sort a row by the mean position of neighbours on one side; items without neighbours keep their relative
+        position."""
         centre: dict[int, float] = {}
         for place, item in enumerate(row):
             places = [self.place[n.item] + n.offset / (self.items[n.item].width or 1.0) for n in neighbours[item]]
@@ -202,7 +192,7 @@ class Layering:
                 self.place[left], self.place[right] = at + 1, at
 
     def _crossings_of(self, left: int, right: int) -> int:
-        """The number of crossings of two items' links in this order."""
+        """Crossings of two items' links in this order."""
         count = 0
         for neighbours in (self.above, self.below):
             ends = [(self.place[n.item], n.offset) for n in neighbours[right]]
@@ -211,10 +201,7 @@ class Layering:
                 count += sum(end > other for other in ends)
         return count
 
-    # Positions in x
-
     def _centre(self) -> None:
-        """Place each item and bend in its row."""
         for row in self.rows:
             right = 0.0
             for item in row:
@@ -226,14 +213,14 @@ class Layering:
             one_side = self.above if down else self.below
             for row in self.rows if down else reversed(self.rows):
                 self._settle(row, one_side if sweep < _SWEEPS // 2 else both)
-        # Twice, because straightening one link may free space for an adjacent one.
+        # Twice, because straightening a link may free space for an adjacent one.
         for chain in [*self.chains.values(), *self.chains.values()]:
             self._straighten(chain)
         left = min((x - item.width / 2 for x, item in zip(self.centres, self.items, strict=True)), default=0.0)
         self.centres = [x - left for x in self.centres]
 
     def _settle(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """Move the items of a row to the best positions that their order and gaps allow."""
+        """The best positions that order and gaps allow."""
         wanted: list[float] = []
         weights: list[float] = []
         for item in row:
@@ -249,17 +236,16 @@ class Layering:
         return (self.items[left].width + self.items[right].width) / 2 + GAP
 
     def _straight(self, item: int, neighbour: Neighbour) -> float:
-        """The position at which an item is vertically aligned with its neighbour."""
+        """The position of a vertical link."""
         there = neighbour.offset if self.items[neighbour.item].compound else 0.0
         here = neighbour.own_offset if self.items[item].compound else 0.0
         return self.centres[neighbour.item] + there - here
 
     def _weight(self, item: int, neighbour: Neighbour) -> float:
-        """The weight of a link's verticality.
+        """How important a vertical link is.
 
-        Long links have the greatest weight, because crooked ones are hard to follow. The longest path to an item, the
-        spine of the picture, precedes its other sources, such as constants, and items without other links, which can be
-        anywhere.
+        Long links are the most important, because crooked ones are hard to follow. The longest path to an item, the
+        spine of the picture, precedes constants and items without other links, which can be anywhere.
         """
         bends = (item >= self.proper) + (neighbour.item >= self.proper)
         if bends:
@@ -270,7 +256,7 @@ class Layering:
         return 1.0 if self.depth_of[upper] == self.depth_of[lower] - 1 else 0.2
 
     def _straighten(self, chain: Sequence[int]) -> None:
-        """Align as many successive bends as their neighbours allow, with the item before or after them if possible."""
+        """Align as many successive bends as neighbours allow, with the item before or after them if possible."""
         start = 0
         while start < len(chain):
             low, high = self._room(chain[start])
@@ -291,7 +277,7 @@ class Layering:
             start = end
 
     def _room(self, item: int) -> tuple[float, float]:
-        """The range of an item's centre that keeps the gaps to its neighbours in the row."""
+        """The range of an item's centre that keeps the gaps in the row."""
         row, place = self.rows[self.row_of[item]], self.place[item]
         low, high = -inf, inf
         if place > 0:
@@ -300,10 +286,8 @@ class Layering:
             high = self.centres[row[place + 1]] - self._distance(item, row[place + 1])
         return low, high
 
-    # Positions in y
-
     def _row_tops(self, heights: Sequence[float]) -> tuple[list[float], float]:
-        """The y of each row, and of the end of the last one."""
+        """The y of each row, and the end."""
         tops: list[float] = []
         y = end = 0.0
         for row, height in zip(self.rows, heights, strict=True):
@@ -329,10 +313,10 @@ class Layering:
 
 
 def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[list[int], list[int]]:
-    """The length of the longest path to each item, and its row, below those of all its sources.
+    """The longest path to each item, and its row, below all sources.
 
-    `links` must be acyclic. Items without sources, and trees that feed only one item, are placed directly above their
-    first target: a constant and its transposition are next to their use, not at the top of the picture.
+    `links` must be acyclic. Items without sources, and trees that feed only one item, are directly above their first
+    target: a constant and its transposition are next to their use, not at the top.
     """
     targets: list[list[int]] = [[] for _ in items]
     sources: list[list[int]] = [[] for _ in items]
@@ -381,10 +365,10 @@ def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: S
 PADDING = 16.0
 """Padding between the border of a cluster and its content, in pixels."""
 TITLE_BAND = 14.0
-"""Additional height for the title of the cluster."""
+"""Height of a cluster's title, in pixels."""
 
 Scope: TypeAlias = int | None
-"""A cluster, or None for the top level."""
+"""A cluster, None for the top level."""
 
 
 @dataclass(frozen=True)
@@ -398,7 +382,7 @@ class Rectangle:
 
 
 class _What(Enum):
-    """The kind of an item: a node, an inner cluster, or a port at which a value enters or leaves."""
+    """A node, an inner cluster, or a port at which a value enters or leaves."""
 
     NODE = auto()
     CLUSTER = auto()
@@ -407,17 +391,17 @@ class _What(Enum):
 
 
 _Key: TypeAlias = tuple[_What, int, int]
-"""The kind of an item, the number of the node or cluster, and the result number of a value."""
+"""Kind, number of the node or cluster, and result number."""
 _PORTS = {_What.ENTRY: Item(2.0, 0.0, at_top=True), _What.EXIT: Item(2.0, 0.0, at_bottom=True)}
 
 
 @dataclass
 class _Solved:
-    """The layout of one scope; its items start at (`left`, `top`)."""
+    """The layout of a scope; items start at (`left`, `top`)."""
 
     item_of: dict[_Key, int]
     link_of: dict[int, int]
-    """Edge -> its link in this scope."""
+    """Edge -> link."""
     layering: Layering
     left: float = 0.0
     top: float = 0.0
@@ -428,7 +412,7 @@ class _Solved:
         self.width, self.height = self.layering.width, self.layering.height
 
     def add_border(self, title_width: float) -> None:
-        """Add space for the border and for the title at the top left, clear of incoming edges."""
+        """Space for the border and the title at the top left, clear of incoming edges."""
         entries = [self.layering.centres[item] for (what, _, _), item in self.item_of.items() if what is _What.ENTRY]
         title_end = title_width + PADDING
         self.left = max(PADDING, title_end + PADDING / 2 - min(entries, default=title_end))
@@ -438,14 +422,12 @@ class _Solved:
 
 
 class Drawing:
-    """The positions of nodes, clusters (None for an empty one) and edges (see `Layering.routes`) of a graph, in its
-    order.
+    """Positions of nodes, clusters (None if empty) and edges (see `Layering.routes`).
 
     Sizes are computed from the inside out (`_solve`), then positions from the outside in (`_fix`).
     """
 
     def __init__(self, graph: GraphModel, sizes: Sequence[tuple[float, float]], title_widths: Sequence[float]) -> None:
-        """Lay out a graph with the given sizes of nodes and widths of cluster titles."""
         self._graph = graph
         self._sizes = sizes
         self._title_widths = title_widths
@@ -463,7 +445,7 @@ class Drawing:
         self.width, self.height = outermost.width, outermost.height
 
     def _solve(self, here: Scope) -> _Solved:
-        """Lay out a scope, after its inner ones."""
+        """Inner scopes first."""
         items: dict[_Key, Item] = {}
         for number, cluster in enumerate(self._graph.clusters):
             if cluster.parent == here and number in self._filled:
@@ -487,7 +469,7 @@ class Drawing:
         return solved
 
     def _offset(self, number: int, key: _Key, *, is_source: bool) -> float:
-        """The offset from an item's centre at which an edge meets it."""
+        """The offset at which an edge meets an item."""
         edge = self._graph.edges[number]
         what, place, _ = key
         if what is _What.NODE:
@@ -501,7 +483,7 @@ class Drawing:
         return 0.0
 
     def _fix(self, here: Scope, x: float, y: float) -> None:
-        """Set the positions of a scope's content, given its top left corner."""
+        """Set the positions of a scope's content."""
         solved = self._solved[here]
         left, top = self._origins[here] = (x + solved.left, y + solved.top)
         for key, number in solved.item_of.items():
@@ -521,7 +503,7 @@ class Drawing:
 
 
 def _parts(graph: GraphModel, edge: Edge) -> dict[Scope, tuple[_Key, _Key]]:
-    """The scopes of an edge from source to target, and the items that it joins in each."""
+    """The scopes of an edge from source to target, and the items it joins there."""
     out = _clusters_around(graph, graph.nodes[edge.source].cluster)
     into = _clusters_around(graph, graph.nodes[edge.target].cluster)
     common: Scope = None

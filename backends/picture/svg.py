@@ -3,8 +3,8 @@
 Colours suit light and dark pages: boxes have a light fill and dark text, everything else is a medium grey. Hovering
 over a box or an edge shows its types in IR syntax.
 
-weft-opt model.mlir -t svg > model.svg            every graph function weft-opt model.mlir -t 'svg{func=main}'
-one of them
+    weft-opt model.mlir -t svg > model.svg            every graph function
+    weft-opt model.mlir -t 'svg{func=main}'           one of them
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _FUNCTION_GAP = 30.0
 _TITLE_SIZE = 13.0
 _LINE_SIZE = 11.0
 _CHARACTER = 0.61
-"""Width of a monospaced character relative to the font size."""
+"""Width relative to the font size."""
 _EDGE_SPACE = 10.0
-"""Minimum distance of two edges at one side of a box."""
+"""Minimum distance of edges at a side of a box."""
 
 _GREY = "#7b828c"
 
@@ -121,7 +121,7 @@ def _width(text: str, size: float) -> float:
 
 
 def _clusters(graph: GraphModel, drawing: Drawing) -> list[str]:
-    """Dataflow regions, outer ones first."""
+    """Outer ones first."""
     parts: list[str] = []
     for cluster, box in zip(graph.clusters, drawing.clusters, strict=True):
         if box is not None:
@@ -132,7 +132,7 @@ def _clusters(graph: GraphModel, drawing: Drawing) -> list[str]:
 
 
 def _edges(graph: GraphModel, drawing: Drawing) -> list[str]:
-    """Each edge with a wide invisible twin, which is easier to hover over."""
+    """Each with a wide invisible twin, which is easier to hover over."""
     parts: list[str] = []
     for edge, points in zip(graph.edges, drawing.edges, strict=True):
         path = _path(points)
@@ -144,7 +144,7 @@ def _edges(graph: GraphModel, drawing: Drawing) -> list[str]:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """A line between vertically aligned points, else a curve with vertical ends."""
+    """Straight between vertically aligned points, else a curve with vertical ends."""
     parts = [f"M{_number(points[0][0])} {_number(points[0][1])}"]
     for (x0, y0), (x1, y1) in pairwise(points):
         end = f"{_number(x1)} {_number(y1)}"
@@ -179,5 +179,5 @@ def _number(value: float) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text as XML in plain ASCII, independent of the encoding of the file."""
+    """ASCII, independent of the file's encoding."""
     return escape(text, {'"': "&quot;"}).encode("ascii", "xmlcharrefreplace").decode("ascii")

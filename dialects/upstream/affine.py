@@ -1,4 +1,4 @@
-"""`affine`: `affine.max`, which xDSL lacks, and custom syntax for ops that xDSL parses in the generic form only."""
+"""`affine`: `affine.max`, and custom syntax for ops that xDSL parses in the generic form only."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MaxOp(IRDLOperation):
 
 @irdl_op_definition
 class ParallelOp(IRDLOperation):
-    """Loops with independent iterations, and reductions over them; xDSL's class does not parse MLIR's op in any form.
+    """Loops with independent iterations, and reductions; xDSL's class does not parse MLIR's op.
 
     ```mlir
     %s = affine.parallel (%i, %j) = (0, 0) to (8, min(%n, 16)) step (1, 2) reduce ("addf") -> (f32) { ... }
@@ -144,7 +144,7 @@ def _parse_if(parser: Parser) -> Operation:
 
 
 def _bounds(parser: Parser, word: str) -> tuple[list[AffineExpr], list[SSAValue], list[int]]:
-    """`(0, max(%i, %n * 2))`: expressions, their operands, and the number of expressions of each bound."""
+    """`(0, max(%i, %n * 2))`: expressions, operands, and expressions per bound."""
     exprs: list[AffineExpr] = []
     values: list[SSAValue] = []
     groups: list[int] = []
@@ -169,7 +169,6 @@ def _bounds(parser: Parser, word: str) -> tuple[list[AffineExpr], list[SSAValue]
 
 
 def _expression(parser: Parser) -> tuple[AffineMap, Sequence[SSAValue]]:
-    """One index expression over values."""
     inner = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]
     read_id, names, spans = inner._get_parse_optional_ssa_value()  # pyright: ignore[reportPrivateUsage]
     expr = inner._parse_affine_expr(read_id)  # pyright: ignore[reportPrivateUsage]

@@ -1,7 +1,7 @@
-"""Ops of `arith` on tensors and vectors that xDSL defines on scalars only: comparisons, selections and conversions.
+"""Ops of `arith` on tensors and vectors that xDSL defines on scalars only.
 
-The classes here are registered in place of xDSL's. On scalars they parse to an op of xDSL's class, and on vectors to
-the lane-wise op (`dialects/low_lanes.py`): `arith.cmpf` is `low.cmpf` there.
+The classes here are registered in place of xDSL's. On scalars they parse to an op of xDSL's class, on vectors to the
+lane-wise op (`dialects/low_lanes.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from weft.dialects.upstream.custom_syntax import word_directive
 
 
 class _OnTensors(IRDLOperation):
-    """An op whose results are tensors; for other results, `create` makes an op of xDSL's class, or a lane-wise op."""
+    """Results are tensors; for others, `create` makes an op of xDSL's class or a lane-wise op."""
 
     @classmethod
     def create(cls, *, result_types: Sequence[Attribute] = (), **parts: Any) -> Any:
@@ -54,14 +54,13 @@ class _OnTensors(IRDLOperation):
         form = LANE_FORMS.get(scalar)
         if form is None:
             return scalar.create(result_types=result_types, **parts)
-        # Flags of casts, such as `nneg`, only permit optimizations.
+        # Flags such as `nneg` only permit optimizations.
         known = cast("type[IRDLOperation]", form).get_irdl_definition().properties
         properties = {name: value for name, value in parts.pop("properties", {}).items() if name in known}
         return form.create(result_types=result_types, properties=properties, **parts)
 
     @classmethod
     def build(cls, **parts: Any) -> Any:
-        """Build the op of an assembly format, by `create`."""
         properties: dict[str, Any] = dict(parts["properties"])
         for name, given in cls.get_irdl_definition().properties.items():
             if given.default_value is not None:
@@ -82,7 +81,7 @@ def is_tensor(value: SSAValue) -> bool:
 
 @irdl_custom_directive
 class Hints(CustomDirective):
-    """Flags of a conversion: hints, which are ignored."""
+    """Flags of a conversion are ignored hints."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         for keyword in ("nneg", "to_nearest_even"):
@@ -115,7 +114,7 @@ _T: Final = VarConstraint("T", AnyAttr())
 
 
 def _truths(type_: Attribute) -> Attribute:
-    """The type of a comparison: a truth value for each element of the operands."""
+    """A truth value for each element."""
     return type(type_)(i1, type_.get_shape()) if isinstance(type_, TensorType | VectorType) else i1
 
 
@@ -190,7 +189,7 @@ _SCALAR = {op.name: op for op in (arith.CmpfOp, arith.CmpiOp, arith.SelectOp, *_
 
 @irdl_op_definition
 class IndexCastUIOp(IRDLOperation):
-    """`arith.index_castui`: conversion between index and integer, zero-extended if the result is wider."""
+    """`arith.index_castui`: between index and integer, zero-extended if the result is wider."""
 
     name = "arith.index_castui"
 
@@ -208,8 +207,7 @@ class IndexCastUIOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(arith.FloatingPointLikeBinaryOperation):
-    """`arith.remf`: the exact remainder of a division that is rounded toward zero, with the sign of the dividend, as
-    C's `fmod`."""
+    """`arith.remf`: the exact remainder, with the sign of the dividend, as C's `fmod`."""
 
     name = "arith.remf"
 
@@ -220,7 +218,7 @@ OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS), IndexCa
 
 
 def element_form(op: Operation) -> Block:
-    """A block that computes an element of the result of an elementwise op from an element of each tensor operand."""
+    """Computes an element of an elementwise op from an element of each tensor operand."""
     types = [cast("TensorType[Attribute]", value.type).element_type for value in op.operands if is_tensor(value)]
     block = Block(arg_types=types)
     elements = iter(block.args)

@@ -1,4 +1,4 @@
-"""`bufferization`: the ops between tensors and buffers, on buffers of any layout, which xDSL's ops reject."""
+"""`bufferization` on buffers of any layout, which xDSL's ops reject."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ WRITABLE: Final = "bufferization.writable"
 
 
 def is_writable(function: FuncOp, at: int) -> bool:
-    """Whether an argument of a function may be written."""
     if function.arg_attrs is None:
         return False
     attribute = function.arg_attrs.data[at].data.get(WRITABLE)
@@ -31,7 +30,7 @@ def is_writable(function: FuncOp, at: int) -> bool:
 
 
 def _check_same(op: IRDLOperation, left: Attribute, right: Attribute) -> None:
-    """Check that tensors or buffers have the same elements and shape. Raises `VerifyException`."""
+    """Raises `VerifyException` for different elements or shapes."""
     if not isinstance(left, TensorType | MemRefType) or not isinstance(right, TensorType | MemRefType):
         return
     if left.element_type != right.element_type:

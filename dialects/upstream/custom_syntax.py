@@ -1,8 +1,7 @@
-"""Custom syntax of upstream ops whose xDSL classes lack MLIR's syntax, or accept fewer types than in MLIR, and shared
-parts of syntax.
+"""Custom syntax of upstream ops whose xDSL classes lack MLIR's syntax or types.
 
-A class made by `with_format` or `with_parser` is registered in place of an op of the same name. It parses text as MLIR
-prints it into ops of xDSL's class: no op of the class itself is ever created.
+A class made by `with_format` or `with_parser` is registered in place of an op. It parses MLIR's text into ops of xDSL's
+class: no op of the class itself is created.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type
 
 
 def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -> type[Operation]:
-    """A class that parses `op` by a function, which is called after the name of the op was parsed."""
+    """A class that parses `op` by a function, called after the op's name was parsed."""
 
     def parse_op(_: type[Operation], parser: Parser) -> Operation:
         return parse(parser)
@@ -59,12 +58,9 @@ def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -
     )
 
 
-# Directives of assembly formats
-
-
 @irdl_custom_directive
 class _Word(CustomDirective):
-    """An integer attribute printed as a word: the integer is the position of the word."""
+    """An integer printed as the word at its position."""
 
     stored: AttributeVariable
     WORDS: ClassVar[Sequence[str]] = ()
@@ -87,28 +83,25 @@ class _Word(CustomDirective):
 
 
 def word_directive(name: str, words: Sequence[str], unknown: str, type_: int = 64) -> type[CustomDirective]:
-    """The directive `custom<name>($attribute)`: an integer of `type_` bits, printed as the word at its position.
-    `unknown` is the error for other words, a format string over `{word}`, `{words}` and `{op}`."""
+    """The directive `custom<name>($attribute)`: an integer of `type_` bits as the word at its position. `unknown` is
+    the error for other words, a format over `{word}`, `{words}` and `{op}`."""
     return type(name, (_Word,), {"WORDS": words, "UNKNOWN": unknown, "TYPE": IntegerType(type_)})
 
 
-# Parts of syntax
-
-
 def parse_indices(parser: Parser) -> list[SSAValue]:
-    """`(%i, %j)`: operands of type `index`."""
+    """`(%i, %j)` of type `index`"""
     return parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType()))
 
 
 def parse_variables(parser: Parser) -> list[Parser.Argument]:
-    """`(%i, %j)`: the variables of loops."""
+    """`(%i, %j)`: loop variables"""
     return parser.parse_comma_separated_list(
         Parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False).resolve(IndexType())
     )
 
 
 def parse_typed_names(parser: Parser) -> tuple[Sequence[UnresolvedOperand], Sequence[Attribute], int]:
-    """`%a, %b : type, type`: the arguments of `resolve_operands`."""
+    """`%a, %b : type, type`, for `resolve_operands`"""
     at = parser.pos
     values = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
     parser.parse_punctuation(":")
@@ -127,7 +120,7 @@ def parse_types(parser: Parser) -> Sequence[Attribute]:
 
 
 def terminated(region: Region, terminator: type[Operation]) -> Region:
-    """A region of one block; a terminator without operands is added if the text has none."""
+    """Add a terminator without operands if the text has none."""
     if not isinstance(region.block.last_op, terminator):
         region.block.add_op(terminator.create())
     return region

@@ -1,4 +1,4 @@
-"""`gpu`: custom syntax of kernels and launches, which xDSL parses in the generic form only, and `gpu.shuffle`."""
+"""`gpu`: custom syntax of kernels and launches, and `gpu.shuffle`."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from weft.dialects.upstream.gpu_mapping import MAPPINGS
 KERNEL: Final = "gpu.kernel"
 """Unit attribute of a `gpu.func` that is a kernel."""
 BLOCK_SIZE: Final = "known_block_size"
-"""Attribute of a kernel: the number of threads of a block on each axis, as `array<i32: 64, 1, 1>`."""
+"""Threads of a block on each axis, as `array<i32: 64, 1, 1>`."""
 
 
 class ShuffleMode(StrEnum):
-    """The lane of its group that a thread reads, as in `low.shuffle`."""
+    """The lane that a thread reads, as in `low.shuffle`."""
 
     XOR = "xor"
     UP = "up"
@@ -90,7 +90,7 @@ class ShuffleOp(IRDLOperation):
 
 @irdl_custom_directive
 class UpperBound(CustomDirective):
-    """An upper bound: a hint, which is ignored."""
+    """An ignored hint."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         if parser.parse_optional_keyword("upper_bound") is not None:
@@ -162,7 +162,7 @@ def _parse_launch(parser: Parser) -> Operation:
 
 
 PLACES: Final = (gpu.BlockDimOp, gpu.BlockIdOp, gpu.GlobalIdOp, gpu.GridDimOp, gpu.ThreadIdOp)
-"""Ops for the position of a thread on an axis, which newer versions of MLIR parse in the custom form only."""
+"""Positions of a thread, which newer versions of MLIR parse in the custom form only."""
 
 OPERATIONS: tuple[type[Operation] | type[Attribute], ...] = (
     *MAPPINGS,

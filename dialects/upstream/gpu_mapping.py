@@ -1,4 +1,4 @@
-"""The attributes of `gpu` that map dimensions of an `scf.forall` to a level of the GPU, which xDSL lacks."""
+"""Attributes of `gpu` that map dimensions of an `scf.forall` to a level of the GPU."""
 
 from __future__ import annotations
 
@@ -39,4 +39,3 @@ def _level(name: str) -> type[Attribute]:
 
 
 MAPPINGS: Final = tuple(map(_level, ("thread", "block", "warp", "warpgroup", "lane")))
-"""The attribute of each level."""

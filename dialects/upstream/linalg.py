@@ -1,9 +1,8 @@
-"""The named ops of linalg, from one table: loops, indexing maps, and the function of one element of each operand.
+"""The named ops of linalg, from one table.
 
-xDSL has some of them, without MLIR's casts (`f16` times `f16` into `f32`), indexing maps (`linalg.matmul` of a
-transposed operand) and defaults (`strides` of ones). weft's tools therefore parse all of them as the ops of this
-module, and also `linalg.generic` with several results, which xDSL does not parse. `structure_of` also accepts xDSL's
-classes.
+xDSL has some, without MLIR's casts (`f16` times `f16` into `f32`), indexing maps (`linalg.matmul` of a transposed
+operand) and defaults (`strides` of ones). weft's tools therefore parse all as ops of this module, and `linalg.generic`
+with several results. `structure_of` also accepts xDSL's classes.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ from weft.dialects.upstream.linalg_forms import (
 
 
 class DestinationEffects(MemoryEffect):
-    """Trait of ops that read all their buffers and write the last of them."""
+    """Reads all buffers and writes the last."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -72,9 +71,6 @@ class DestinationEffects(MemoryEffect):
         reads = {EffectInstance(MemoryEffectKind.READ, buffer) for buffer in buffers}
         outputs = [operand for operand in op.operands[-output_count(op) :] if isinstance(operand.type, MemRefType)]
         return frozenset(reads | {EffectInstance(MemoryEffectKind.WRITE, buffer) for buffer in outputs})
-
-
-# Ops
 
 
 def _parse_operands(parser: Parser, keyword: str) -> list[SSAValue]:
@@ -109,14 +105,14 @@ def _verify_results(op: Operation) -> None:
 
 
 def _iterator_types(maps: Sequence[AffineMap], inputs: int) -> ArrayAttr[IteratorTypeAttr]:
-    """Loops that index an output are parallel, the others are reductions."""
+    """Loops that index an output are parallel, others reductions."""
     kept = {dim for map_ in maps[inputs:] for result in map_.results for dim in result.used_dims()}
     kinds = (IteratorType.PARALLEL if d in kept else IteratorType.REDUCTION for d in range(maps[-1].num_dims))
     return ArrayAttr(IteratorTypeAttr(kind) for kind in kinds)
 
 
 class NamedOp(FormOp):
-    """A named op of `FORMS`, with the region that MLIR gives it."""
+    """An op of `FORMS`, with MLIR's region."""
 
     traits = traits_def(DestinationEffects())
 
@@ -127,7 +123,7 @@ class NamedOp(FormOp):
         properties: Mapping[str, Attribute | None] | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """Raises `VerifyException` if the op is undefined for the types of the operands."""
+        """Raises `VerifyException` if the op is undefined on these types."""
         given = {name: value for name, value in (properties or {}).items() if value is not None}
         super().__init__(
             inputs,
@@ -198,7 +194,7 @@ def _maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
 
 
 class _WindowOp(NamedOp):
-    """Convolutions and poolings, with strides and dilations of 1 by default."""
+    """Strides and dilations are 1 by default."""
 
     strides = opt_prop_def(DenseIntElementsAttr)
     dilations = opt_prop_def(DenseIntElementsAttr)
@@ -209,7 +205,7 @@ class _CopyOp(NamedOp):
 
 
 class _MappedOp(_CopyOp):
-    """Products whose indexing maps are an attribute."""
+    """Indexing maps are an attribute."""
 
     indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
 
@@ -233,7 +229,7 @@ def _named_op(name: str, form: Form) -> type[NamedOp]:
 
 
 class _DimensionsOp(LinalgStructuredOperation):
-    """Ops whose maps follow from a list of dimensions: `transpose`, `broadcast`, `reduce`."""
+    """Maps follow from a list of dimensions: `transpose`, `broadcast`, `reduce`."""
 
     inputs = var_operand_def()
     outputs = var_operand_def(ShapedType)
@@ -388,8 +384,8 @@ class MapOp(IRDLOperation):
 def _parse_with_payload(
     parser: Parser, listed: str | None, operands_of: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
 ) -> tuple[list[SSAValue], list[SSAValue], Any, Mapping[str, Attribute], Region]:
-    """Parse `{ op } ins(...) outs(...) listed = [...] {attributes}`, or the form with a region at the end instead of an
-    op: inputs, outputs, the optional list, attributes and the region."""
+    """`{ op } ins(...) outs(...) listed = [...] {attributes}`, or with a region at the end instead of an op: inputs,
+    outputs, the optional list, attributes and region."""
     at = parser.pos
     payload = _parse_payload(parser)
     inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
@@ -409,7 +405,7 @@ _Payload = tuple[str, dict[str, Attribute]]
 
 
 def _parse_payload(parser: Parser) -> _Payload | None:
-    """`{ arith.addf {attributes} }`: the only op of the region, applied to its arguments."""
+    """`{ arith.addf {attributes} }`: the region's only op."""
     if parser.parse_optional_punctuation("{") is None:
         return None
     name = parser.parse_identifier()
@@ -502,4 +498,4 @@ OPERATIONS: Final[tuple[type[Operation] | type[Attribute], ...]] = (
     *(TransposeOp, BroadcastOp, ReduceOp, MapOp, GenericOp, IndexOp),
     *(TypeFnAttr, ElementwiseKindAttr),
 )
-"""The ops that weft's tools parse in place of xDSL's, and their attributes."""
+"""Parsed in place of xDSL's, with their attributes."""

@@ -1,4 +1,4 @@
-"""The scalar functions of the named ops of linalg, as IR on one element of each operand with MLIR's rules for casts.
+"""The scalar functions of named ops of linalg, with MLIR's rules for casts.
 
 Source: `RegionBuilderHelper` of MLIR 22's `LinalgOps.cpp`, and its tables of named ops.
 """
@@ -28,7 +28,7 @@ _UNARY: Final[Mapping[str, type[Operation]]] = {
     "sqrt": math.SqrtOp,
     "tanh": math.TanhOp,
 }
-"""On floats only, like `reciprocal` and `square`, which are composed of other ops."""
+"""On floats only, like `reciprocal` and `square`."""
 
 _BINARY: Final[Mapping[str, tuple[type[Operation] | None, type[Operation] | None, type[Operation] | None]]] = {
     "add": (arith.AddfOp, arith.AddiOp, arith.OrIOp),
@@ -49,7 +49,7 @@ ELEMENTWISE: Final[Mapping[str, int]] = {
     **dict.fromkeys(_BINARY, 2),
     "select": 3,
 }
-"""The functions of `linalg.elementwise`, with the number of their operands."""
+"""Functions of `linalg.elementwise`, with their number of operands."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Scalars:
 
     block: Block
     unsigned: bool
-    """Whether integers are zero-extended, and converted from and to floats as unsigned integers."""
+    """Integers are zero-extended, and converted from and to floats as unsigned."""
 
     def append(self, op: Operation) -> SSAValue:
         self.block.add_op(op)
@@ -68,7 +68,7 @@ class _Scalars:
         return self.append(cast("Callable[..., Operation]", op_class)(*values))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
-        """Convert a value to a type. Raises an error if MLIR has no such conversion."""
+        """Raises an error if MLIR has no such conversion."""
         of = value.type
         if of == to:
             return value
@@ -86,7 +86,7 @@ class _Scalars:
         raise VerifyException(f"a value of type {of} has no conversion to {to}")
 
     def function(self, name: str, values: Sequence[SSAValue]) -> SSAValue:
-        """A function of `ELEMENTWISE` on values of one type."""
+        """A function of `ELEMENTWISE`, on values of one type."""
         if len(values) != ELEMENTWISE[name]:
             raise VerifyException(f"{name} takes {ELEMENTWISE[name]} operands, got {len(values)}")
         if name == "select":
@@ -118,7 +118,7 @@ class _Scalars:
         return self.append(arith.SelectOp(condition, left, right))
 
 
-# Maps the elements of the inputs and the old element of the output to the new element of the output.
+# Elements of the inputs and the old element of the output -> the new one.
 _Body = Callable[[_Scalars, Sequence[SSAValue], SSAValue], SSAValue]
 
 
@@ -141,7 +141,7 @@ def _quantized(scalars: _Scalars, inputs: Sequence[SSAValue], old: SSAValue) -> 
 
 
 def _window(function: str) -> _Body:
-    """Combine the elements of a window, whose extents are those of the second input."""
+    """Combine the elements of a window with the extents of the second input."""
     return lambda scalars, inputs, old: scalars.function(function, [old, scalars.cast(inputs[0], old.type)])
 
 
@@ -155,8 +155,7 @@ _BODIES: Final[Mapping[str, tuple[int, _Body]]] = {
 
 
 def body_of(name: str, types: Sequence[Attribute], unsigned: bool) -> Region:
-    """The region that computes `name`, one of `ELEMENTWISE` or `copy`, `product`, ..., on elements of these types, the
-    output's last.
+    """Compute `name`, one of `ELEMENTWISE` or `copy`, `product`, ..., on elements, the output's last.
 
     Raises `VerifyException` for types on which it is undefined.
     """

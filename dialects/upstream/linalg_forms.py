@@ -1,6 +1,6 @@
-"""The named ops of linalg, from one table: loops, indexing maps, and the function of one element of each operand.
+"""The table of the named ops of linalg: loops, indexing maps, and functions of elements.
 
-`structure_of` describes any structured op in the terms of `linalg.generic`, including those of xDSL's classes.
+`structure_of` describes any structured op in the terms of `linalg.generic`, also of xDSL's classes.
 """
 
 from __future__ import annotations
@@ -31,17 +31,14 @@ from xdsl.utils.str_enum import StrEnum
 from weft.dialects.upstream.linalg_bodies import ELEMENTWISE, body_of
 from weft.support.errors import CompileError
 
-# The table
-
 
 @dataclass(frozen=True)
 class Form:
     """The definition of a named op.
 
-    `body` names a function of `linalg_bodies`. `loops` has the names of the loops, then the subscripts of each operand:
-    `oh~kh` is `oh * stride + kh * dilation`, with the next stride and dilation of the op, `oh+kh` is a sum. Without
-    `loops`, all operands except scalars are indexed like the output, by one loop per dimension. Loops that do not index
-    the output are reductions.
+    `body` names a function of `linalg_bodies`. `loops` has the loops, then the subscripts of each operand: `oh~kh` is
+    `oh * stride + kh * dilation`, with the next stride and dilation, `oh+kh` is a sum. Without `loops`, all operands
+    except scalars are indexed like the output. Loops that do not index the output are reductions.
     """
 
     body: str
@@ -68,7 +65,7 @@ MAPPED: Final = _of_loops(
         "batch_reduce_matmul": "b m n k: b m k, b k n, m n",
     },
 )
-"""Products whose maps may be overridden by the attribute `indexing_maps`, for transposed and broadcast operands."""
+"""Products whose attribute `indexing_maps` may override their maps, for transposed and broadcast operands."""
 
 _PRODUCTS: Final = _of_loops(
     "product",
@@ -111,7 +108,7 @@ _PRODUCTS: Final = _of_loops(
 
 
 def _quantized(loops: str) -> str:
-    """The subscripts of a product with the two scalar zero points."""
+    """The subscripts of a product with two scalar zero points."""
     left, right, out = loops.rsplit(",", 2)
     return f"{left},{right}, , ,{out}"
 
@@ -172,14 +169,11 @@ FORMS: Final[Mapping[str, Form]] = {
     "contract": Form("product"),
     "elementwise": Form(""),
 }
-"""Name without `linalg.` -> form. The last two have attributes with their maps, and with the function."""
-
-
-# Meaning of the ops
+"""Name without `linalg.` -> form. The last two have attributes with their maps and function."""
 
 
 class FormOp(NamedOperation, ABC):
-    """A named op whose region is that of its form. Ops of xDSL's classes may have other regions."""
+    """The region is that of the form. xDSL's classes may have other regions."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +186,7 @@ class Structure:
     """For each input and output, the subscripts as functions of the loops; none for scalars."""
     loop_names: tuple[str, ...]
     body: Block
-    """It takes an element of each input and output, and yields the new elements of the outputs."""
+    """Elements of inputs and outputs -> new elements of the outputs."""
 
     @property
     def operands(self) -> tuple[SSAValue, ...]:
@@ -205,7 +199,7 @@ class Structure:
 
 
 def is_structured(op: Operation) -> bool:
-    """Whether `structure_of` accepts ops of this name."""
+    """`structure_of` accepts ops of this name."""
     dialect, _, name = op.name.partition(".")
     return dialect == "linalg" and (name in FORMS or name in _WITH_REGIONS)
 
@@ -214,7 +208,7 @@ _WITH_REGIONS: Final = ("broadcast", "generic", "map", "reduce", "transpose")
 
 
 def output_count(op: Operation) -> int:
-    """The number of outputs, which are the last operands of a structured op."""
+    """Outputs are the last operands."""
     segments = op.properties.get("operandSegmentSizes")
     if isinstance(segments, DenseArrayBase):
         return _integers(segments)[-1]
@@ -222,9 +216,9 @@ def output_count(op: Operation) -> int:
 
 
 def structure_of(op: Operation) -> Structure:
-    """The structure of a structured op. Named ops of xDSL's classes are identified by name, others by their region.
+    """Named ops of xDSL's classes are identified by name, others by their region.
 
-    Raises `CompileError` for a named op that is undefined on its types, and for operands that do not match the op.
+    Raises `CompileError` for an op that is undefined on its types, and for operands that do not match.
     """
     try:
         return _structure_of(op)
@@ -247,7 +241,6 @@ def _structure_of(op: Operation) -> Structure:
 
 
 def region_of(name: str, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> Region:
-    """The region of a named op."""
     kind, cast_ = properties.get("kind"), properties.get("cast")
     body = kind.data.value if isinstance(kind, ElementwiseKindAttr) else FORMS[name.removeprefix("linalg.")].body
     unsigned = isinstance(cast_, TypeFnAttr) and cast_.data is TypeFn.CAST_UNSIGNED
@@ -263,8 +256,7 @@ def _rank(operand: SSAValue) -> int:
 
 
 def maps_of(op: Operation) -> tuple[AffineMap, ...]:
-    """For each operand of a structured op, its subscripts as functions of the loops. Raises `VerifyException` if no
-    maps match the operands."""
+    """Subscripts of each operand as functions of the loops. Raises `VerifyException` if no maps match the operands."""
     stated = op.properties.get("indexing_maps")
     if not isinstance(stated, ArrayAttr):
         return default_maps(op)
@@ -346,22 +338,18 @@ def _times(expr: AffineExpr, factor: int) -> AffineExpr:
     return expr if factor == 1 else expr * factor
 
 
-# Attributes
-
-
 class TypeFn(StrEnum):
-    """The signedness of the widening of integers, and of conversions from and to floats."""
+    """Signedness of the widening of integers, and of conversions from and to floats."""
 
     CAST_SIGNED = "cast_signed"
     CAST_UNSIGNED = "cast_unsigned"
 
 
 ElementwiseKind: Any = StrEnum("ElementwiseKind", [(name.upper(), name) for name in ELEMENTWISE])
-"""The functions of `linalg.elementwise`."""
 
 
 class _InAngles:
-    """An enumeration that prints as `#linalg.type_fn<cast_signed>`."""
+    """Prints as `#linalg.type_fn<cast_signed>`."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Any:

@@ -1,4 +1,4 @@
-"""Operations of linalg that are no structured operations: `softmax`, `pack`, `unpack`, and the Winograd transforms."""
+"""Operations of linalg that are not structured: `softmax`, `pack`, `unpack`, and Winograd transforms."""
 
 from __future__ import annotations
 
@@ -114,15 +114,13 @@ class SoftmaxOp(IRDLOperation):
 
 
 class LayoutOp(IRDLOperation):
-    """A tensor or buffer in tiles, or back."""
-
     outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
     inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
     static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
 
     traits = traits_def(linalg.DestinationEffects())
     PACKED: ClassVar[int]
-    """The operand that is in tiles: the source, 0, or the destination, 1."""
+    """The operand in tiles: source (0) or destination (1)."""
 
     @property
     def tiles(self) -> tuple[int, ...]:
@@ -130,12 +128,12 @@ class LayoutOp(IRDLOperation):
 
     @property
     def tiled(self) -> tuple[int, ...]:
-        """The dimension that each of the innermost dimensions is a tile of."""
+        """Dimension of each innermost dimension."""
         return self.inner_dims_pos.get_values()
 
     @property
     def outer(self) -> tuple[int, ...]:
-        """The dimension that each of the outer ones counts tiles of, or elements."""
+        """Dimension whose tiles, or elements, each outer one counts."""
         stated = () if self.outer_dims_perm is None else self.outer_dims_perm.get_values()
         return stated or tuple(range(self.rank))
 
@@ -290,7 +288,7 @@ class UnpackOp(LayoutOp):
 
 
 WINOGRAD: Final = ("F_2_3", "F_4_3", "F_2_5")
-"""Sizes of the output tile and of the filter, as MLIR numbers them."""
+"""Output tile and filter, as MLIR numbers them."""
 
 
 class WinogradOp(IRDLOperation):

@@ -1,4 +1,4 @@
-"""`memref`: custom syntax of ops that xDSL parses in the generic form only, and `memref.prefetch`."""
+"""`memref`: custom syntax, and `memref.prefetch`."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class TransposeOp(IRDLOperation):
 
     @property
     def order(self) -> list[int]:
-        """The dimension of the source for each dimension of the result."""
+        """Source dimensions of the result's."""
         return [expr.position for expr in self.permutation.data.results if isinstance(expr, AffineDimExpr)]
 
     def verify_(self) -> None:

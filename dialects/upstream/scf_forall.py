@@ -29,8 +29,7 @@ from weft.dialects.upstream.custom_syntax import parse_variables
 
 @irdl_op_definition
 class InParallelOp(IRDLOperation):
-    """Terminates the body of an `scf.forall`: the contributions of an iteration to the results
-    (`tensor.parallel_insert_slice`)."""
+    """Terminates an `scf.forall`: contributions of an iteration to the results (`tensor.parallel_insert_slice`)."""
 
     name = "scf.forall.in_parallel"
 

@@ -104,8 +104,8 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """A tensor with parts of another one at indices that a third one holds, in the dimensions `scatter_dims`. No two
-    parts are at the same place, which `unique` promises.
+    """A tensor with parts of another at indices in a third, in the dimensions `scatter_dims`. `unique` promises that no
+    two parts overlap.
 
     `%r = tensor.scatter %s into %t[%i] scatter_dims([0]) unique
     : (tensor<3x1x8xf32>, tensor<4x8xf32>, tensor<3x1xindex>) -> tensor<4x8xf32>`

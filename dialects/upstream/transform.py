@@ -5,8 +5,9 @@ xDSL's classes lack most of them, and the custom syntax of others. Each operatio
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -962,6 +963,19 @@ PATTERNS: Final = (
             *("vector.reduction_to_contract", "vector.transfer_permutation_patterns", "vector.lower_masks"),
             *("vector.lower_masked_transfers", "vector.lower_shape_cast", "vector.lower_outerproduct"),
             *("vector.lower_broadcast", "vector.cast_away_vector_leading_one_dim"),
+            *("linalg.decompose_pack_unpack", "linalg.decompose_pad", "linalg.fold_add_into_dest"),
+            *("linalg.fold_pack_unpack_into_empty", "linalg.fold_unit_extent_dims_via_reshapes"),
+            *("linalg.fold_unit_extent_dims_via_slices", "linalg.pad_vectorization", "memref.expand_ops"),
+            *("memref.expand_strided_metadata", "memref.extract_address_computations"),
+            *("memref.resolve_ranked_shaped_type_result_dims", "tensor.bubble_up_extract_slice"),
+            *("tensor.decompose_concat", "tensor.drop_redundant_insert_slice_rank_expansion"),
+            *("tensor.fold_into_pack_and_unpack", "tensor.fold_tensor_subset_ops_into_vector_transfers"),
+            *("tensor.reassociative_reshape_folding", "tensor.rewrite_as_constant"),
+            *("vector.drop_inner_most_unit_dims_from_xfer_ops", "vector.drop_unit_dims_with_shape_cast"),
+            *("vector.elementwise_to_vector", "vector.fold_arith_extension", "vector.lower_bitcast"),
+            *("vector.lower_create_mask", "vector.lower_gather", "vector.lower_interleave", "vector.lower_scan"),
+            *("vector.materialize_masks", "vector.rank_reducing_subview_patterns", "vector.rewrite_narrow_types"),
+            *("vector.sink_mem_ops", "vector.sink_ops", "vector.unroll_from_elements", "vector.unroll_to_elements"),
         )
     ),
     *(
@@ -1057,22 +1071,20 @@ class MatchStructuredOp(IRDLOperation):
         printer.print_region(self.body_region)
 
 
-@irdl_op_definition
-class MatchDimOp(IRDLOperation):
-    """Kinds and extents of dimensions: `%d = transform.match.structured.dim %a[except(-1)] {parallel} : (T) -> U`."""
+class _MatchListedOp(IRDLOperation, ABC):
+    """Conditions on some dimensions or operands of a structured op: `%a[except(-1)] {kind} : (T) -> U`."""
 
-    name = "transform.match.structured.dim"
+    LISTED: ClassVar[str]
+    """The property with the list."""
+    KINDS: ClassVar[tuple[str, str]]
 
     operand_handle = operand_def(TransformHandleType)
-    raw_dim_list = prop_def(DenseArrayBase.constr(i64))
     is_inverted = opt_prop_def(UnitAttr)
     is_all = opt_prop_def(UnitAttr)
-    parallel = opt_prop_def(UnitAttr)
-    reduction = opt_prop_def(UnitAttr)
     outputs = var_result_def(TransformHandleType)
 
     @classmethod
-    def parse(cls, parser: Parser) -> MatchDimOp:
+    def parse(cls, parser: Parser) -> Self:
         at = parser.pos
         name = parser.parse_unresolved_operand()
         properties: dict[str, Attribute] = {}
@@ -1085,9 +1097,9 @@ class MatchDimOp(IRDLOperation):
                 dims = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_integer)
             else:
                 dims = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_integer)
-        properties["raw_dim_list"] = DenseArrayBase.from_list(i64, dims)
+        properties[cls.LISTED] = DenseArrayBase.from_list(i64, dims)
         attributes = parser.parse_optional_attr_dict()
-        kinds = [kind for kind in ("parallel", "reduction") if kind in attributes]
+        kinds = [kind for kind in cls.KINDS if kind in attributes]
         properties |= {kind: attributes.pop(kind) for kind in kinds}
         inputs, results = _parse_constraint_type(parser)
         return cls.create(
@@ -1098,16 +1110,53 @@ class MatchDimOp(IRDLOperation):
         )
 
     def print(self, printer: Printer) -> None:
-        dims = ", ".join(map(str, self.raw_dim_list.get_values()))
+        dims = ", ".join(map(str, cast("Any", self.properties[self.LISTED]).get_values()))
         text = "all" if self.is_all is not None else f"except({dims})" if self.is_inverted is not None else dims
         write(printer, " ", self.operand_handle, f"[{text}]")
-        kinds = {kind: UnitAttr() for kind in ("parallel", "reduction") if kind in self.properties}
+        kinds = {kind: UnitAttr() for kind in self.KINDS if kind in self.properties}
         printer.print_op_attributes({**kinds, **self.attributes})
         _print_constraint_type(printer, self)
 
     def verify_(self) -> None:
-        if self.parallel is not None and self.reduction is not None:
-            raise VerifyException(f"{self.name}: a dimension is either parallel or reduction")
+        if all(kind in self.properties for kind in self.KINDS):
+            raise VerifyException(f"{self.name} has one of {' and '.join(self.KINDS)}")
+
+
+@irdl_op_definition
+class MatchDimOp(_MatchListedOp):
+    """Kinds and extents of dimensions: `%d = transform.match.structured.dim %a[except(-1)] {parallel} : (T) -> U`."""
+
+    name = "transform.match.structured.dim"
+    LISTED: ClassVar[str] = "raw_dim_list"
+    KINDS: ClassVar[tuple[str, str]] = ("parallel", "reduction")
+
+    raw_dim_list = prop_def(DenseArrayBase.constr(i64))
+    parallel = opt_prop_def(UnitAttr)
+    reduction = opt_prop_def(UnitAttr)
+
+
+class _MatchOperandOp(_MatchListedOp, ABC):
+    LISTED: ClassVar[str] = "raw_position_list"
+    KINDS: ClassVar[tuple[str, str]] = ("permutation", "projected_permutation")
+
+    raw_position_list = prop_def(DenseArrayBase.constr(i64))
+    permutation = opt_prop_def(UnitAttr)
+    projected_permutation = opt_prop_def(UnitAttr)
+
+
+@irdl_op_definition
+class MatchInputOp(_MatchOperandOp):
+    """Indexing maps, producers and values of inputs:
+    `%v = transform.match.structured.input %a[0] {projected_permutation} : (T) -> !transform.any_value`."""
+
+    name = "transform.match.structured.input"
+
+
+@irdl_op_definition
+class MatchInitOp(_MatchOperandOp):
+    """Indexing maps, producers and values of inits: `%v = transform.match.structured.init %a[0] : (T) -> U`."""
+
+    name = "transform.match.structured.init"
 
 
 def _parse_constraint_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
@@ -1154,6 +1203,15 @@ _DECLARED: Final = (
     _functional("match.structured.rank"),
     _functional("match.structured.num_inputs"),
     _functional("match.structured.num_inits"),
+    _functional("match.structured.elemental_bitwidth"),
+    _functional("match.structured.classify_contraction_dims", "batch m n k"),
+    _op(
+        "match.structured.result",
+        "$target `[` $position `]` (`any` $any^)? (`single` $single^)? " + _FUNCTION,
+        "target",
+        "position:i64 any?:unit single?:unit",
+        "result",
+    ),
     _on("match.structured.body", "passthrough?:unit reduction_position?:int contraction?:list"),
     _op(
         "match.structured.yield",
@@ -1274,6 +1332,8 @@ OPERATIONS: Final = (
         CompareParamsOp,
         MatchStructuredOp,
         MatchDimOp,
+        MatchInitOp,
+        MatchInputOp,
         AlternativesOp,
         KnobOp,
         TuneAlternativesOp,

@@ -81,8 +81,7 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """Store each lane whose mask is true at the index where `vector.gather` would read it; of several lanes for one
-    element, the last is stored.
+    """Store lanes whose mask is true where `vector.gather` would read them; of several for one element, the last.
 
     ```mlir
     vector.scatter %A[%i, %j] [%at], %mask, %v : memref<4x32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32>

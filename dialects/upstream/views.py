@@ -2,9 +2,8 @@
 
     %v = memref.subview %A[%i, 0] [4, 8] [1, 2] : memref<16x16xf32> to memref<4x8xf32, strided<[16, 2], offset: ?>>
 
-A `StridedView` has the offset of the first element, extents and strides, in elements. Its numbers are of any kind that
-an `Arithmetic` combines: integers, index expressions that are materialised as operations, or names in code that
-the interpreter generates.
+A `StridedView` has the offset of the first element, extents and strides, in elements. An `Arithmetic` combines its
+numbers: integers, index expressions, or names in code of the interpreter.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ VIEWS: Final = (
     memref.ReinterpretCastOp,
     TransposeOp,
 )
-"""Ops that create a view of their first operand."""
+"""Views of the first operand."""
 Buffer = TypeVar("Buffer")
 
 
@@ -41,9 +40,6 @@ def uncast(buffer: SSAValue) -> SSAValue:
     while isinstance(buffer.owner, memref.CastOp):
         buffer = buffer.owner.source
     return buffer
-
-
-# Operands
 
 
 def static_numbers(op: Operation, name: str) -> Sequence[int]:
@@ -56,8 +52,7 @@ def mixed_lists(op: Operation) -> list[tuple[int | SSAValue, ...]]:
 
 
 def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> list[int]:
-    """The dimensions of a slice of these sizes that its type, of `shape`, keeps, matched from the left as in MLIR. The
-    others are 1."""
+    """Dimensions of a slice that its type, of `shape`, keeps, matched from the left as in MLIR. Others are 1."""
     kept: list[int] = []
     for dimension, size in enumerate(sizes):
         left, wanted = len(sizes) - dimension, len(shape) - len(kept)
@@ -67,16 +62,13 @@ def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> li
 
 
 def reassociation_groups(op: Operation) -> tuple[tuple[int, ...], ...]:
-    """The dimensions of the larger shape of a reshape for each dimension of the smaller one."""
+    """Dimensions of the larger shape for each of the smaller one."""
     groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
     return tuple(tuple(dimension.value.data for dimension in group) for group in groups)
 
 
-# Extents
-
-
 def dynamic_sizes(op: object) -> Sequence[SSAValue] | None:
-    """The dynamic extents of the resulting buffer, in order, if they are operands of the op."""
+    """The dynamic extents of the resulting buffer, in order, if they are operands."""
     match op:
         case memref.AllocOp() | memref.AllocaOp():
             return op.dynamic_sizes
@@ -94,8 +86,8 @@ def extent_of(
     product: Callable[[Sequence[int | SSAValue]], int | SSAValue],
     read: Callable[[SSAValue, int], int | SSAValue],
 ) -> int | SSAValue:
-    """An extent of a buffer: a number, or the value that it was created with. `read` returns the extents of other
-    buffers, such as parameters."""
+    """A number, or the value that the buffer was created with. `read` returns extents of other buffers, such as
+    parameters."""
     shape = cast("MemRefType[Attribute]", buffer.type).get_shape()
     if shape[dimension] != DYNAMIC_INDEX:
         return shape[dimension]
@@ -114,7 +106,7 @@ def extent_of(
 
 
 def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]]) -> None:
-    """Check that collapsed dimensions are contiguous, if the type states their strides. Raises `CompileError`."""
+    """Raises `CompileError` if stated strides of collapsed dimensions are not contiguous."""
     type_ = cast("MemRefType[Attribute]", op.src.type)
     shape, strides = type_.get_shape(), strides_of(type_)
     if strides is None:
@@ -132,12 +124,9 @@ def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]
             )
 
 
-# Elements
-
-
 @dataclass(frozen=True)
 class StridedView(Generic[Buffer, Number]):
-    """Elements of a flat buffer, given by the offset of the first element, extents, and strides."""
+    """Elements of a flat buffer: offset of the first element, extents, and strides."""
 
     buffer: Buffer
     offset: Number
@@ -145,7 +134,7 @@ class StridedView(Generic[Buffer, Number]):
     strides: tuple[Number, ...]
 
     def part(self, op: Operation, arithmetic: Arithmetic[Number]) -> StridedView[Buffer, Number]:
-        """The view of these elements created by `op`, one of `VIEWS`."""
+        """Created by `op`, one of `VIEWS`."""
         times = arithmetic.times
         match op:
             case memref.SubviewOp() | memref.ReinterpretCastOp():
@@ -162,7 +151,7 @@ class StridedView(Generic[Buffer, Number]):
                 groups = reassociation_groups(op)
                 _check_contiguous(op, groups)
                 one = arithmetic.of(1)
-                # Extents of 1 are ignored: the stride is that of the last larger dimension.
+                # Without extents of 1: the stride is that of the last larger dimension.
                 wide = [[d for d in group if self.shape[d] != one] or group for group in groups]
                 shape = [arithmetic.product(self.shape[d] for d in reversed(group)) for group in groups]
                 strides = [self.strides[group[-1]] if group else one for group in wide]

@@ -13,8 +13,9 @@ import numpy as np
 from onnx import GraphProto
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError, show_extent, sum_text
-from weft.frontends.graph_builder import Value
+from weft.frontends.graph_builder import Value, const
 from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
+from weft.frontends.onnx.indexing import reversed_sequences
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.node_order import used_names
@@ -214,7 +215,7 @@ def _scan(node: Node) -> Sequence[Item]:
     body: GraphProto = node.attribute("body")
     values = node.values()
     number = len(values) - node.integer("num_scan_inputs", 1, len(values))
-    states, scanned = values[:number], values[number:]
+    scanned = values[number:]
     outputs = len(body.output) - number
     into, out = (
         (node.integers(f"scan_{kind}_axes") or [0] * length, node.integers(f"scan_{kind}_directions") or [0] * length)
@@ -231,24 +232,81 @@ def _scan(node: Node) -> Sequence[Item]:
         if not node.equal(count, row.shape[0]):
             raise node.refuse(f"scanned tensors have {count} and {show_extent(row.shape[0])} elements along their axes")
         rows[at] = row if row.shape[0] == count else ops.broadcast_to(row, [count, *row.shape[1:]])
-    captured = _captured(node, body)
-
-    def step(place: Value, *given: Value) -> list[Value]:
-        del place
-        rest = iter(given[len(values) :])
-        names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
-        names |= dict(zip([entry.name for entry in body.input], given[: len(values)], strict=True))
-        scope = inside(node, "body", names, is_function=True)
-        return _outputs(node, scope, scope.outputs_of(body), states)
-
-    steps = count if isinstance(count, int) else str(count)
-    builder = scope_of(node).shared.builder
-    found = _several(builder.emit_loop(step, steps, states, rows, _values_of(captured.values())))
+    found = _scanned(node, body, values[:number], rows, count, _captured(node, body))
     stacked = [
         ops.moveaxis(ops.flip(value, 0) if backwards else value, 0, axis)
         for value, axis, backwards in zip(found[number:], *out, strict=True)
     ]
     return [*found[:number], *stacked]
+
+
+def _scanned(
+    node: Node,
+    body: GraphProto,
+    states: Sequence[Value],
+    rows: Sequence[Value],
+    count: KnownExtent,
+    captured: dict[str, Entry],
+    length: Value | None = None,
+) -> list[Value]:
+    """Final states and stacked outputs of `count` steps of a body over the first axis of `rows`. Steps from `length` on
+    keep the states, and their outputs are 0."""
+    number, taken = len(states), len(states) + len(rows)
+
+    def step(place: Value, *given: Value) -> list[Value]:
+        rest = iter(given[taken:])
+        names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
+        names |= dict(zip([entry.name for entry in body.input], given[:taken], strict=True))
+        scope = inside(node, "body", names, is_function=True)
+        found = _outputs(node, scope, scope.outputs_of(body), given[:number])
+        if length is None:
+            return found
+        is_within = ops.less(place, next(rest))
+        others = [*given[:number], *(const(0, value.dtype) for value in found[number:])]
+        return [ops.where(is_within, value, other) for value, other in zip(found, others, strict=True)]
+
+    steps = count if isinstance(count, int) else str(count)
+    same = [*_values_of(captured.values()), *([] if length is None else [length])]
+    return _several(scope_of(node).shared.builder.emit_loop(step, steps, states, rows, same))
+
+
+@converts("Scan", until=8)
+def _batched_scan(node: Node) -> Sequence[Item]:
+    """Scans axis 1 of each sequence of a batch, axis 0, as a loop within a loop."""
+    body: GraphProto = node.attribute("body")
+    values = node.values(1)
+    number = len(values) - node.integer("num_scan_inputs", 1, len(values))
+    directions = node.integers("directions", count=len(values) - number) or [0] * (len(values) - number)
+    lengths = node.optional(0)
+    ranks = [1] * number + [2] * len(directions)
+    for at, (value, rank) in enumerate(zip(values, ranks, strict=True)):
+        if value.ndim < rank:
+            raise node.refuse(f"input {at + 1} has {value.ndim} axes, needs at least {rank}: batch, then steps")
+    batch, count = values[number].shape[:2]
+    if batch is None or count is None:
+        raise node.refuse("the extents of the batch and of the scanned axis must be known")
+    sized = [*zip(values, ranks, strict=True), *([] if lengths is None else [(lengths, 1)])]
+    for value, rank in sized:
+        if value.ndim < rank or not all(map(node.equal, (batch, count), value.shape[:rank])):
+            shapes = ", ".join(f"({', '.join(map(show_extent, value.shape))})" for value, _ in sized)
+            raise node.refuse(f"inputs have one batch, and scanned ones as many steps, got shapes {shapes}")
+    rows = [
+        value if not backwards else ops.flip(value, 1) if lengths is None else reversed_sequences(value, lengths, 0, 1)
+        for value, backwards in zip(values[number:], directions, strict=True)
+    ]
+    captured = _captured(node, body)
+    outer = [*values[:number], *rows, *([] if lengths is None else [ops.cast(lengths, "int64")])]
+
+    def one(place: Value, *given: Value) -> list[Value]:
+        del place
+        own, rest = given[: len(outer)], iter(given[len(outer) :])
+        names = {name: _with_values(entry, rest) for name, entry in captured.items()}
+        length = None if lengths is None else own[-1]
+        return _scanned(node, body, own[:number], own[number : len(values)], count, names, length)
+
+    steps = batch if isinstance(batch, int) else str(batch)
+    builder = scope_of(node).shared.builder
+    return _several(builder.emit_loop(one, steps, [], outer, _values_of(captured.values())))
 
 
 def _first(value: Value, axis: int) -> Value:

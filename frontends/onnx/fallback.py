@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import ModelProto, TypeProto, ValueInfoProto, helper, numpy_helper, shape_inference
+from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper, shape_inference
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError, names_in, parse_extent
 from weft.frontends.graph_builder import call_dps
@@ -32,6 +32,10 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
     for attribute in node.proto.attribute:  # ONNX's shape inference loops over some of them
         if max(map(abs, (attribute.i, *attribute.ints)), default=0) > MOST_ELEMENTS:
             raise Refusal(f"fallback: attribute '{attribute.name}' is at most {MOST_ELEMENTS}")
+        tensors = (attribute.t, *attribute.tensors, attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
+        if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors):
+            # onnx.reference would look for the file in the working directory.
+            raise Refusal(f"fallback: the elements of attribute '{attribute.name}' are in a file")
     wanted = [name for name in node.proto.output if name]
     model = _model(node, opset)
     names = {name for item in _tensors(node) if item is not None for extent in item.shape for name in names_in(extent)}

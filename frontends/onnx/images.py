@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from weft.dialects.graph_shapes import Extent, KnownExtent
+from weft.dialects.graph_shapes import Extent, KnownExtent, show_shape
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known import Item
 from weft.frontends.onnx.node import Node
@@ -155,3 +155,15 @@ def _roi_align(
     aligned = coordinate_transformation_mode == "half_pixel"
     size = [output_height, output_width]
     return ops.roi_align(data, rois, batch_indices, size, spatial_scale, sampling_ratio, mode, aligned)
+
+
+@converts("MaxRoiPool")
+def _max_roi_pool(node: Node, data: Value, rois: Value, *, pooled_shape: Sequence[int], spatial_scale: float) -> Item:
+    """A region is a row of the index of an image and two corners."""
+    if rois.ndim != 2 or rois.shape[1] != 5:
+        raise node.refuse(f"input 'rois' must be rows of 5 numbers, got shape {show_shape(rois.shape)}")
+    if len(pooled_shape) != 2 or min(pooled_shape) < 1:
+        raise node.refuse(f"attribute 'pooled_shape' must be 2 positive numbers, got {list(pooled_shape)}")
+    images, corners = ops.split(rois, [1], 1)
+    places = ops.cast(ops.squeeze(images, [1]), "int64")
+    return ops.roi_pool(data, corners, places, list(pooled_shape), spatial_scale)

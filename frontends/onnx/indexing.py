@@ -227,6 +227,12 @@ def _reverse_sequence(node: Node, data: Value, lengths: Value) -> Item:
             f"input 'sequence_lens' must have a length for each of the {data.shape[batch]} elements of axis {batch} of "
             f"the input, got {lengths.shape[0]}"
         )
+    return reversed_sequences(data, lengths, batch, time)
+
+
+def reversed_sequences(data: Value, lengths: Value, batch: int, time: int) -> Value:
+    """The first `lengths` elements along axis `time` in reverse order, for each sequence of axis `batch`; both axes
+    are among the first two."""
     steps = ops.iota([data.shape[time]], dtype="int64")
     places, ends = ops.expand_dims(steps, [1 - time]), ops.expand_dims(ops.cast(lengths, "int64"), [1 - batch])
     turned = ops.where(ops.less(places, ends), ops.subtract(ops.subtract(ends, 1), places), places)

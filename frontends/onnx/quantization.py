@@ -21,9 +21,9 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 
 
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
-    """The axis of the scales, None for a single scale."""
+    """The axis of the scales, None for a single scale, which has no axis: the attribute may be out of range."""
     has_axis = node.takes("axis") and node.attribute("axis") is not None
-    if scale.ndim == 0 or tuple(scale.shape) == (1,):  # The axis is then ignored; its default may exceed the rank.
+    if scale.shape in ((), (1,)):
         return None
     return node.axis("axis", data.ndim) if has_axis else 0
 

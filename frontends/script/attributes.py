@@ -1,7 +1,7 @@
 """Attributes and annotations as Python values, and ops by their name.
 
-Attributes without a Python value are MLIR text, `T.attr("1 : i8")`. Ops without a form in the language are calls,
-`x = T.op("arith.divui", a, b, results=["i32"])`.
+Attributes without a Python value are MLIR text, `T.attr("1 : i8")`; ops without a form in the language are calls of
+`T.op`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def context() -> Context:
 
 
 def to_attribute(value: object) -> Attribute:
-    """Convert a Python value to an attribute: integers are i64, floats f64. Raises CompileError for other types."""
+    """Convert a Python value: integers are i64, floats f64. Raises CompileError for other types."""
     return attribute_of(value, _of_script)
 
 
 def to_attributes(values: Mapping[object, object]) -> dict[str, Attribute]:
-    """Convert a dict to named attributes. Raises CompileError for names that are not strings."""
+    """Convert a dict. Raises CompileError for names that are not strings."""
     return attributes_of(values, _of_script)
 
 
@@ -72,7 +72,7 @@ def _of_script(value: object) -> Attribute | None:
 
 
 def last_line(failure: Exception) -> str:
-    """The last line of a message of xDSL, which follows the text that it quotes."""
+    """The last line of a message of xDSL; the text that it quotes precedes it."""
     return str(failure).strip().splitlines()[-1].strip()
 
 
@@ -89,7 +89,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def parse_operations(text: str) -> list[Operation]:
-    """Parse MLIR text as operations, without a module around them. Raises CompileError."""
+    """Parse MLIR text without a module around it. Raises CompileError."""
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
@@ -101,8 +101,8 @@ def parse_operations(text: str) -> list[Operation]:
 
 
 def operations_text(op: Operation) -> list[str]:
-    """The lines of a call of `I.mlir` that reads back as `op`."""
-    return ['I.mlir(r"""', *str(op).splitlines(), '""")']  # quotes in strings of MLIR are escaped
+    """The lines of an `I.mlir` call that reads back as `op`."""
+    return ['I.mlir(r"""', *str(op).splitlines(), '""")']  # quotes in MLIR strings are escaped
 
 
 def attribute_text(attribute: Attribute) -> str:
@@ -121,7 +121,7 @@ def generic_op(
     properties: object = None,
     attributes: object = None,
 ) -> Operation:
-    """Create the op called `name`. Types of results are MLIR text, properties and attributes are Python values.
+    """Create an op. Types of results are MLIR text, properties and attributes Python values.
 
     Raises CompileError for unknown ops, for ops with regions or successors, and if the op does not verify.
     """

@@ -1,6 +1,6 @@
 """The constructs of the script language: loops, blocks, axes, declarations, dtypes.
 
-The parser reads them from the source. A call at run time raises CompileError with an example of its use.
+The parser reads them from the source; a call at run time raises CompileError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ class Construct:
 
     name: str
     usage: str
-    """An example of its use."""
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         raise CompileError(f"T.{self.name} is read from the source of a function under @T.prim_func: `{self.usage}`")
@@ -36,7 +35,7 @@ class IntrinsicWord(Construct):
 
 
 class Annotation(Construct):
-    """A parameter type. Python evaluates annotations, so a call or subscript returns the object itself."""
+    """A parameter type. A call or subscript returns the object itself, because Python evaluates annotations."""
 
     def __call__(self, *args: object, **kwargs: object) -> Annotation:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self
@@ -91,13 +90,12 @@ class Namespace:
 
 
 def module_attrs(attributes: dict[str, object]) -> None:
-    """`I.module_attrs({"key": 1})`: the attributes of the module. Read from the source of a class under `@I.ir_module`;
-    a call at run time has no effect."""
+    """`I.module_attrs({"key": 1})`: the attributes of the module. A call at run time has no effect."""
 
 
 def mlir(text: str) -> None:
-    """`I.mlir("memref.global ...")`: operations of the module other than functions of block loops, such as constants
-    and schedules. Read from the source of a class under `@I.ir_module`; a call at run time has no effect."""
+    """`I.mlir("memref.global ...")`: operations of the module other than functions of block loops. A call at run time
+    has no effect."""
 
 
 IR = Namespace("I", mlir=mlir, module_attrs=module_attrs)
@@ -117,10 +115,8 @@ AXIS = Namespace(
 )
 """TVM's axes that keep their order, `scan` and `opaque`, are spatial: dependences determine the legal orders."""
 AXES = {SPATIAL: ("S", SPATIAL_AXIS), REDUCE: ("R", REDUCE_AXIS)}
-"""The letter of each kind of axis in `T.axis.remap`, and its construct."""
 BUILTINS: Mapping[str, object] = {
     name: getattr(builtins, name)
     for name in ("abs", "bool", "divmod", "float", "int", "len", "list", "max", "min", "pow", "range", "round", "sum")
 } | {"tuple": tuple}
-"""The functions of Python that scripts may use."""
 DTYPES = {name: DType(name) for name in TYPES}

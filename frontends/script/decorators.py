@@ -36,12 +36,12 @@ def prim_func(
     check_well_formed: bool = True,
     s_tir: bool = False,
 ) -> ModuleOp | Callable[[Callable[..., object]], ModuleOp]:
-    """Read a function of block loops from the source of the decorated Python function.
+    """Read a function of block loops from the source of the decorated function.
 
     Outside a class it becomes a module with that one function; in a class under `@ir_module` it belongs to the module
-    of the class. Free names are looked up in the scope of the definition: numbers, tuples and strings are constants of
-    the program. `private` hides the function from callers of the compiled module; the other options are TVM's and have
-    no effect. Raises CompileError, with the place in the source, for invalid programs.
+    of the class. Free names are those in scope at the definition: numbers, tuples and strings become constants.
+    `private` hides the function from callers of the compiled module; the other options are TVM's and have no effect.
+    Raises CompileError, with the place in the source, for invalid programs.
     """
     if function is None:
         return lambda decorated: read_definition(decorated, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
@@ -49,7 +49,7 @@ def prim_func(
 
 
 def ir_module(cls: type) -> ModuleOp:
-    """Read the functions under `@T.prim_func` in a class from its source, as one module.
+    """Read the functions under `@T.prim_func` in a class as one module.
 
     They may call each other. Raises CompileError, with the place in the source, for invalid programs.
     """
@@ -68,8 +68,8 @@ def read_definition_of_class(
 def read_definition(
     function: object, frame: FrameType, read: Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, object]], R]
 ) -> R:
-    """The result of `read` on the source of a function that is decorated in `frame`, with the names visible there. In
-    the body of a class, which `ir_module` reads as a whole, return the function itself."""
+    """The result of `read` on the source of a function decorated in `frame`. In a class body, which `ir_module` reads
+    as a whole, return the function itself."""
     if not isinstance(function, FunctionType):
         raise CompileError(f"@T.prim_func decorates a function, got {function!r}")
     if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:

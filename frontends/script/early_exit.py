@@ -23,7 +23,6 @@ _GO, _CONTINUE, _BREAK = 0, 1, 2
 
 
 def exits(statements: Sequence[ast.stmt]) -> bool:
-    """Whether `statements` contain a `break` or `continue` of the enclosing loop."""
     return any(isinstance(node, ast.Break | ast.Continue) for node in _own(statements))
 
 

@@ -1,9 +1,9 @@
 """Emit the IR of functions of block loops from the values of a script.
 
-The order of ops is part of the contract, since programs are compared op by op. A store evaluates its value, then its
+The order of ops is part of the contract, since programs are compared op by op. A store evaluates its value before its
 indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, the value `x` precedes the load of `A[i]`.
-Equal index expressions in a scope are computed once. A repeated load reuses the first one unless a store, call, loop or
-block is between them.
+Equal index expressions in a scope are computed once. A repeated load is reused unless a store, call, loop or block is
+between the two.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _INDEX = IndexType()
 def buffer_type(
     shape: Sequence[object], dtype: str, scope: str, strides: tuple[int | None, ...] | None = None
 ) -> MemRefType[Attribute]:
-    """The type of a buffer, dense if `strides` is None; extents that are not numbers are dynamic."""
+    """The type of a buffer, dense if `strides` is None."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
     dense = MemRefType(value_type_of(dtype), extents, memory_space=space)
@@ -58,12 +58,12 @@ def buffer_type(
 
 
 class ScriptEmitter(ElementEmitter):
-    """Emits the body of one function, whose entry block is `entry`."""
+    """Emits the body of a function with the entry block `entry`."""
 
     def __init__(self, entry: Block) -> None:
         super().__init__(entry, {}, {})
         self._memory = 0
-        """The number of effects so far: a load is not reused after a later effect."""
+        """The number of effects so far: no load is reused after an effect."""
         self._places: dict[int, tuple[Expr, SourceLocation]] = {}
         """`id(expr)` -> (expression, place in the source). Holding the expression keeps its id unique."""
 
@@ -75,8 +75,6 @@ class ScriptEmitter(ElementEmitter):
     def around(self) -> Operation | None:
         op = self._blocks[-1].parent_op()
         return op if isinstance(op, ForOp | BlockOp) else None
-
-    # Expressions
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
         if isinstance(expr, Symbol):
@@ -101,8 +99,7 @@ class ScriptEmitter(ElementEmitter):
         return Leaf.of(self.index(expr), str(expr)) if reads(expr) else expr
 
     def argument(self, expr: Expr) -> SSAValue:
-        """The value of an argument of a call: an index, or a scalar in its dtype. An index that is cast is converted
-        here."""
+        """The value of an argument of a call: an index, or a scalar in its dtype."""
         if isinstance(expr, Cast) and expr.operand.is_index and not isinstance(expr.operand, Const):
             return self.value(expr.operand, expr.dtype)
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
@@ -111,7 +108,7 @@ class ScriptEmitter(ElementEmitter):
         return self._once(("stride", buffer.value, dimension), lambda: StrideOp(buffer.value, dimension))
 
     def pointer(self, pointer: Pointer) -> SSAValue:
-        """A pointer into a buffer; its `access` is resolved already."""
+        """Emit a pointer with resolved `access`."""
         indices = [self.index(index) for index in pointer.indices]
         return self.append(AccessPtrOp(pointer.buffer.value, indices, AccessMode(pointer.access), pointer.sizes))
 
@@ -141,8 +138,6 @@ class ScriptEmitter(ElementEmitter):
             hint_of(read.buffer.name.lower()),
         )
 
-    # Statements
-
     def effect(self, op: Operation) -> None:
         self.finish(op)
         self._memory += 1
@@ -158,8 +153,8 @@ class ScriptEmitter(ElementEmitter):
     def allocate(
         self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str, element: Attribute | None = None
     ) -> SSAValue:
-        """Allocate a buffer of `type`. `extents` are the dynamic ones; `element` is the element type if `type` does not
-        determine it."""
+        """Allocate a buffer with the dynamic `extents`; `element` is the element type if `type` does not determine
+        it."""
         op = AllocOp([self.index(extent) for extent in extents], [], type)
         if element is not None:
             op.attributes[ELEMENT] = element
@@ -208,7 +203,6 @@ class ScriptEmitter(ElementEmitter):
         self.place = outer
 
     def _declare_strides(self, buffer: Buffer) -> None:
-        """Define a symbolic stride at its first use; assume equality for a known one."""
         own: set[int] = set()
         for dimension, stride in buffer.strides.items():
             if isinstance(stride, Symbol) and stride.value is None:
@@ -276,7 +270,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def body(self, block: Block) -> Generator[None]:
-        """Emit the statements of a region. Loads are not reused across its start or end."""
+        """Emit a region. Loads are not reused across its start or end."""
         self._memory += 1
         with self.inside(block):
             yield
@@ -284,8 +278,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def trial(self, block: Block) -> Generator[Callable[[], None]]:
-        """Emit into `block` tentatively: calling the yielded function inserts the ops, otherwise the state is
-        restored."""
+        """Emit into `block` tentatively: without a call of the yielded function, the state is restored."""
         target, outer, memory = self._blocks[-1], self._written[-1], self._memory
         depth = len(self._blocks)
         kept = False

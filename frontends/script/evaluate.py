@@ -1,8 +1,7 @@
 """Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions.
 
-Operations on numbers are folded at parse time, by Python's rules. An operation with an operand of the program becomes
-an expression, by the rules of `weft.te`: both operands have one dtype, which numbers adopt, and there are no implicit
-conversions.
+Operations on numbers follow Python's rules. Others follow those of `weft.te`: both operands have one dtype, which
+numbers adopt, and there are no implicit conversions.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.GtE: operator.ge,
 }
 VECTOR = re.compile(r"(bool|u?int\d+|bfloat16|float\d+\w*?)x(\d+)")
-"""Vector dtypes: `float32x4`."""
 OF_VALUES: Mapping[object, Callable[..., Expr]] = {
     max: words.max,
     min: words.min,
@@ -72,21 +70,18 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
     pow: words.pow,
     round: words.round,
 }
-"""The builtins that scripts may also apply to values of the program."""
+"""Builtins that also apply to values of the program."""
 
 
 class Evaluator(Reader):
-    """Evaluates expressions at module level; the subclass `StatementParser` evaluates those of a function."""
+    """Evaluates expressions at module level; `StatementParser` evaluates those of a function."""
 
     lane: Expr | None = None
-    """The lane of the vector store that is read."""
     names_are_sizes = False
     """Whether a type variable defined outside the script is a symbolic extent."""
 
-    # Names
-
     def bind_checked(self, node: ast.Name, value: object) -> None:
-        """Bind the name to `value`. Raises CompileError for an index expression that is too long."""
+        """Bind a name. Raises CompileError for an index expression that is too long."""
         if isinstance(value, Expr) and value.is_index:
             self.apply(node, check_terms, value)
         self.scope[node.id] = value
@@ -108,15 +103,13 @@ class Evaluator(Reader):
             return BUILTINS[name]
         raise self.error(node, f"unknown name '{name}'{did_you_mean(name, scope.bound or scope.outside)}")
 
-    # Values of a kind
-
     def expression(self, node: ast.expr, dtype: str | None = None) -> Expr:
-        """The value of `node` as a scalar expression; a number adopts `dtype`. Raises CompileError."""
+        """The value as a scalar expression; a number adopts `dtype`. Raises CompileError."""
         value = self.scalar(node, self.evaluate(node))
         return self.apply(node, as_expr, value, dtype)
 
     def element(self, node: ast.expr, dtype: str, what: str) -> Expr:
-        """The value of `node` as an element of `dtype`. Raises CompileError for another dtype."""
+        """The value as an element. Raises CompileError for another dtype."""
         expr = self.expression(node, dtype)
         adapts = expr.is_index and dtype in ("int32", "int64")
         if expr.dtype != dtype and not adapts:
@@ -124,7 +117,6 @@ class Evaluator(Reader):
         return expr
 
     def index(self, node: ast.expr, what: str) -> Expr:
-        """The value of `node` as an index. Raises CompileError for other types."""
         return self.note(node, self.apply(node, as_index, self.scalar(node, self.evaluate(node)), what))
 
     def extent(self, node: ast.expr, what: str) -> int | Expr:
@@ -145,7 +137,6 @@ class Evaluator(Reader):
         return number
 
     def scalar(self, node: Positioned, value: object) -> object:
-        """Check that `value` is a number or a scalar expression. Raises CompileError."""
         if isinstance(value, Buffer):
             indices = ", ".join(f"i{d}" for d in range(value.rank))
             raise self.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
@@ -160,7 +151,7 @@ class Evaluator(Reader):
         return value
 
     def as_attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
-        """The dict `value` as attributes. Raises CompileError with `message` at `node` for other types."""
+        """The dict `value`. Raises CompileError with `message` for other types."""
         if not isinstance(value, dict):
             raise self.error(node, message)
         return self.apply(node, to_attributes, cast("dict[object, object]", value))
@@ -169,10 +160,8 @@ class Evaluator(Reader):
         del node
         return expr
 
-    # Expressions
-
     def evaluate(self, node: ast.expr) -> object:
-        """The value of `node`: a Python value, an expression, a buffer or a construct of the language."""
+        """A Python value, an expression, a buffer or a construct of the language."""
         try:
             handler = self.EXPRESSIONS.get(type(node))
             if handler is None:
@@ -268,8 +257,6 @@ class Evaluator(Reader):
         branches = [self.scalar(part, self.evaluate(part)) for part in (node.body, node.orelse)]
         return self.apply(node, words.if_then_else, test, *branches)
 
-    # Attributes and subscripts
-
     def _attribute(self, node: ast.Attribute) -> object:
         value = self.evaluate(node.value)
         match value:
@@ -330,8 +317,7 @@ class Evaluator(Reader):
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
-        """The indices of an element in the buffer that stores it. Raises CompileError for slices and for a wrong
-        rank."""
+        """The indices of an element in the buffer that stores it. Raises CompileError for slices and a wrong rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if self.lane is None and any(isinstance(part, ast.Slice) for part in nodes):
             raise self.error(node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices")
@@ -345,7 +331,7 @@ class Evaluator(Reader):
         return self.stored_indices(node, buffer, indices)
 
     def _index_values(self, node: ast.expr) -> Sequence[object]:
-        """The indices that a part of a subscript states: one, several for `*indices`, the lane of a slice."""
+        """The indices in a part of a subscript: one, several for `*indices`, the lane of a slice."""
         if isinstance(node, ast.Starred):
             return items(self.evaluate(node.value))
         if not isinstance(node, ast.Slice):
@@ -379,11 +365,8 @@ class Evaluator(Reader):
             )
         return found
 
-    # Parts of buffers
-
     def box_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        """The corner and the sizes of a part of `buffer`: an element, slices, or the whole buffer. Raises
-        CompileError."""
+        """The corner and the sizes of an element, a slice, or the whole buffer. Raises CompileError."""
         corner, sizes = self._ranges(node, buffer)
         for dimension, size in enumerate(sizes):
             if size is None:
@@ -397,7 +380,7 @@ class Evaluator(Reader):
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
-        """A bounding box of a part of `buffer`, in the buffer that stores it; data-dependent dimensions are whole.
+        """A bounding box of a part, in the buffer that stores it; data-dependent dimensions are whole.
 
         None if the extent of a data-dependent dimension is not a number.
         """
@@ -412,7 +395,7 @@ class Evaluator(Reader):
         return corner, stored
 
     def _ranges(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
-        """The lower bounds and the sizes of the ranges of a part of `buffer`; None for sizes that are not constant."""
+        """The lower bounds and the sizes of a part; None for sizes that are not constant."""
         if not isinstance(node, ast.Subscript):
             if not all(isinstance(extent, int) for extent in buffer.extents):
                 raise self.error(node, f"the extents of {buffer.name} are not numbers: give a region")
@@ -438,8 +421,6 @@ class Evaluator(Reader):
             corner.append(low)
             sizes.append(size)
         return corner, sizes
-
-    # Calls
 
     def _call(self, node: ast.Call) -> object:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "vload":  # A.vload([i, 0], "float32x4")
@@ -470,7 +451,7 @@ class Evaluator(Reader):
         return found
 
     def _of_dtype(self, node: ast.Call, function: object, kwargs: dict[str, object]) -> object:
-        """Remove `dtype=` from the arguments of a function of values that has no such parameter; returns it."""
+        """Remove `dtype=` from the arguments of a function without such a parameter, and return it."""
         if "dtype" not in kwargs or not isinstance(function, FunctionType):
             return None
         is_known = any(function is known for known in words.FUNCTIONS.values())
@@ -479,12 +460,10 @@ class Evaluator(Reader):
         return self.apply(node, checked_dtype, kwargs.pop("dtype"))
 
     def intrinsic_value(self, node: ast.Call) -> object:
-        """The value of a call that is kept as text; functions have some."""
         raise self.error(node, f"{ast.unparse(node.func)} gives no value here")
 
     def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
-        """Resolve `T.call_intrin("float32", "tir.exp", x)` to the function `T.exp` and its call; other intrinsics are
-        unchanged."""
+        """Resolve `T.call_intrin("float32", "tir.exp", x)` to a call of `T.exp`; other intrinsics are unchanged."""
         name = self.evaluate(node.args[1]) if len(node.args) > 1 else None
         found = words.FUNCTIONS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
         return (
@@ -492,7 +471,6 @@ class Evaluator(Reader):
         )
 
     def _attribute_text(self, node: ast.Call) -> object:
-        """`T.attr("1 : i8")`"""
         return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
 
     def _let(self, node: ast.Call) -> object:
@@ -518,7 +496,6 @@ class Evaluator(Reader):
     def checked_call(
         self, node: ast.Call, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> object:
-        """Call `function` after checking the arguments against its signature."""
         if isinstance(function, DType) or not isinstance(function, BuiltinFunctionType | type):
             try:
                 inspect.signature(function).bind(*args, **kwargs)
@@ -561,7 +538,7 @@ class Evaluator(Reader):
         words.Ramp: _ramp,
         words.attr: _attribute_text,
     }
-    """Constructs whose calls are values; calls of other constructs are statements."""
+    """Constructs whose calls are values, not statements."""
 
 
 def vector_element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
@@ -585,7 +562,7 @@ def vector_element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
 
 
 def adapted(values: Sequence[object]) -> list[object]:
-    """Cast indices among the operands to the dtype of a narrower integer among them."""
+    """Cast index operands to the dtype of a narrower integer operand."""
     integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
     dtype = next((value.dtype for value in integers if not value.is_index), None)
     return [
@@ -595,7 +572,7 @@ def adapted(values: Sequence[object]) -> list[object]:
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
-    """`and` or `or`. Short-circuit only if the right side reads buffers, since a branch costs more otherwise."""
+    """`and` or `or`: short-circuit only if the right side reads buffers, since a branch is more expensive."""
     other = as_expr(right)
     result = binary(kind, left, other)
     if not reads(other) or left.dtype != "bool":
@@ -604,7 +581,7 @@ def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
 
 
 def may_call(function: object, of_values: bool) -> bool:
-    """Whether a script may call `function`; with `of_values`, on arguments that are values of the program."""
+    """Whether a script may call `function`, with `of_values` on values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
     if any(function is known for known in words.FUNCTIONS.values()) or isinstance(function, FunctionType):

@@ -53,13 +53,12 @@ NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
 _TRUE = to_attribute(True)
 _OF_BLOCK = "block"
-"""The access of `A.data`: that of the block around it."""
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's access masks. With "w" the pointer may also be read."""
 _ACCESSES = ("read", "write", "readwrite")
 _NOTHING = ("", "void", "handle")
 _SHAPED = ("scope", "strides", "elem_offset")
-"""Options of buffers in existing memory; temporaries accept only the first."""
+"""Options of buffers in existing memory; temporaries accept only the scope."""
 _NEUTRAL_OPTIONS = {
     "align": "a number",
     "offset_factor": "a number",
@@ -69,12 +68,12 @@ _NEUTRAL_OPTIONS = {
     "elem_offset": "buffers start at their first element",
     "axis_separators": "buffers are flat in memory",
 }
-"""Options of TVM's declarations accepted only with their neutral values -> the reason to reject other values."""
+"""Options of TVM's declarations accepted only with neutral values -> the reason."""
 
 
 @dataclass
 class HandleParameter:
-    """A parameter `a: T.handle`, which `T.match_buffer` gives a shape."""
+    """A parameter `a: T.handle`; `T.match_buffer` gives it a shape."""
 
     name: str
     node: ast.arg
@@ -93,13 +92,13 @@ class PendingCall:
     node: ast.Call
     callee: str
     outside: bool = False
-    """Whether `callee` is the symbol of an external function; otherwise it is a name in the class."""
+    """`callee` is the symbol of an external function instead of a name in the class."""
     pure: bool = False
-    """Whether the external function has no effects in addition to the accesses of its pointer arguments."""
+    """The external function has no effects except the accesses of its pointer arguments."""
 
 
 class FunctionParser(Evaluator):
-    """Reads one function. `module` is the name of its class, `siblings` are the functions in it."""
+    """Reads one function of the class `module`, which contains `siblings`."""
 
     names_are_sizes = True
 
@@ -121,18 +120,16 @@ class FunctionParser(Evaluator):
         self._module = module
         self._attributes: dict[str, Attribute] = {}
         self._positions: list[int] = []
-        """The position in the Python function of each argument of the entry block."""
         self._elements: dict[BlockArgument, Attribute] = {}
-        """The element types of parameters whose own types do not determine them."""
+        """Element types of parameters whose own types do not determine them."""
         self._declared: list[Buffer] = []
-        """Declared buffers whose extents are not yet stated in IR."""
+        """Buffers whose extents are not yet stated in IR."""
         self._offsets: list[tuple[Expr, SourceLocation]] = []
-        """Offsets of the first elements of buffers, with the places of their declarations."""
+        """Offsets of first elements, with the places of the declarations."""
         self._handles: list[HandleParameter] = []
         self._shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
         """`id(expression)` -> (loop variable with a start, its zero-based variable, the start)."""
         self._expansions = 0
-        """The number of macros around the statement."""
         assigned = [
             target
             for part in ast.walk(node)
@@ -140,11 +137,10 @@ class FunctionParser(Evaluator):
             for target in ([part.target] if isinstance(part, ast.AugAssign) else part.targets)
         ]
         self._reassigned = {target.id for target in assigned if isinstance(target, ast.Name)}
-        """The names that statements without an annotation assign."""
         self._readable: frozenset[SSAValue] | None = None
-        """The buffers in `T.reads` of the innermost block, None without that statement."""
+        """The buffers in `T.reads` of the innermost block, None without `T.reads`."""
         self._writable: frozenset[SSAValue] | None = None
-        """The buffers in `T.writes` of the innermost block, None without that statement."""
+        """The buffers in `T.writes` of the innermost block, None without `T.writes`."""
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
         return self.emitter.note(expr, self.source.place(node))
@@ -153,7 +149,7 @@ class FunctionParser(Evaluator):
         self.emitter.place = self.source.place(node)
 
     def parse(self) -> FuncOp:
-        """Parse the function. Raises CompileError at the place of the error."""
+        """Parse the function. Raises CompileError."""
         declaration = self._is_external()
         self._parameters(declaration)
         try:
@@ -178,7 +174,7 @@ class FunctionParser(Evaluator):
         return function
 
     def _is_external(self) -> bool:
-        """Whether the function is a declaration: its body is `...`, optionally after attributes."""
+        """The body of a declaration is `...`, optionally after attributes."""
         *attributes, last = self.node.body
         if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
             return False
@@ -193,10 +189,7 @@ class FunctionParser(Evaluator):
         values = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "private"]
         return any(bool(self.evaluate(value)) for value in values)
 
-    # Parameters
-
     def _results(self, declaration: bool) -> list[Attribute]:
-        """The result type, as in `-> T.int32`; only declarations have one."""
         returns = self.node.returns
         if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):
             return []
@@ -273,7 +266,7 @@ class FunctionParser(Evaluator):
             )
 
     def _stated(self, argument: BlockArgument, dtype: str) -> Attribute | None:
-        """Record and return the element type of a parameter whose own type does not determine it; None otherwise."""
+        """Record and return the element type if the argument's type does not determine it."""
         if type_of(dtype) == value_type_of(dtype):
             return None
         self._elements[argument] = type_of(dtype)
@@ -287,8 +280,7 @@ class FunctionParser(Evaluator):
         return argument
 
     def _buffer(self, node: ast.Call, skipped: int, name: str, position: int) -> Buffer:
-        """Declare a parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer, after `skipped`
-        others."""
+        """Declare a parameter from the arguments (shape, dtype, ...) of a call after `skipped` others."""
         options = self._options(node, skipped, _SHAPED)
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
@@ -317,7 +309,7 @@ class FunctionParser(Evaluator):
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
     ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
-        """The symbolic strides by dimension, and all strides: numbers, or None for dynamic ones.
+        """The symbolic strides by dimension, and all strides; None for dynamic ones.
 
         A stride of -1 is that of a dense buffer.
         """
@@ -349,7 +341,7 @@ class FunctionParser(Evaluator):
         )
 
     def _size(self, node: ast.expr, value: object, what: str) -> int | Expr:
-        """An extent or a stride: a number, an index expression, or the text of one. Unknown names become symbols."""
+        """An extent or a stride: a number, an index expression, or its text. Unknown names become symbols."""
         if isinstance(value, str):
             text = self.source.quoted(node, value)
             if text is None:
@@ -359,8 +351,6 @@ class FunctionParser(Evaluator):
                     self.scope[name] = Symbol(name, place=self.source.place(node))
             value = self.evaluate(text)
         return self.as_extent(node, value, what)
-
-    # Arguments of declarations
 
     def _options(self, node: ast.Call, skipped: int, more: Sequence[str]) -> dict[str, ast.expr]:
         args = node.args[skipped:]
@@ -400,8 +390,6 @@ class FunctionParser(Evaluator):
     def _memory_scope(self, node: ast.expr | None) -> str:
         return "global" if node is None else self.string(node, "scope")
 
-    # Declarations
-
     def match_buffer(self, node: ast.Call, name: str) -> Buffer:
         if not node.args:
             raise self.error(node, f"T.match_buffer names a parameter: `{words.match_buffer.usage}`")
@@ -430,7 +418,7 @@ class FunctionParser(Evaluator):
         ):
             if found != wanted:
                 raise self.error(options[option], f"{name} is a part of {whole.name}, whose {option} is {wanted}")
-        fixed = [self.emitter.fixed(low) for low in corner]  # load here the elements that the corner depends on
+        fixed = [self.emitter.fixed(low) for low in corner]  # the corner depends on their values here
         view = RegionView(whole, name, tuple(fixed), tuple(sizes[first:]))
         if "strides" in options:
             strides = items(self.evaluate(options["strides"]) or ())
@@ -448,8 +436,7 @@ class FunctionParser(Evaluator):
         return view
 
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
-        """Check a stride or offset of a region: `value` is a new name, which is bound to `expr`, or the number
-        `known`."""
+        """Check a stride or offset of a region: `value` is the number `known`, or a new name for `expr`."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
         if name is not None and name.isidentifier() and not isinstance(self.scope.known(name), Leaf):
             self.scope[name] = expr
@@ -482,7 +469,7 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _row_padding(self, node: ast.expr, name: str, shape: Sequence[object]) -> list[list[int]]:
-        """The strides of a temporary as entries of `tir.storage_align`: rows may have padding."""
+        """The strides of a temporary as `tir.storage_align`: rows may have padding."""
         given = items(self.evaluate(node) or ())
         strides = [None if stride is None else static_extent(self._size(node, stride, "a stride")) for stride in given]
         padding: list[list[int]] = []
@@ -501,8 +488,8 @@ class FunctionParser(Evaluator):
         return padding
 
     def flat_view(self, node: ast.Call, name: str) -> Buffer:
-        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or a view of another
-        shape with the same number of elements; without `data`, a temporary."""
+        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or a reshaped view;
+        without `data`, a temporary."""
         options = self._options(node, 0, ("data", *_SHAPED))
         if "data" not in options:
             return self.alloc_buffer(node, name)
@@ -551,7 +538,6 @@ class FunctionParser(Evaluator):
         shape: Sequence[int | Expr | None],
         options: Mapping[str, ast.expr],
     ) -> Buffer:
-        """A view of dense memory with constant strides, from an offset."""
         given = items(self.evaluate(options["strides"]) or ()) if "strides" in options else ()
         sizes, steps = ([static_extent(extent) for extent in some] for some in (shape, given))
         known = [size for size in sizes if size is not None]
@@ -566,7 +552,7 @@ class FunctionParser(Evaluator):
         return ReshapedView(whole, name, tuple(known), strides, offset)
 
     def flush(self) -> None:
-        """State the extents of the buffers declared since the last flush."""
+        """State the extents of buffers declared since the last flush."""
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():
@@ -584,7 +570,7 @@ class FunctionParser(Evaluator):
                 self.emitter.assume(offset, Relation.EQUAL, Const(0, "int64"))
 
     def func_attr(self, node: ast.Call) -> None:
-        """`T.func_attr({...})`: the symbol of the function, and attributes. `tir.noalias` is one of its promises."""
+        """`T.func_attr({...})`: the symbol of the function, and attributes."""
         value = self.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
         attributes = self.as_attributes(node, value, f"T.func_attr takes a dict: `{words.func_attr.usage}`")
         symbol = attributes.pop(SYMBOL, StringAttr(self.name))
@@ -596,7 +582,7 @@ class FunctionParser(Evaluator):
         self._attributes.update(attributes)
 
     def _promise(self, node: ast.Call, attributes: dict[str, Attribute], noalias: bool) -> None:
-        """Check `tir.promises`, and add the promise that corresponds to `tir.noalias`."""
+        """Check `tir.promises`, and add that of `tir.noalias`."""
         try:
             found = promises_in(attributes.get(PROMISES))
         except CompileError as error:
@@ -606,10 +592,8 @@ class FunctionParser(Evaluator):
         if not noalias:
             attributes[PROMISES] = promises_attribute(found - {Promise.NOALIAS})
 
-    # Calls
-
     def callee(self, node: ast.expr) -> str | None:
-        """The function of the module that `node` names as `f`, `Module.f` or `cls.f`; None for other nodes."""
+        """The function that `f`, `Module.f` or `cls.f` names, or None."""
         if isinstance(node, ast.Name) and node.id in self._siblings and self.scope.known(node.id) is None:
             return node.id
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
@@ -627,9 +611,9 @@ class FunctionParser(Evaluator):
     def call_outside(self, node: ast.Call, *, pure: bool = False) -> CallOp:
         """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
 
-        TVM's newer order, with the dtype first, is accepted too. A symbolic extent or stride that is declared as
-        T.int32() is passed as such, other indices as 64 bits. The function may have effects, unless it is
-        `T.call_pure_extern` or its block states what is read and written by `T.reads` and `T.writes`.
+        TVM's newer order, with the dtype first, is accepted too. Symbols declared as T.int32() are passed as such,
+        other indices as 64 bits. The function may have effects, except for `T.call_pure_extern` and in blocks with
+        `T.reads` and `T.writes`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -672,7 +656,7 @@ class FunctionParser(Evaluator):
         return op
 
     def call_intrinsic(self, node: ast.Call, result: DType | None) -> Operation:
-        """`T.call_packed("f", A.data, 4)`: a call of an unknown function of TVM, kept as text with operands."""
+        """`T.call_packed("f", A.data, 4)`: an unknown function of TVM, kept as text."""
         operands: list[SSAValue] = []
         call = ast.unparse(self._kept(node, operands))
         op = IntrinsicOp(call, operands, [] if result is None else [value_type_of(result.name)])
@@ -680,8 +664,7 @@ class FunctionParser(Evaluator):
         return op
 
     def _kept(self, node: ast.expr, operands: list[SSAValue]) -> ast.expr:
-        """An argument of an intrinsic as text, in which names refer to `operands`; values of the program are appended
-        there."""
+        """The text of an argument, in which names refer to `operands`; values of the program are appended there."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node
         pointer = self.pointer(node)
@@ -706,8 +689,6 @@ class FunctionParser(Evaluator):
         else:
             operands.append(self._operand(node))
         return ast.Name(f"{OPERAND}{len(operands) - 1}")
-
-    # Arguments
 
     def _operand(self, node: ast.expr) -> SSAValue:
         pointer = self.pointer(node)
@@ -734,8 +715,7 @@ class FunctionParser(Evaluator):
         return self._operand(node)
 
     def pointer(self, node: ast.expr) -> Pointer | None:
-        """A pointer: `A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`; None for other
-        nodes."""
+        """`A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`; None for other nodes."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return None
         if node.func.attr == "access_ptr" and isinstance(node.func.value, ast.Name):
@@ -764,7 +744,7 @@ class FunctionParser(Evaluator):
         return self._from_start(buffer, access, *extents)
 
     def _from_start(self, buffer: Buffer, access: str, extent: object = None) -> Pointer:
-        """A pointer to the first `extent` elements of a buffer in row-major order, or to all of it."""
+        """A pointer to all of a buffer, or to its first `extent` elements in row-major order."""
         start = self._start_of(buffer, access)
         whole = extent is None or (start.sizes is not None and math.prod(start.sizes) == extent)
         return start if whole else replace(start, sizes=None)
@@ -811,8 +791,8 @@ class FunctionParser(Evaluator):
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
-        """Resolve access "w" and `_OF_BLOCK`: the function may read, or also write, unless `T.reads` or `T.writes` of
-        the block omits the buffer. The regions that these state bound what it accesses of `A.data`."""
+        """Resolve access "w" and `_OF_BLOCK`: the function reads and writes, unless `T.reads` or `T.writes` of the
+        block omits the buffer. Their regions bound the accesses of `A.data`."""
         if pointer.access not in ("w", _OF_BLOCK):
             return pointer
         value, readable, writable = pointer.buffer.value, self._readable, self._writable

@@ -1,6 +1,6 @@
 """Limits on values computed at parse time, so that parsing takes bounded time.
 
-Operations whose results can be much larger than their operands are checked before they run; every result is checked.
+Operations whose results can be much larger than their operands are checked before they run.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from weft.texpr.expr import Expr
 MOST_BITS = 4096
 """Maximum size of an integer."""
 MOST_ITEMS = 1 << 16
-"""Maximum size of text, and of lists, tuples and dicts including nested items."""
+"""Maximum size of text, lists, tuples and dicts, including nested items."""
 MOST_TERMS = 4096
-"""Maximum size of a named index expression, because each use of the name expands it."""
+"""Maximum size of a named index expression, because each use expands it."""
 _MOST_OPERATIONS = 1024
 """Maximum for functions whose time or result grows faster than their arguments."""
 
 _ITEMS = "items in text, a list, a tuple or a dict"
 _SEQUENCES = (str, bytes, list, tuple)
 _OF_RANGES = (range, bool, len)
-"""Functions that take constant time on a range."""
 
 
 def check_arguments(function: object, args: Sequence[object]) -> None:
-    """Check the arguments of a Python function or operator. Raises ValueError if it would run too long, return too
-    large a result, or format text."""
+    """Raises ValueError if the call would run too long, return too large a result, or format text."""
     for arg in args:
         if isinstance(arg, range) and function not in _OF_RANGES:
             _limit((arg.stop - arg.start) // arg.step, MOST_ITEMS, "numbers in a range")
@@ -62,7 +60,6 @@ def check_arguments(function: object, args: Sequence[object]) -> None:
 
 
 def check_result(value: object) -> None:
-    """Raises ValueError for a value that is too large."""
     if isinstance(value, int):
         _limit(value.bit_length(), MOST_BITS, "bits in an integer")
     elif isinstance(value, (*_SEQUENCES, dict)):
@@ -70,8 +67,8 @@ def check_result(value: object) -> None:
 
 
 def size_of(value: object) -> int:
-    """The total number of items in a value, including nested ones; a list that occurs twice counts twice. Raises
-    ValueError above the limit."""
+    """The number of items, including nested ones; a list that occurs twice counts twice. Raises ValueError above the
+    limit."""
     count = 0
     pending = [value]
     while pending:
@@ -88,7 +85,7 @@ def size_of(value: object) -> int:
 
 
 def check_terms(expr: Expr) -> None:
-    """Raises ValueError for an expression that is too long when written out."""
+    """Raises ValueError if the written-out expression is too long."""
     if next(islice(walk(expr), MOST_TERMS, None), None) is not None:
         raise ValueError(
             f"this expression has more than {MOST_TERMS} terms: compute a part of it once, part: T.int64 = ..."

@@ -1,4 +1,4 @@
-"""Functions of statements, which are expanded where a script calls them: `T.macro`, `T.inline`."""
+"""Functions of statements, expanded at their calls: `T.macro`, `T.inline`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class Macro:
 
     @staticmethod
     def read(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, object]) -> Macro:
-        """The macro of a definition; `hygienic=False` lets it see the names at the call."""
         calls = [decorator for decorator in nodes[0].decorator_list if isinstance(decorator, ast.Call)]
         options = {word.arg: word.value for call in calls for word in call.keywords}
         open_ = options.get("hygienic")
@@ -33,7 +32,7 @@ class Macro:
         raise CompileError(f"{self.node.name} is a macro: functions under @T.prim_func call it")
 
     def bound(self, args: Sequence[object], options: Mapping[str, object]) -> dict[str, object]:
-        """The parameters by name. Raises TypeError for arguments that do not fit."""
+        """The parameters by name. Raises TypeError."""
         given = self.node.args
         names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
         found = dict(zip(names, args, strict=False))
@@ -58,7 +57,6 @@ class Macro:
 
 
 def is_macro(node: ast.stmt) -> bool:
-    """Whether a definition is under `@T.macro` or `@T.inline`."""
     if not isinstance(node, ast.FunctionDef):
         return False
     words = [word.func if isinstance(word, ast.Call) else word for word in node.decorator_list]

@@ -30,8 +30,8 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
     """Parse a script to a module: the output of `print_script`, a Python file, or a script that TVM printed.
 
     The text has one class under `@ir_module`, or functions under `@T.prim_func`. Imports are not followed: `T` and `I`
-    are the script's namespaces. Numbers and tuples that are assigned to names are constants of the following
-    statements. Raises CompileError, with the place in the text under `name`.
+    are the script's namespaces. Numbers and tuples assigned to names are constants. Raises CompileError, with the place
+    in the text under `name`.
     """
     remember_text(name, text)
     source = Source(name, text)
@@ -59,7 +59,7 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
 
 
 class _ModuleReader(Evaluator):
-    """Reads statements outside functions: the top of a script, or the body of a class under `@ir_module`."""
+    """Reads the top of a script, or the body of a class under `@ir_module`."""
 
     MEANINGLESS = "outside of functions only imports and constants are allowed: N = 128"
 
@@ -83,13 +83,12 @@ class _ModuleReader(Evaluator):
         self.module = read_class(self.source, node, self.names)
 
     def import_from(self, node: ast.ImportFrom) -> None:
-        """Bind the script namespaces that an import names; other imports are ignored."""
+        """Bind the script namespaces; other imports are ignored."""
         for alias in node.names:
             if alias.name in ("tir", "tirx", "ir"):
                 self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
 
     def constant(self, node: ast.Assign) -> None:
-        """`N = 128` and `H, W = 8, 8` define constants of the following statements."""
         if len(node.targets) != 1:
             raise self.meaningless(node)
         value, target = self.evaluate(node.value), node.targets[0]
@@ -109,7 +108,6 @@ class _ModuleReader(Evaluator):
             raise self.meaningless(node)
 
     def word(self, node: ast.Expr) -> None:
-        """`I.module_attrs({...})` or `I.mlir("...")`."""
         call = node.value
         if not isinstance(call, ast.Call):
             self.text(node)
@@ -142,7 +140,7 @@ _AT_TOP: Final[Mapping[type[ast.stmt], Handler]] = {
 
 
 def _last_name(node: ast.expr) -> str | None:
-    """The last name in `ir_module`, `I.ir_module`, `tvm.script.ir_module` and calls of them."""
+    """The last name in `ir_module`, `I.ir_module` and calls of them."""
     if isinstance(node, ast.Call):
         return _last_name(node.func)
     if isinstance(node, ast.Attribute):
@@ -156,7 +154,7 @@ def read_module(
     names: Mapping[str, object],
     module: str | None = None,
 ) -> ModuleOp:
-    """The module of functions and other ops; `module` is its name in the script."""
+    """The module of functions and other ops, called `module` in the script."""
     nodes = [member for member in members if isinstance(member, ast.FunctionDef)]
     for node in nodes:
         kinds = [_last_name(decorator) for decorator in node.decorator_list]
@@ -191,7 +189,7 @@ def read_module(
 
 
 def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
-    """The declaration of an external function, from a call. It is pure if all `calls` are."""
+    """The declaration of an external function, pure if all its `calls` are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
     function.location = call.op.location

@@ -1,8 +1,8 @@
 """Print modules of block loops as scripts that read back equal.
 
-The statements of a region are printed from its ops in order. The next effect (a store, a loop, a block, a call) and the
-ops before it become one statement if the parser would read that statement as exactly these ops. Otherwise the longest
-run of ops with a single result becomes an assignment to a local variable, and the rest is tried again.
+The next effect (a store, a loop, a block, a call) and the ops before it become one statement if the parser would read
+it as exactly these ops. Otherwise the longest run of ops with a single result becomes an assignment to a local
+variable, and the rest is tried again.
 """
 
 from __future__ import annotations
@@ -56,13 +56,11 @@ _ROUNDS = 1000
 
 
 def print_script(module: ModuleOp) -> str:
-    """Print a module's functions of block loops as a Python script, which `weft.script.parse` reads back structurally
-    equal.
+    """Print functions of block loops as a Python script, which `weft.script.parse` reads back structurally equal.
 
-    Every op has a form: expressions and statements if they compute the same ops in the same order, otherwise local
-    variables, and `T.op("arith.divui", ...)` for ops without words in the language. Other ops of the module (schedules,
-    constants) are printed as MLIR text. Raises CompileError for functions that return values and for ops with regions
-    other than loops, blocks and conditions.
+    Ops that no expression computes in the same order become local variables; `T.op("arith.divui", ...)` is for ops
+    without words. Schedules and constants are printed as MLIR text. Raises CompileError for functions that return
+    values and for ops with regions other than loops, blocks and conditions.
 
     ```python
     from weft.script import ir as I, tir as T
@@ -79,9 +77,7 @@ def print_script(module: ModuleOp) -> str:
                     B[vi] = T.max(A[vi], T.float32(0))
     ```
     """
-    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    names = PythonNames({"Module"})
-    words = {symbol: names.new(symbol, "f") for symbol in functions}
+    functions, words = _functions_of(module)
     lines = [_IMPORTS, "", "", "@I.ir_module", "class Module:"]
     if module.attributes:
         lines.append(f"    I.module_attrs({attributes_text(module.attributes)})")
@@ -97,6 +93,21 @@ def print_script(module: ModuleOp) -> str:
     return "\n".join(lines) + "\n"
 
 
+def print_function(function: FuncOp) -> str:
+    """Print one function of a module, as `print_script` does inside of the class. Raises CompileError as it does."""
+    module = function.parent_op()
+    if not isinstance(module, ModuleOp):
+        raise InternalError(f"@{function.sym_name.data} is in no module")
+    return "\n".join(_function_lines(function, *_functions_of(module)))
+
+
+def _functions_of(module: ModuleOp) -> tuple[dict[str, FuncOp], dict[str, str]]:
+    """The functions by their symbols, and their names in Python."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    names = PythonNames({"Module"})
+    return functions, {symbol: names.new(symbol, "f") for symbol in functions}
+
+
 def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
     restart = Restart()
     for _ in range(_ROUNDS):
@@ -110,22 +121,19 @@ def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[
 
 
 _LONGEST = 64
-"""Maximum number of ops in one assignment, which bounds the search for the longest one."""
+"""Maximum number of ops in an assignment, which bounds the search."""
 
 
 @dataclass(eq=False)
 class _Dynamic:
-    """A parameter with dynamic extents."""
-
     argument: BlockArgument
     handle: str
     dims: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """The extents that ops read, by dimension."""
     assumed: AssumeShapeOp | None = None
 
 
 class FunctionPrinter:
-    """Prints one function of a module; `words` maps symbols to Python names."""
+    """Prints one function; `words` maps symbols to Python names."""
 
     def __init__(
         self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
@@ -140,7 +148,7 @@ class FunctionPrinter:
         self._emitter = self._trip.emitter
         self._dynamic: dict[SSAValue, _Dynamic] = {}
         self._about: dict[Operation, _Dynamic] = {}
-        """The ops about extents of parameters that are not yet declared."""
+        """Ops about extents of parameters that are not yet declared."""
         self._lines: list[str] = []
         self._depth = 1
         self._forms: Mapping[type[Operation], Callable[[Sequence[Operation], Any], None]] = {
@@ -155,10 +163,10 @@ class FunctionPrinter:
             CallOp: self._call,
             IntrinsicOp: self._intrinsic,
         }
-        """Printers of statements by op type; each takes the ops and the last of them."""
+        """Each takes the ops of a statement and the last of them."""
 
     def lines(self) -> list[str]:
-        """The lines, including the decorator. Raises Restart, and CompileError for ops without a script."""
+        """The lines of the function. Raises Restart, and CompileError for ops without a script."""
         function = self._function
         symbol = function.sym_name.data
         self._check()
@@ -205,8 +213,6 @@ class FunctionPrinter:
             yield
         self._depth -= 1
 
-    # Parameters and their extents
-
     def _parameter(self, argument: BlockArgument, mine: BlockArgument, stated: Attribute) -> str:
         type = argument.type
         declared = self._function.is_declaration
@@ -225,7 +231,7 @@ class FunctionPrinter:
         return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type, name_of(element))})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
-        """Declare the parameters whose extents no op states; if declarations must be plain, declare all."""
+        """Declare parameters whose extents no op states; with `_plain`, all."""
         for op in () if self._plain else ops:
             if isinstance(op, DimOp) and (entry := self._dynamic.get(op.source)) is not None:
                 dimension = _dimension(op)
@@ -248,7 +254,7 @@ class FunctionPrinter:
         )
 
     def _declare(self, ops: Sequence[Operation]) -> None:
-        """Print declarations for `ops`, which are about extents. Raises Restart if the declarations emit other ops."""
+        """Declare the buffers of `ops`. Raises Restart if the declarations emit other ops."""
         entries = list(dict.fromkeys(self._about[op] for op in ops if op in self._about))
         symbols: list[str] = []
         for op in ops:
@@ -268,7 +274,7 @@ class FunctionPrinter:
             self._match_buffer(entry, buffer)
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
-        """The end of the run of ops about extents, including the computations of extents between them."""
+        """The end of a run of ops about extents and the computations between them."""
         end = start
         for position, op in enumerate(ops[start:], start):
             if op in self._about:
@@ -287,8 +293,6 @@ class FunctionPrinter:
         new = Buffer(old.value, old.name, tuple(extents))
         new.stated_element = old.stated_element
         return new
-
-    # Regions
 
     def _body(self, ops: Sequence[Operation]) -> None:
         count = len(self._lines)
@@ -327,8 +331,6 @@ class FunctionPrinter:
         if form is None:
             raise Mismatch
         form(ops, ops[-1])
-
-    # Loops, blocks and conditions
 
     def _loops(self, ops: Sequence[Operation], op: ForOp) -> None:
         nest = _nest_of(op, self._trip.names)
@@ -432,7 +434,7 @@ class FunctionPrinter:
             if printed.type != own.type:
                 raise CompileError.at(op, f"a condition that gives {printed.type} has no script")
             self._trip.bind(printed, own, name)
-            if printed.first_use is None:  # an unused name would not become a result
+            if printed.first_use is None:  # an unused name is no result
                 self._write(f"_ = {name}")
 
     def _while(self, ops: Sequence[Operation], op: WhileOp) -> None:
@@ -471,13 +473,10 @@ class FunctionPrinter:
         return block
 
     def _require_names(self, values: Sequence[SSAValue]) -> None:
-        """Raises Restart if a result of a branch has no name."""
         computed = [value for value in values if scalar_constant(value) is None and value not in self._trip.names]
         owners = frozenset(value.owner for value in computed if isinstance(value.owner, Operation))
         if owners - self._trip.named:
             raise Restart(owners)
-
-    # Statements without regions
 
     def _named(self, printed: SSAValue, mine: SSAValue, element: Attribute | None = None) -> str:
         name = self._names.keep(printed.name_hint, "v")
@@ -515,7 +514,6 @@ class FunctionPrinter:
         self._write(f"T.assume({left} {op.kind.value} {right})")
 
     def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> None:
-        """A temporary: its type is determined by shape, element type and scope."""
         type = op.memref.type
         if (
             not is_plain_buffer(type)
@@ -545,7 +543,7 @@ class FunctionPrinter:
         return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
 
     def _other(self, op: Operation) -> None:
-        """Print an op without a form in the language as `T.op(...)`. Raises CompileError for ops with regions."""
+        """Print an op as `T.op(...)`. Raises CompileError for ops with regions."""
 
         def emit(values: list[SSAValue]) -> Operation:
             mine = op.clone_without_regions(dict(zip(op.operands, values, strict=True)))
@@ -563,7 +561,7 @@ class FunctionPrinter:
         self._write(f"{', '.join(names)} = {text}" if names else text)
 
     def _call(self, ops: Sequence[Operation], op: CallOp) -> None:
-        """Print a call of a function that the module defines or declares. Raises CompileError for others."""
+        """Raises CompileError for functions that are not in the module."""
         callee = op.callee.string_value()
         if callee not in self._functions:
             raise CompileError.at(op, f"@{callee} is not in the module")
@@ -600,8 +598,6 @@ class FunctionPrinter:
 
 
 class _Filled(ast.NodeTransformer):
-    """Substitutes the texts of the operands in the call of an intrinsic."""
-
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
 
@@ -617,7 +613,7 @@ def _dimension(op: DimOp) -> int | None:
 
 
 def statements(block: Block) -> list[Operation]:
-    """The ops of a block that become statements or parts of them. Constants are printed at their uses."""
+    """The ops of a block, without constants, which are printed at their uses."""
     return [
         op
         for op in block.ops
@@ -627,7 +623,6 @@ def statements(block: Block) -> list[Operation]:
 
 
 def _only_computes(op: IfOp) -> bool:
-    """Whether each op in the branches of a condition has exactly one result."""
     return all(
         len(inner.results) == 1 and (not inner.regions or (isinstance(inner, IfOp) and _only_computes(inner)))
         for region in op.regions
@@ -638,7 +633,7 @@ def _only_computes(op: IfOp) -> bool:
 
 
 def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
-    """The longest perfect nest of serial loops from `op` whose extents are defined outside it: T.grid."""
+    """The longest perfect nest of serial loops with extents defined outside it: T.grid."""
     nest = [op]
     while is_bare(nest[-1]):
         ops = statements(nest[-1].body.block)

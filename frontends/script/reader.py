@@ -1,7 +1,7 @@
 """The base class of readers of Python source: names in scope, and tables from Python's constructs to handlers.
 
-Subclasses of `Reader` read block loops (`parsing`, `function`, `statements`, `evaluate`) and graph functions
-(`weft.tvm.script`). A statement or expression without a handler is an error.
+Subclasses read block loops (`parsing`, `function`, `statements`, `evaluate`) and graph functions (`weft.tvm.script`). A
+construct without a handler is an error.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from weft.frontends.script.source import Positioned, Source
 from weft.support.errors import CompileError
 
 _FAILURES: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""The exceptions by which Python's operators and functions reject values."""
 Handler = Callable[[Any, Any], Any]
 """(reader, node) -> None for a statement, the value for an expression."""
 
 
 class Scope:
-    """The names visible at a place: bindings of the program, innermost first, then names defined outside it."""
+    """Visible names: bindings of the program, innermost first, then names defined outside it."""
 
     def __init__(self, outside: Mapping[str, object]) -> None:
         self.outside = outside
@@ -37,7 +36,6 @@ class Scope:
 
     @contextmanager
     def nested(self, names: Mapping[str, object] | None = None) -> Generator[dict[str, object]]:
-        """Open a scope with `names`; bindings made inside end with it."""
         added = dict(names or {})
         self.bound = self.bound.new_child(added)
         try:
@@ -47,11 +45,11 @@ class Scope:
 
 
 class Reader:
-    """Reads the statements of a Python text, by a table of handlers."""
+    """Reads Python statements by a table of handlers."""
 
     STATEMENTS: Mapping[type[ast.stmt], Handler] = {}
     MEANINGLESS = ""
-    """The error for a statement, called `{word}`, that has no handler or a form that its handler rejects."""
+    """The error for a statement, called `{word}`, without a handler or in a form that its handler rejects."""
 
     def __init__(self, source: Source, names: Mapping[str, object]) -> None:
         self.source = source
@@ -81,7 +79,7 @@ class Reader:
         handler(self, node)
 
     def nothing(self, node: ast.stmt) -> None:
-        """The handler of statements that do nothing."""
+        """The handler of statements without a meaning."""
 
     def meaningless(self, node: ast.stmt) -> CompileError:
         return self.error(node, self.MEANINGLESS.format(word=type(node).__name__.lower()))

@@ -1,4 +1,4 @@
-"""The regions that blocks access, stated in the script: `T.reads(A[vi, vk])`, `T.writes(C[vi, vj])`."""
+"""The regions that blocks access: `T.reads(A[vi, vk])`, `T.writes(C[vi, vj])`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from weft.dialects.traversal import ancestors, operations_in
 
 
 def state_regions(module: ModuleOp) -> None:
-    """Add to each block, in place, the boxes of the buffers that it accesses, unless it states them already or their
-    sizes are not static. A block with an init does not read the buffers that it writes, unless it reads their earlier
-    contents."""
+    """State the boxes of the buffers that each block accesses, in place, unless they are stated or not static. A block
+    with an init does not read the buffers that it writes, unless it reads their earlier contents."""
     blocks = [op for op in operations_in(module) if isinstance(op, BlockOp)]
     for block in blocks:
         if any(isinstance(op, AccessRegionOp) for op in block.body.block.ops):
@@ -40,12 +39,9 @@ def state_regions(module: ModuleOp) -> None:
 
 
 def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, in the order in which scripts and TVM list them.
-
-    The buffers of `tir.reads` are first, then accumulators of a reduction that is initialised elsewhere, then the
-    others in the order of the text. The order of loads in IR may differ: an operand of an accumulation precedes the
-    load of the accumulator.
-    """
+    """The buffers that a block reads, in the order of scripts and TVM: those of `tir.reads`, then accumulators of a
+    reduction that is initialised elsewhere, then others in the order of the text. The order of loads in IR may differ:
+    an operand of an accumulation precedes the load of the accumulator."""
     order: dict[SSAValue, None] = {}
     reduces = block.init is None and any(kind is IterKind.REDUCE for kind in block.kinds)
     seen = set[SSAValue]()

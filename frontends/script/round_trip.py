@@ -1,4 +1,4 @@
-"""Raise ops to the expressions of a script that compute them, and check these by emitting them again.
+"""Raise ops to the expressions of a script that compute them.
 
 Raising alone does not preserve the order and sharing of ops. Therefore each raised statement is emitted as the parser
 would emit it, and the ops are compared.
@@ -61,7 +61,7 @@ _BINARY = {
     op: kind for kind in BinaryKind if kind is not BinaryKind.FLOORMOD for op in (kind.integer_op, kind.float_op)
 } | {
     unsigned_op: kind
-    for kind in reversed(BinaryKind)  # `//` and `%` come last
+    for kind in reversed(BinaryKind)
     if kind.integer_op is not None and (unsigned_op := UNSIGNED_OPS.get(kind.integer_op)) is not None
 }
 _UNARY = {op: name for name, op in FUNCTIONS.items()} | {AbsFOp: "abs", AbsIOp: "abs"}
@@ -81,7 +81,7 @@ _CASTS = (
     arith.TruncIOp,
 )
 _SHARED = (ApplyOp, LoadOp, StrideOp, arith.IndexCastOp)
-"""Ops that the emitter shares between equal expressions, so that several expressions may contain them."""
+"""Ops that equal expressions share, so that several expressions may contain them."""
 _AFFINE = {
     AffineBinaryOpKind.Add: BinaryKind.ADD,
     AffineBinaryOpKind.Mul: BinaryKind.MUL,
@@ -89,11 +89,11 @@ _AFFINE = {
     AffineBinaryOpKind.Mod: BinaryKind.FLOORMOD,
 }
 _DEEPEST = 24
-"""The nesting limit of printed expressions, for readability and for Python's parser."""
+"""The nesting limit of printed expressions, for readability and Python's parser."""
 
 
 class NotRaised(Exception):
-    """A value has no expression here. `needed`: earlier ops whose results must be named to express it."""
+    """A value without an expression. `needed`: earlier ops whose results must be named to express it."""
 
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
@@ -101,11 +101,11 @@ class NotRaised(Exception):
 
 
 class Mismatch(Exception):
-    """A statement would not read back as the ops that it is printed for."""
+    """A statement would read back as other ops."""
 
 
 class Restart(Exception):
-    """The function must be printed again, with names for the results of `named` or with `plain` declarations."""
+    """The function must be printed again, with names for results of `named` or with `plain` declarations."""
 
     def __init__(self, named: frozenset[Operation] = frozenset(), plain: bool = False) -> None:
         super().__init__()
@@ -116,9 +116,8 @@ class Restart(Exception):
 class Raiser:
     """Raises the ops of one statement to expressions.
 
-    Values with names in `trip` are these names. Ops in `window`, which directly precede the statement, become parts of
-    expressions unless they must be named. Earlier ops may be recomputed if the emitter shares them; they are collected
-    in `repeated`.
+    Values named in `trip` are these names. Ops in `window` directly precede the statement and become parts of
+    expressions. Earlier ops may be recomputed if the emitter shares them; `repeated` collects them.
     """
 
     def __init__(self, trip: RoundTrip, window: Sequence[Operation]) -> None:
@@ -130,7 +129,7 @@ class Raiser:
         self._memo: dict[SSAValue, Expr] = {}
         self.repeated: set[Operation] = set()
         self.header: Operation | None = None
-        """The op of the statement that is inserted later, with its regions."""
+        """The op with regions that the statement inserts later."""
 
     def buffer(self, value: SSAValue) -> Buffer:
         found = self._names.get(value)
@@ -146,7 +145,7 @@ class Raiser:
         return NotRaised(*([] if isinstance(owner, Block) or self._is_ours(owner) else [owner]))
 
     def pointer(self, value: SSAValue) -> Pointer | Opaque:
-        """A pointer that is created at its use, or a value that is neither a scalar nor a buffer."""
+        """A pointer created at its use, or a value that is neither a scalar nor a buffer."""
         found = self._names.get(value)
         if isinstance(found, Opaque):
             return found
@@ -178,7 +177,7 @@ class Raiser:
         found = self._names.get(value)
         if isinstance(found, Expr):
             return found
-        if found is not None:  # a named value other than a scalar: naming it again does not help
+        if found is not None:  # naming it again does not help
             raise NotRaised
         constant = scalar_constant(value)
         if constant is not None:
@@ -210,7 +209,7 @@ class Raiser:
         self._depth += 1
         try:
             known = self._memo[result] = self._op(op)
-        except CompileError:  # expressions reject dtypes that exist only in IR
+        except CompileError:  # dtypes that exist only in IR
             raise NotRaised from None
         finally:
             self._depth -= 1
@@ -275,7 +274,7 @@ class Raiser:
         return cast_to(source, target)
 
     def _loaded(self, op: arith.ExtFOp, dtype: str) -> Expr:
-        """The number in a byte of a storage-only type."""
+        """A number loaded from a byte of a storage-only type."""
         byte: SSAValue = op.input
         while isinstance(byte.owner, arith.BitcastOp | arith.TruncIOp) and self._is_ours(byte.owner):
             byte = byte.owner.operands[0]
@@ -285,7 +284,7 @@ class Raiser:
         return cast_to(source, "float32")
 
     def _stored(self, op: arith.BitcastOp) -> Expr:
-        """A number as the bits of a storage-only type, or reinterpreted as another type."""
+        """A number as the bits of a storage-only or another type."""
         truncation, dtype = op.input.owner, name_of(op.input.type)
         if dtype not in STORED:
             return reinterpret(self.value(op.input), _dtype(op.result.type))
@@ -319,7 +318,6 @@ class Raiser:
         return math.if_then_else(condition, *one_sign(branches))
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Expr:
-        """An affine expression over SSA values, `operands[d]` for dimension d."""
         try:
             return self._affine(expr, operands)
         except CompileError:
@@ -347,7 +345,7 @@ class Raiser:
 
 
 def with_sign(expr: Expr, *, signed: bool) -> Expr:
-    """An integer expression read as signed or unsigned, with the same value in IR; other expressions are unchanged."""
+    """An integer read as signed or unsigned, with the same value in IR; other expressions are unchanged."""
     if not is_integer(expr.dtype) or has_sign(expr.dtype) == signed:
         return expr
     dtype = expr.dtype.removeprefix("u") if signed else unsigned(expr.dtype)
@@ -357,8 +355,7 @@ def with_sign(expr: Expr, *, signed: bool) -> Expr:
 
 
 def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]:
-    """The operands read as signed or unsigned; by default, with the sign of the first operand that is not a
-    constant."""
+    """Operands of one signedness, by default that of the first operand that is not a constant."""
     if signed is None:
         first = next((operand for operand in operands if not isinstance(operand, Const)), operands[0])
         signed = has_sign(first.dtype)
@@ -386,7 +383,7 @@ def _dtype(type: Attribute) -> str:
 
 
 class RoundTrip:
-    """Builds the function that the printed text will be parsed into. Results of `named` ops are local variables."""
+    """Builds the function that the printed text will be parsed into."""
 
     def __init__(self, entry: Block, named: frozenset[Operation]) -> None:
         self.emitter = ScriptEmitter(entry)
@@ -404,7 +401,7 @@ class RoundTrip:
         extent: int | Expr | None = None,
         element: Attribute | None = None,
     ) -> None:
-        """Name a value. `extent` is that of a loop variable, `element` as in `named_value`."""
+        """Name a value. `extent` is that of a loop variable; for `element` see `named_value`."""
         self.names[printed] = named_value(mine, name, element) if extent is None else Leaf.of(mine, name, extent)
         self._values[mine] = printed
 
@@ -417,7 +414,7 @@ class RoundTrip:
 
     @contextmanager
     def attempt(self, window: Sequence[Operation], header: Operation | None = None) -> Generator[Raiser]:
-        """Emit ops and compare them with `window`. If they differ, roll back and raise Mismatch.
+        """Emit ops and compare them with `window`. Roll back and raise Mismatch if they differ.
 
         With `header`, the op in `raiser.header` must equal `header` except for its regions. Raises Restart if values
         from before the window need names.
@@ -434,7 +431,7 @@ class RoundTrip:
                 if failure.needed:
                     raise Restart(failure.needed) from None
                 raiser.repeated.clear()
-            except (CompileError, Mismatch):  # the emitter rejects it
+            except (CompileError, Mismatch):
                 pass
         if raiser.header is not None:
             raiser.header.erase()

@@ -1,4 +1,4 @@
-"""`weft.Schedule`: the schedule that also shows its module as script."""
+"""`weft.Schedule`, with its module as script."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _METHODS_OF_TVM = {
 
 
 class ScheduledModule(ModuleOp):
-    """xDSL's module as the result of a schedule; its errors name weft's counterparts of TVM's methods."""
+    """The scheduled module; its errors name weft's counterparts of TVM's methods."""
 
     def __getattr__(self, name: str) -> NoReturn:
         way = f": {_METHODS_OF_TVM[name]}; modules of weft.tvm have it" if name in _METHODS_OF_TVM else ""
@@ -48,13 +48,11 @@ class Schedule(Recorded):
         return ScheduledModule(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     source: ModuleOp | None = None
-    """The module of upstream dialects that `weft.schedule_of` received."""
+    """The module that `weft.schedule_of` received."""
     promises: Sequence[str] = ()
-    """The promises of that module."""
 
     def transform_script(self) -> str:
-        """The steps so far as a script of MLIR's transform dialect, for the linalg functions that `weft.schedule_of`
-        received.
+        """The steps as a transform script of MLIR, for the linalg functions that `weft.schedule_of` received.
 
         Raises `CompileError` for a schedule of another program, and for steps without an equivalent, which it lists.
         """
@@ -64,33 +62,30 @@ class Schedule(Recorded):
             raise CompileError("a transform script needs linalg to run on: make the schedule by weft.schedule_of")
         return transform_script(self.source, self.trace, self.promises)
 
-    # Readers and printers of scripts are imported on first use.
-
     def script(self) -> Script:
-        """The scheduled module as Python script: text that notebooks show with colours."""
+        """The scheduled module as Python script, which notebooks show with colours."""
         from weft.frontends.script.printer import print_script  # start-up: 193 ms
         from weft.frontends.script.show import Script  # start-up: 204 ms
 
         return Script(print_script(self.mod))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script of the scheduled module, in colours if the output supports them. See `weft.script.show`."""
+        """Show the script in colours if the output supports them. See `weft.script.show`."""
         from weft.frontends.script.show import show  # start-up: 204 ms
 
         show(self.mod, color=color, file=file)
 
     def loop_trees(self) -> list[Tree]:
-        """The loops, blocks and buffers of each function of the scheduled module, as trees to print."""
+        """The loops, blocks and buffers of each function, as trees to print."""
         from weft.analysis.loop_tree import loop_trees  # start-up: 85 ms
 
         return loop_trees(self.mod)
 
     def __str__(self) -> str:
-        """The loops of the scheduled module: `display print(sch)` of a debugger shows them at each line."""
+        """The loops: `display print(sch)` of a debugger shows them at each line."""
         return "\n".join([repr(self), *map(str, self.loop_trees())])
 
     def _repr_html_(self) -> str:
-        """The HTML of notebooks: the loops of the scheduled module and the steps of the schedule."""
         from html import escape
 
         from weft.support.trees import html_of  # start-up: 9 ms

@@ -1,4 +1,4 @@
-"""Scripts with colours: for terminals and for notebooks."""
+"""Scripts with colours, for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 _NAMESPACES = ("T", "I", "G")
-"""Names under which scripts import `weft.script.tir`, `weft.script.ir` and `weft.graph`."""
+"""Names of `weft.script.tir`, `weft.script.ir` and `weft.graph` in scripts."""
 
 
 class Style(StrEnum):
-    """The kind of a piece of a script, with its colours on terminals and in HTML; readable on white and on black."""
+    """The kind of a piece of a script, with colours that are readable on white and black."""
 
     PLAIN = "plain", "", ""
     KEYWORD = "keyword", "1;35", "color:#8250df;font-weight:bold"
@@ -105,7 +105,7 @@ def html_text(text: str) -> str:
 
 
 class Script(str):
-    """The text of a script, which notebooks show with colours."""
+    """Text of a script; notebooks show it with colours."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ class Script(str):
 
 
 def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = None) -> None:
-    """Show the script of a module: as HTML in a notebook, otherwise as text, with colours if the output is a terminal.
+    """Show the script of a module: as HTML in a notebook, otherwise as text, in colours on a terminal.
 
     `color` overrides the choice of colours, `file` replaces standard output. The environment variable `NO_COLOR`
     (https://no-color.org) turns colours off if `color` is None. Raises the errors of `print_script`.
@@ -143,7 +143,7 @@ def show_text(text: str, *, color: bool | None = None, file: TextIO | None = Non
 
 
 def _notebook_display() -> Callable[[object], object] | None:
-    """The display function of a notebook, whose kernel defines `get_ipython`; None elsewhere."""
+    """The display function in notebooks, whose kernel defines `get_ipython`; None elsewhere."""
     if not hasattr(running_shell(), "kernel"):
         return None
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Source text: locations of syntax-tree nodes, and the syntax tree of a decorated definition."""
+"""Source text: locations of syntax-tree nodes, and trees of decorated definitions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ Positioned: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
 
 @dataclass(frozen=True)
 class Source:
-    """A Python text and its file name in errors."""
-
     file: str
     text: str
 
@@ -37,7 +35,7 @@ class Source:
         return SourceLocation(self.file, node.lineno, start + 1, max(0, end - start))
 
     def _column(self, line: int, offset: int) -> int:
-        """A column in characters, from 0; the syntax tree counts bytes."""
+        """A column in characters; the syntax tree counts bytes."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         return len(text.encode()[:offset].decode(errors="replace"))
 
@@ -46,7 +44,7 @@ class Source:
 
     @contextmanager
     def placing(self, node: Positioned) -> Generator[None]:
-        """Give exceptions raised inside the place of `node`, unless they have a place in this text."""
+        """Give exceptions the place of `node`, unless they have a place in this text."""
         try:
             yield
         except CompileError as failure:
@@ -55,7 +53,7 @@ class Source:
             raise self.error(node, failure.message) from None
 
     def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
-        """Parse the string `text` at `node` as an expression; None if it is not one."""
+        """The string `text` as an expression, or None."""
         try:
             inner = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -65,7 +63,7 @@ class Source:
         return inner
 
     def parse(self) -> ast.Module:
-        """The syntax tree. Raises CompileError if the text is not valid Python."""
+        """Raises CompileError for invalid Python."""
         try:
             return _parse(self.text)
         except SyntaxError as failure:
@@ -81,7 +79,7 @@ def _parse(text: str) -> ast.Module:
 
 
 def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[Source, Definition]:
-    """The text of `file` and the definition of `name` whose decorators or head are at `line`.
+    """The text of `file`, and the definition of `name` at `line`.
 
     Raises CompileError if the text is not available, for example at Python's prompt.
     """

@@ -1,4 +1,4 @@
-"""Parses the statements of a script into ops: stores, local variables, loops, conditions and blocks."""
+"""Parse the statements of a script into ops."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class _Range:
 
 @dataclass
 class _Head:
-    """The declarations at the head of a block; axes are (name, kind, extent, binding)."""
+    """The head of a block; axes are (name, kind, extent, binding)."""
 
     axes: list[BlockAxis] = field(default_factory=list[BlockAxis])
     starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
-    """The starts of axes whose domain does not start at 0."""
+    """Starts of axes other than 0."""
     conditions: list[Expr] = field(default_factory=list[Expr])
-    """Predicates of the block that are not guards."""
+    """Predicates that are not guards."""
     guards: list[Guard] = field(default_factory=list[Guard])
     annotations: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     regions: list[tuple[type[AccessRegionOp], ast.Call]] = field(
@@ -94,26 +94,24 @@ class _Head:
 
 
 class StatementParser(FunctionParser):
-    """Reads the statements of a function."""
-
     MEANINGLESS = "`{word}` has no meaning here: scripts have for, with T.block, if and assignments"
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         for position, statement in enumerate(statements):
             if isinstance(statement, ast.Expr) and self._calls(statement.value, words.launch_thread):
-                # `T.launch_thread(tx, 64)` after `tx = T.env_thread("threadIdx.x")`.
+                # `T.launch_thread(tx, 64)` with `tx = T.env_thread("threadIdx.x")`
                 self.place(statement)
                 self.flush()
                 call = cast("ast.Call", statement.value)
                 self._over_threads(statement, call, self._thread_variable(call), statements[position + 1 :])
                 return
             if isinstance(statement, ast.Expr) and self._is_attribute(statement.value):
-                # `T.attr(node, "key", value)`: the statements after it are its body.
+                # `T.attr(node, "key", value)`: later statements are its body
                 rest = ast.copy_location(ast.With([], list(statements[position + 1 :])), statement)
                 self._attribute_statement(rest, cast("ast.Call", statement.value))
                 return
             if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
-                # `i = T.launch_thread("threadIdx.x", 64)`: the statements after it are the body of the loop.
+                # `i = T.launch_thread("threadIdx.x", 64)`: later statements are the loop's body
                 self.place(statement)
                 self.flush()
                 name = self._plain_name(statement.targets[0]).id
@@ -128,7 +126,7 @@ class StatementParser(FunctionParser):
         super().statement(node)
 
     def _is_declaration(self, node: ast.stmt) -> bool:
-        """Whether `node` is a declaration: extents are stated in IR after a run of declarations."""
+        """Extents are stated in IR after a run of declarations."""
         if isinstance(node, ast.Pass):
             return True
         if isinstance(node, ast.Expr):
@@ -139,7 +137,7 @@ class StatementParser(FunctionParser):
         return False
 
     def _word(self, node: ast.expr) -> object:
-        """The callee of a call, if it is a name or an attribute and not a function of the module."""
+        """The callee, if it is a name or an attribute and not a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
         is_vector = isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "vstore")
@@ -148,7 +146,6 @@ class StatementParser(FunctionParser):
         return self.evaluate(node.func)
 
     def _is_attribute(self, node: ast.expr) -> bool:
-        """Whether `node` is `T.attr(node, "key", value)`."""
         return isinstance(node, ast.Call) and len(node.args) == 3 and self._calls(node, words.attr)
 
     def _calls(self, node: ast.expr, word: Construct) -> bool:
@@ -156,8 +153,6 @@ class StatementParser(FunctionParser):
 
     def _is_symbol(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Call) and not node.args and isinstance(self._word(node), DType)
-
-    # Expressions as statements
 
     def _expression(self, node: ast.expr) -> None:
         if isinstance(node, ast.Constant):  # a docstring, `...`
@@ -185,7 +180,6 @@ class StatementParser(FunctionParser):
             self._operation(node, word)
 
     def _expand(self, node: ast.Call, macro: Macro) -> None:
-        """Read the statements of a macro with the values of its arguments."""
         args, options = self.arguments(node)
         names = self.apply(node, macro.bound, args, options)
         source, scope = self.source, self.scope
@@ -242,8 +236,6 @@ class StatementParser(FunctionParser):
             raise self.error(node, "T.attr is used in a loop or a block: annotate a function by T.func_attr")
         op.attributes.update(annotations)
 
-    # Assignments
-
     def _assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
         match node:
             case ast.Assign([target], value):
@@ -285,8 +277,8 @@ class StatementParser(FunctionParser):
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
     def _assign_scalar(self, target: ast.Name, value: ast.expr, annotation: ast.expr | None) -> bool:
-        """Assign to a variable in a buffer; `s: T.int32 = 0` declares one if the function assigns `s` again. Returns
-        whether `target` is such a variable."""
+        """Assign to a variable in a buffer, or return False. `s: T.int32 = 0` declares one if the function assigns `s`
+        again."""
         known = self.scope.known(target.id)
         if annotation is not None and target.id in self._reassigned:
             dtype = self.evaluate(annotation)
@@ -307,10 +299,7 @@ class StatementParser(FunctionParser):
         type = buffer_type((), dtype, self._memory_scope(given[0]) if given else scope, None)
         return Scalar(Buffer(self.emitter.allocate(type, (), name), name, ()))
 
-    # Vectors
-
     def _vector_target(self, node: ast.Call) -> ast.Subscript:
-        """The elements that `C.vstore([i], value)` writes."""
         word = next(
             (part for part in ast.walk(node.args[1]) if isinstance(part, ast.Call) and self._lane_count(part)), None
         )
@@ -319,7 +308,7 @@ class StatementParser(FunctionParser):
         return vector_element(ast.copy_location(ast.Call(node.func, [node.args[0], *dtype], []), node), ast.Store())
 
     def _lane_count(self, node: ast.expr) -> int | None:
-        """The number of lanes of `T.Ramp(...)`, `T.Broadcast(...)`, `A.vload(..., "float32x4")` or a slice."""
+        """The lanes of `T.Ramp(...)`, `T.Broadcast(...)`, `A.vload(..., "float32x4")` or a slice."""
         match node:
             case ast.Slice(upper=ast.expr() as upper, lower=lower, step=step):
                 low = as_expr(0) if lower is None else self.index(lower, "the start of a slice")
@@ -342,15 +331,15 @@ class StatementParser(FunctionParser):
                 return None
 
     def _lanes(self, target: ast.Subscript) -> int | None:
-        """The number of lanes of a vector store, None for a store of an element."""
+        """None for a store of an element."""
         if self.lane is not None:
             return None
         indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         return next((lanes for part in indices if (lanes := self._lane_count(part)) is not None), None)
 
     def _store_vector(self, target: ast.Subscript, value: ast.expr, lanes: int) -> None:
-        """A store of lanes: a loop over them. If `value` reads other elements of the buffer, all lanes are read before
-        the first is stored."""
+        """A loop over the lanes. If `value` reads other elements of the buffer, all lanes are read before the first
+        store."""
         buffer, name = self._target(target), PythonNames({*self.scope.bound, *self.scope.outside}).new("lane", "lane")
         element, place = self._in_lane(Symbol(name), target, value, buffer)
         keys = tuple(map(index_key, place))
@@ -376,7 +365,6 @@ class StatementParser(FunctionParser):
     def _in_lane(
         self, lane: Expr, target: ast.Subscript, value: ast.expr, buffer: Buffer
     ) -> tuple[Expr, tuple[Expr, ...]]:
-        """The element that a lane of a vector store writes, and its indices."""
         self.lane = lane
         try:
             return self.element(value, buffer.dtype, f"buffer {buffer.name}"), self.indices(target, buffer)
@@ -438,7 +426,7 @@ class StatementParser(FunctionParser):
         return node
 
     def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
-        """Bind `value` to a name. Elements are computed here, index expressions only if annotated with `dtype`."""
+        """Bind a name. Elements are computed here, index expressions only with an annotation."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:
@@ -480,7 +468,7 @@ class StatementParser(FunctionParser):
         for argument in node.args:
             fact = self.evaluate(argument)
             if isinstance(fact, Expr) and any(isinstance(part, BufferLoad) for part in walk(fact)):
-                continue  # an assumption on elements has no consequence
+                continue  # assumptions on elements have no consequence
             relation = relation_of(fact) if isinstance(fact, Compare) else None
             if relation is None:
                 raise self.error(
@@ -493,7 +481,6 @@ class StatementParser(FunctionParser):
             self.emitter.assume(left, comparison, right)
 
     def _assert(self, node: ast.Assert) -> None:
-        """`assert n % 4 == 0`: a call precondition, as `T.assume(n % 4 == 0)`."""
         value = self.evaluate(node.test)
         if value is True:
             return
@@ -510,7 +497,7 @@ class StatementParser(FunctionParser):
         self._assign(ast.copy_location(element, node), value)
 
     def _ret(self, node: ast.Call | ast.Return) -> None:
-        """`T.ret(0)` or `return 0` at the end of a function, which returns nothing in weft: 0 is success in TVM."""
+        """`T.ret(0)` or `return 0`, TVM's success, at the end; functions of weft return nothing."""
         last = self.node.body[-1]
         calls = [part for part in ast.walk(last) if part is node]
         if not calls or isinstance(last, ast.If | ast.For | ast.While | ast.With):
@@ -527,8 +514,6 @@ class StatementParser(FunctionParser):
             "T.device_entry opens a tile program of TIRx, which weft does not read: kernels are loops that bind "
             "threads",
         )
-
-    # Stores
 
     def _target(self, node: ast.Subscript) -> Buffer:
         found = self.evaluate(node.value)
@@ -559,8 +544,6 @@ class StatementParser(FunctionParser):
             )
         self.emitter.store(buffer.stored, indices, self.note(node, expr))
 
-    # Threads, blocks and conditions
-
     def _with(self, node: ast.With) -> None:
         if len(node.items) != 1:
             raise self.meaningless(node)
@@ -586,7 +569,7 @@ class StatementParser(FunctionParser):
             raise self.error(call, f"`with` opens a block: `{words.block.usage}`")
 
     def _attribute_statement(self, node: ast.With, call: ast.Call) -> None:
-        """`with T.attr(tx, "thread_extent", 64):` is a loop over threads; hints for TVM's passes have no effect."""
+        """`with T.attr(tx, "thread_extent", 64):` is a thread loop; hints for TVM's passes have no effect."""
         key = self.evaluate(call.args[1]) if len(call.args) == 3 and not call.keywords else None
         if not isinstance(key, str):
             raise self.error(
@@ -601,8 +584,6 @@ class StatementParser(FunctionParser):
             raise self.error(call, f"weft does not know the attribute '{key}' of statements")
         else:
             self.body(node.body)
-
-    # Loops
 
     def _while(self, node: ast.While) -> None:
         if node.orelse:
@@ -667,8 +648,7 @@ class StatementParser(FunctionParser):
         self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
     def _grid_names(self, call: ast.Call, targets: Sequence[ast.expr], count: int) -> tuple[list[str], list[ast.stmt]]:
-        """The names of the loops of a grid, and assignments of the tuples in `for i in T.grid(...)` and
-        `for i, *rest in T.grid(...)`."""
+        """The names of the loops, and assignments of the tuples in `for i, *rest in T.grid(...)`."""
         single = len(targets) == 1 and count > 1
         names, packed = list[str](), list[ast.stmt]()
         for target in targets:
@@ -687,7 +667,6 @@ class StatementParser(FunctionParser):
         return names, packed
 
     def _grid(self, call: ast.Call) -> list[tuple[Expr | int, int, Expr | int]]:
-        """Start, step and extent of each loop of a grid."""
         given: list[tuple[ast.expr, object]] = []
         for argument in call.args:
             if isinstance(argument, ast.Starred):
@@ -750,7 +729,7 @@ class StatementParser(FunctionParser):
         node: ast.stmt,
         statements: Sequence[ast.stmt],
     ) -> None:
-        """Emit a nest of loops around statements. The extents precede the outermost loop."""
+        """Emit a loop nest. The extents precede the outermost loop."""
         if not variables:
             self.body(statements)
             return
@@ -781,12 +760,10 @@ class StatementParser(FunctionParser):
         extent = self.extent(call.args[1], f"the extent of {name}")
         self._around([_Range(name, 0, 1, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)
 
-    # Conditions
-
     def _if(self, node: ast.If) -> None:
-        """Select one branch if the condition is constant at parse time.
+        """A condition that is constant at parse time selects a branch.
 
-        A name that both branches assign and that is used after the condition becomes a result of the `scf.if`:
+        A name that both branches assign and later statements use becomes a result of the `scf.if`:
 
         ```python
         if vi < 4:
@@ -807,7 +784,6 @@ class StatementParser(FunctionParser):
         condition = self.emitter.value(test)
         branches: list[Block] = []
         bound: list[dict[str, object]] = []
-        """The names that each branch binds."""
         for statements in filter(None, (node.body, node.orelse)):
             branches.append(Block())
             with self.emitter.body(branches[-1]), self.scope.nested() as names:
@@ -830,7 +806,7 @@ class StatementParser(FunctionParser):
             self.scope[name] = self._named(result, name, type_of(pair[0].dtype))
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-        """The names that both branches assign and that are used after the condition."""
+        """The names that both branches assign and later statements use."""
         end = node.end_lineno or node.lineno
         later = {
             use.id
@@ -840,7 +816,6 @@ class StatementParser(FunctionParser):
         return [name for name in chosen if name in other and name in later]
 
     def _unified(self, node: ast.If, name: str, left: object, right: object) -> tuple[Expr, Expr]:
-        """The values of `name` in the two branches, in one dtype."""
         a, b = as_number(left), as_number(right)
         if a is not None and b is not None:
             return default_number(a), default_number(b)
@@ -851,8 +826,6 @@ class StatementParser(FunctionParser):
             raise self.error(node, f"{name} is {one.dtype} in one branch and {two.dtype} in the other: cast one")
         return one, two
 
-    # Blocks
-
     def _block(self, node: ast.With, call: ast.Call) -> None:
         if len(call.args) > 1 or call.keywords:
             raise self.error(call, f"a block has a name: `{words.block.usage}`")
@@ -861,7 +834,7 @@ class StatementParser(FunctionParser):
         self.place(node)
         states = head.axes or head.guards or head.conditions or any(call.args for _, call in head.regions)
         if name == ROOT and self.node.body[-1] is node and not states:
-            # TVM prints a root block: its annotations are those of the function.
+            # TVM's root block: its annotations are those of the function
             self._attributes.update(head.annotations)
             self.body([*head.views, *body])
             return
@@ -906,10 +879,8 @@ class StatementParser(FunctionParser):
         self.place(node)
         self.emitter.effect(op)
 
-    # Declarations
-
     def _head(self, statements: Sequence[ast.stmt]) -> tuple[_Head, list[ast.stmt]]:
-        """Separate the leading declarations from the other statements; temporaries may precede the init."""
+        """Separate the leading declarations; temporaries may precede the init."""
         head = _Head()
         rest: list[ast.stmt] = []
         declaring = True
@@ -1002,7 +973,7 @@ class StatementParser(FunctionParser):
         start, extent = self._bounds(call.args[0], self.evaluate(call.args[0]), name)
         binding = self.index(call.args[1], f"the binding of {name}")
         self._start(head, call, name, start)
-        if name in head.starts:  # the axis of the IR counts from 0, so the name is start + axis
+        if name in head.starts:  # the IR's axis counts from 0: the name is start + axis
             binding = self.apply(call, binary, BinaryKind.SUB, binding, start)
         head.axes.append((name, _AXES[word], extent, binding))
 
@@ -1013,7 +984,6 @@ class StatementParser(FunctionParser):
             head.starts[name] = start
 
     def _bounds(self, node: ast.expr, value: object, name: str) -> tuple[Expr, int | Expr]:
-        """The start and the extent that `n` or `(low, high)` states."""
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
             low, high = (self.apply(node, as_index, self.scalar(node, bound), f"a bound of {name}") for bound in bounds)
@@ -1046,7 +1016,7 @@ class StatementParser(FunctionParser):
             head.axes.append((name, _AXIS_LETTERS[kind], leaf.extent, leaf))
 
     def _guards(self, head: _Head, node: ast.expr, condition: object) -> None:
-        """Add comparisons of indices as guards left < right; other conditions become an `scf.if` around the block."""
+        """Comparisons of indices are guards left < right; other conditions become an `scf.if` around the block."""
         if condition is True:
             return
         if isinstance(condition, Binary) and condition.kind is BinaryKind.AND and condition.dtype == "bool":
@@ -1063,8 +1033,6 @@ class StatementParser(FunctionParser):
         head.guards.append((left, right if comparison is Relation.LESS else right + 1))
         if comparison is Relation.EQUAL:
             head.guards.append((right, left + 1))
-
-    # Regions
 
     def _regions(self, kind: type[AccessRegionOp], call: ast.Call) -> None:
         if call.keywords:
@@ -1088,7 +1056,6 @@ class StatementParser(FunctionParser):
             self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
 
     def _pure_call(self, node: ast.Call) -> Leaf | Buffer | Opaque:
-        """The value of a call of an external function without effects, emitted before the statement."""
         op = self.call_outside(node, pure=True)
         if len(op.results) != 1:
             raise self.error(node, "this call gives no value")
@@ -1128,7 +1095,7 @@ class StatementParser(FunctionParser):
         words.func_attr: FunctionParser.func_attr,
         words.ret: _ret,
         words.static_assert: _static_assert,
-        words.tvm_access_ptr: lambda reader, node: None,  # the pointer has no uses
+        words.tvm_access_ptr: lambda reader, node: None,  # no uses
     }
     """Other constructs whose calls are statements."""
     DECLARATIONS: ClassVar[Mapping[Construct, Callable[[Any, ast.Call, str], object]]] = {
@@ -1144,20 +1111,19 @@ class StatementParser(FunctionParser):
         words.match_buffer: FunctionParser.match_buffer,
         words.shared_scalar: partial(_declared_scalar, scope="shared"),
     }
-    """Constructs that declare a buffer or a variable with a name."""
+    """Constructs that declare a name."""
     HEADS: ClassVar[Mapping[Construct, Callable[[Any, _Head, ast.Call], None]]] = {
         words.block_attr: _block_attr,
         words.reads: partial(_region, kind=ReadsOp),
         words.where: _where,
         words.writes: partial(_region, kind=WritesOp),
     }
-    """Constructs at the head of a block, except axes."""
 
 
 _NESTED = 64
 """Maximum nesting of macros."""
 _OF_ONE = (words.attr, words.evaluate)
-"""Constructs that are statements if they have one argument."""
+"""Statements if they have one argument."""
 
 
 def _is_index(value: object) -> bool:

@@ -62,15 +62,15 @@ def identifier(name: str | None, default: str) -> str:
 
 
 class PythonNames:
-    """The names that are in use in a function."""
+    """The names in use in a function."""
 
     def __init__(self, taken: set[str]) -> None:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """An unused name like `name`, reserved until its scope ends.
+        """An unused name, reserved until its scope ends.
 
-        Numbers are appended without an underscore, because IR drops a number after an underscore.
+        Numbers have no underscore, because IR drops a number after one.
         """
         word = candidate = identifier(name, default)
         number = 0
@@ -81,14 +81,13 @@ class PythonNames:
         return candidate
 
     def keep(self, name: str | None, default: str) -> str:
-        """An unused name like `name`, reserved to the end of the function."""
+        """An unused name, reserved to the end of the function."""
         word = self.new(name, default)
         self._scopes[0].add(word)
         return word
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Open a scope whose names are released at its end."""
         self._scopes.append(set())
         try:
             yield
@@ -96,10 +95,8 @@ class PythonNames:
             self._scopes.pop()
 
 
-# Expressions
-
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)
-"""The precedence levels of Python's operators, from low to high."""
+"""Precedence in Python, from low to high."""
 _LEVELS = {
     **dict.fromkeys(("+", "-"), _SUM),
     **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),
@@ -109,7 +106,6 @@ _LEVELS = {
 
 
 def expr_text(expr: Expr, context: int = _OR) -> str:
-    """The text of `expr`, in parentheses if its precedence is lower than `context`."""
     text, level = _text(expr)
     return f"({text})" if level < context else text
 
@@ -176,14 +172,14 @@ def _text(expr: Expr) -> tuple[str, int]:
 
 
 def _side(expr: Expr, is_index: bool) -> tuple[str, int]:
-    """An operand; integer operands of index expressions are plain numbers."""
+    """An operand; integers in index expressions are plain numbers."""
     if isinstance(expr, Const) and is_index:
         return str(expr.value), _ATOM if expr.value >= 0 else _UNARY
     return _text(expr)
 
 
 def _both_numbers(expr: Binary | Compare) -> bool:
-    """Whether both operands are constants, which Python would fold as plain numbers."""
+    """Python would fold them as plain numbers."""
     return isinstance(expr.left, Const) and isinstance(expr.right, Const)
 
 
@@ -217,7 +213,6 @@ def extent_text(extent: int | Expr | None) -> str:
 
 
 Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
-"""An argument of a call."""
 
 
 def operand_text(operand: Operand, type: Attribute) -> str:
@@ -228,10 +223,8 @@ def operand_text(operand: Operand, type: Attribute) -> str:
     return index_text(operand) if isinstance(type, IndexType) else expr_text(operand)
 
 
-# Heads
-
 WIDTH = 100
-"""Maximum width of a signature on one line; longer ones have one parameter per line."""
+"""Maximum width of a signature; a longer one has one parameter per line."""
 
 
 def signature(name: str, parameters: Sequence[str], result: str = "") -> list[str]:
@@ -265,7 +258,7 @@ def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
 
 
 def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
-    """The annotation of a type other than a buffer; parameters annotated with T.int64 or T.int32 are indices."""
+    """The annotation of a type other than a buffer; parameters of T.int64 or T.int32 are indices."""
     if is_parameter and isinstance(type, IndexType):
         return "T.int64"
     if is_scalar(type) and type != IndexType() and not (is_parameter and name_of(type) in ("int32", "int64")):
@@ -274,7 +267,6 @@ def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
 
 
 def is_bare(op: ForOp) -> bool:
-    """Whether a loop is serial and has no annotations."""
     return op.kind.data is LoopKind.SERIAL and not op.attributes
 
 
@@ -316,7 +308,6 @@ def _axis_lines(axes: Sequence[BlockAxis]) -> list[str]:
 
 
 def _is_loop(extent: int | Expr, binding: Expr) -> bool:
-    """Whether the values of an axis are those of a loop variable."""
     if not isinstance(binding, Leaf) or binding.extent is None:
         return False
     ours, theirs = static_extent(extent), static_extent(binding.extent)

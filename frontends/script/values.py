@@ -1,4 +1,4 @@
-"""The values of a script's expressions in addition to numbers and the scalar expressions of `weft.te`.
+"""Values of a script in addition to numbers and the scalar expressions of `weft.te`.
 
 A view names the whole memory of a buffer, flat, or a region of it.
 
@@ -34,7 +34,7 @@ _ZERO = Const(0, "int64")
 
 @dataclass(eq=False, slots=True, repr=False)
 class Leaf(Named):
-    """A value of the program: a loop variable, an axis, an extent, a scalar parameter or a local variable."""
+    """A loop variable, an axis, an extent, a scalar parameter or a local variable."""
 
     value: SSAValue
     dtype: str
@@ -44,8 +44,7 @@ class Leaf(Named):
 
     @staticmethod
     def of(value: SSAValue, name: str, extent: int | Expr | None = None, dtype: str | None = None) -> Leaf:
-        """Name `value`. Index values are exact integers of dtype int64; others have `dtype`, by default that of their
-        type."""
+        """Name `value`. Index values are int64; others have `dtype`, by default that of their type."""
         if isinstance(value.type, IndexType):
             return Leaf(name, value, "int64", True, extent)
         return Leaf(name, value, dtype or name_of(value.type), False)
@@ -53,18 +52,17 @@ class Leaf(Named):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Symbol(Named):
-    """A symbolic extent, `n = T.int64()`. Declaring a buffer with this extent or stride defines `value`."""
+    """A symbolic extent, `n = T.int64()`. The first buffer with this extent or stride defines `value`."""
 
     dtype: str = "int64"
     is_index: bool = True
     value: SSAValue | None = None
     place: SourceLocation | None = None
-    """The place of the declaration."""
 
 
 @dataclass(eq=False, repr=False)
 class Buffer:
-    """A buffer of the program. `extents` are numbers, expressions, or None if unknown."""
+    """A buffer. `extents` are numbers, expressions, or None if unknown."""
 
     value: SSAValue
     name: str
@@ -72,21 +70,20 @@ class Buffer:
     strides: dict[int, Expr] = field(default_factory=dict[int, Expr], init=False)
     """The symbolic strides, by dimension."""
     place: SourceLocation | None = field(default=None, init=False)
-    """The place of the declaration."""
     stated_element: Attribute | None = field(default=None, init=False)
-    """The element type if the type of the values does not determine it."""
+    """The element type if the type does not determine it."""
 
     @property
     def stored(self) -> Buffer:
-        """The buffer that stores the elements: this one, unless it is a view."""
+        """The buffer that stores the elements; that of a view differs."""
         return self
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        """The indices in `stored` of an element of this buffer; None if they cannot be determined."""
+        """The indices of an element in `stored`, None if unknown."""
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes in `stored` of a box of this buffer; 0 for sizes that cannot be determined."""
+        """The sizes of a box in `stored`, 0 if unknown."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
@@ -94,7 +91,7 @@ class Buffer:
 
     @property
     def offset(self) -> Expr:
-        """The offset of the first element in the memory of `stored`, in elements."""
+        """The offset of the first element in `stored`, in elements."""
         return _ZERO
 
     @property
@@ -111,7 +108,6 @@ class Buffer:
 
     @property
     def scope(self) -> str:
-        """The memory scope, by default `global`."""
         space = self.type.memory_space
         return space.data if isinstance(space, StringAttr) else "global"
 
@@ -121,7 +117,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A variable that a script assigns several times: a buffer of rank 0, of which its name is the element."""
+    """A variable that is assigned several times, stored in a buffer of rank 0."""
 
     buffer: Buffer
 
@@ -130,17 +126,17 @@ class Scalar:
 
 
 BlockAxis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
-"""An axis of a block: name, kind, extent and binding."""
+"""Name, kind, extent and binding."""
 Guard: TypeAlias = tuple[Expr, Expr]
-"""A guard of a block: left < right."""
+"""left < right."""
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer to an element of a buffer, for an external function.
+    """A pointer to an element.
 
-    `sizes` is the box that the function may access from there on, None for the whole buffer. `access` is "read",
-    "write" (written before it is read), "readwrite", or "w" if the script does not specify whether it is also read.
+    `sizes` is the box that may be accessed, None for the whole buffer. `access` is "read", "write" (before any read),
+    "readwrite", or "w" if the script does not state reads.
     """
 
     buffer: Buffer
@@ -151,7 +147,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value that is neither a scalar nor a buffer: it can only be passed to calls."""
+    """A value that can only be passed to calls."""
 
     value: SSAValue
     name: str
@@ -159,7 +155,7 @@ class Opaque:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Stride(Expr):
-    """The stride of a dimension of a buffer, in elements: `A.strides[0]`."""
+    """A stride in elements: `A.strides[0]`."""
 
     buffer: Buffer
     dimension: int
@@ -172,8 +168,6 @@ class Stride(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class BufferLoad(Expr):
-    """An element of a buffer."""
-
     buffer: Buffer
     indices: tuple[Expr, ...]
     dtype: str
@@ -197,8 +191,8 @@ def is_scalar(type: Attribute) -> bool:
 
 
 def named_value(value: SSAValue, name: str, element: Attribute | None = None) -> Leaf | Buffer | Opaque:
-    """Name a value of the program; the extents of a buffer are those of its type. `element` is the type of a number, or
-    of the elements of a buffer, if the type of the value does not determine it."""
+    """Name a value; the extents of a buffer are those of its type. `element` is the element type if the type does not
+    determine it."""
     if isinstance(value.type, MemRefType):
         buffer = Buffer(value, name, static_shape(value.type))
         buffer.stated_element = element
@@ -225,7 +219,7 @@ def reads(expr: Expr) -> bool:
 
 
 def index_key(expr: Expr) -> object:
-    """A key that is equal for index expressions of the same form over the same values."""
+    """Equal for index expressions of the same form over the same values."""
     match expr:
         case Const():
             return (expr.value,)
@@ -242,14 +236,12 @@ def index_key(expr: Expr) -> object:
 
 
 def static_extent(extent: object) -> int | None:
-    """The number that an extent or another index expression is, or None."""
+    """The value of a constant extent or index, or None."""
     number = extent.value if isinstance(extent, Const) else extent
     return number if isinstance(number, int) else None
 
 
 class View(Buffer):
-    """A name for memory of another buffer."""
-
     def __init__(self, whole: Buffer, name: str, extents: tuple[int | Expr | None, ...]) -> None:
         super().__init__(whole.value, name, extents)
         self.whole = whole
@@ -260,8 +252,6 @@ class View(Buffer):
 
 
 class FlatView(View):
-    """A flat view of another buffer's memory."""
-
     def __init__(self, whole: Buffer, name: str) -> None:
         super().__init__(whole, name, (None,))
 
@@ -282,7 +272,7 @@ class FlatView(View):
 
 
 class RegionView(View):
-    """A view of a box of another buffer that starts at `corner`, without its `first` leading dimensions."""
+    """A box of another buffer that starts at `corner`, without its `first` leading dimensions."""
 
     def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)
@@ -308,8 +298,7 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """A dense row-major buffer of constant extents, viewed in another shape: with the same number of elements, or with
-    strides from an offset."""
+    """A dense row-major buffer of constant extents in another shape, or with strides from an offset."""
 
     def __init__(
         self, whole: Buffer, name: str, sizes: tuple[int, ...], strides: Sequence[int] = (), start: Expr = _ZERO
@@ -336,7 +325,7 @@ class ReshapedView(View):
 
 
 def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
-    """The indices of the element at offset `place` of a dense buffer of constant extents."""
+    """The indices at offset `place` of a dense buffer of constant extents."""
     found: list[Expr] = []
     extents = [static_extent(extent) or 1 for extent in whole.extents]
     for extent in reversed(extents[1:]):
@@ -346,7 +335,7 @@ def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
 
 
 def _greatest(expr: Expr) -> int | None:
-    """The maximum of sums and products of loop variables that start at 0; None for other forms."""
+    """The maximum of sums and products of loop variables that start at 0, or None."""
     match expr:
         case Const():
             return int(expr.value)
@@ -368,7 +357,7 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """The indices of the element of a buffer at offset `place`, a sum of multiples of its strides.
+    """The indices at offset `place`, a sum of multiples of the strides.
 
     A term without a stride belongs to the dimension of stride 1. None if the sum does not determine the indices.
     """
@@ -395,7 +384,7 @@ def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
 
 
 def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
-    """The indices of the element at a constant offset in a dense buffer of constant extents."""
+    """The indices at a constant offset of a dense buffer."""
     shape = whole.type.get_shape()
     if strides_of(whole.type) is not None or any(extent <= 0 for extent in shape):
         return None
@@ -407,7 +396,7 @@ def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
 
 
 def strides_in(whole: Buffer) -> list[int | Expr]:
-    """The strides as the program can write them: numbers, or the expressions for them."""
+    """The strides as a script writes them."""
     if isinstance(whole, RegionView):
         return strides_in(whole.whole)[whole.first :]
     stated = strides_of(whole.type) or whole.type.get_strides() or ()
@@ -425,7 +414,7 @@ def _is(factor: Expr, stride: int | Expr) -> bool:
 
 
 def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
-    """The terms of a sum that is itself added or subtracted (`kind`), each with its sign."""
+    """The terms of a sum with their signs; `kind` is that of the sum."""
     if isinstance(expr, Binary) and expr.kind in (BinaryKind.ADD, BinaryKind.SUB):
         right = BinaryKind.ADD if expr.kind is kind else BinaryKind.SUB
         return _terms(expr.left, kind) + _terms(expr.right, right)

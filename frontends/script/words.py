@@ -1,7 +1,7 @@
 """The names that scripts write after `T.`, shared by the parser and the printer.
 
-Functions of values (`T.max`, `T.exp`, `T.Cast`, `T.float32`) are those of `weft.te`; the others are constructs with a
-handler in the parser. `sblock` of newer versions of TVM is a block here too.
+Functions of values (`T.max`, `T.exp`) are those of `weft.te`; the others are constructs with a handler in the parser.
+`sblock` of newer versions of TVM is a block here too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast h
 from weft.texpr.math import binary_function as _binary_function
 from weft.texpr.math import reinterpret as _reinterpreted
 
-# Types of parameters, and dtypes
-
 Buffer = Annotation("Buffer", 'A: T.Buffer((128, 128), "float32")')
 let = Annotation("let", "x: T.let[T.float32] = A[0] + A[1]")
 handle = Annotation("handle", "a: T.handle")
@@ -49,14 +47,13 @@ float4_e2m1fn = DTYPES["float4_e2m1fn"]
 float8_e4m3fn, float8_e5m2 = DTYPES["float8_e4m3fn"], DTYPES["float8_e5m2"]
 float6_e2m3fn, float6_e3m2fn = DTYPES["float6_e2m3fn"], DTYPES["float6_e3m2fn"]
 float8_e3m4, float8_e4m3 = DTYPES["float8_e3m4"], DTYPES["float8_e4m3"]
-float8_e4m3b11fnuz = DTYPES["float8_e4m3b11fnuz"]
+float8_e4m3b11fnuz, float8_e8m0fnu = DTYPES["float8_e4m3b11fnuz"], DTYPES["float8_e8m0fnu"]
 float8_e4m3fnuz, float8_e5m2fnuz = DTYPES["float8_e4m3fnuz"], DTYPES["float8_e5m2fnuz"]
 boolean = bool
 i8, i16, i32, i64, u8, u16, u32, u64 = int8, int16, int32, int64, uint8, uint16, uint32, uint64
 float16, bfloat16, float32, float64 = (DTYPES[name] for name in ("float16", "bfloat16", "float32", "float64"))
 f16, bf16, f32, f64 = float16, bfloat16, float32, float64
 
-# Declarations
 
 func_attr = Construct("func_attr", 'T.func_attr({"global_symbol": "main"})')
 match_buffer = Construct("match_buffer", 'A = T.match_buffer(a, (m, n), "float32")')
@@ -70,7 +67,6 @@ local_scalar = Construct("local_scalar", 's = T.local_scalar("float32")')
 shared_scalar = Construct("shared_scalar", 's = T.shared_scalar("float32")')
 decl_buffer = Construct("decl_buffer", "A_2 = T.decl_buffer((A.strides[0] * m,), data=A.data)")
 
-# Loops
 
 grid = Construct("grid", "for i, j in T.grid(128, 128):")
 serial = Construct("serial", "for i in T.serial(128):")
@@ -89,7 +85,6 @@ LOOPS = {
     _LoopKind.THREAD_BINDING: thread_binding,
 }
 
-# Blocks
 
 block = Construct("block", 'with T.block("Y"):')
 sblock = block
@@ -102,7 +97,6 @@ block_attr = Construct("block_attr", 'T.block_attr({"key": 1})')
 sblock_attr = block_attr
 axis = _constructs.AXIS
 
-# Statements
 
 evaluate = Construct("evaluate", "T.evaluate(0)")
 buffer_store = Construct("buffer_store", "T.buffer_store(B, x, [i])")
@@ -118,7 +112,6 @@ tvm_access_ptr = Construct("tvm_access_ptr", 'T.tvm_access_ptr(T.type_annotation
 address_of = Construct("address_of", "T.address_of(A[vi, vj])")
 attr = Construct("attr", 'T.attr("1 : i8")')
 
-# Values
 
 Ramp = Construct("Ramp", "B[T.Ramp(0, 1, 4)] = A[T.Ramp(0, 1, 4)]")
 Broadcast = Construct("Broadcast", "B[0:4] = T.Broadcast(T.float32(0), 4)")
@@ -209,8 +202,7 @@ def q_multiply_shift(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
 def q_multiply_shift_per_axis(
     x: ExprLike, y: ExprLike, ls: ExprLike, rs: ExprLike, q: int, is_lshift_required: object, is_rshift_required: object
 ) -> Expr:
-    """`q_multiply_shift` per axis, optionally with a left shift by `ls` before the product and a right shift by `rs`
-    after it."""
+    """`q_multiply_shift` per axis, with optional shifts left by `ls` before and right by `rs` after the product."""
     before = cast_to(x, "int64") << (cast_to(ls, "int64") if _number(is_lshift_required) else as_expr(0))
     shift = as_expr(_number(q)) + (cast_to(rs, "int64") if _number(is_rshift_required) else 0)
     product = before * cast_to(y, "int64")
@@ -218,7 +210,7 @@ def q_multiply_shift_per_axis(
 
 
 def _fixed_point(x: ExprLike, y: ExprLike, q: int, s: int) -> Expr:
-    """`q_multiply_shift` of numbers `q` and `s`, as TVM expands it in 64 bits."""
+    """`q_multiply_shift` as TVM expands it in 64 bits."""
     wide = cast_to(x, "int64")
     product = (wide << s if s > 0 else wide) * cast_to(y, "int64")
     shift = q - s if s < 0 else q
@@ -234,7 +226,7 @@ def _number(value: object) -> int:
 
 def target(target: object, host: object = None) -> str:
     """A target as text: `T.target("llvm -mcpu=native")`, `T.target({"kind": "cuda", "arch": "sm_80"})`. `host` has no
-    effect: the host is the machine, or part of the target."""
+    effect."""
     if isinstance(target, Mapping):
         options = {str(key): value for key, value in _known("Mapping[object, object]", target).items()}
         named = options.pop("kind", None)
@@ -301,9 +293,9 @@ _PRINTED = _COMPARED | {
     "Min": min,
     "EQ": eq,
 }
-"""Functions that TVM prints for operators that Python would evaluate or does not have."""
+"""Functions that TVM prints for operators that Python lacks or would evaluate."""
 _OF_TE = ("call_intrin", "const", "equal", "logical_and", "logical_not", "logical_or", "not_equal", "select")
-"""Functions of values with another spelling in scripts."""
+"""Functions with another spelling in scripts."""
 FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
     name: value
     for name, value in globals().items()
@@ -317,7 +309,6 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
 WORDS: dict[str, object] = {
     name: value for name, value in globals().items() if isinstance(value, Construct | Namespace | DType)
 }
-"""Other names of the language."""
 
 _INTRINSICS = re.compile(
     r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
@@ -326,12 +317,12 @@ _INTRINSICS = re.compile(
 
 
 def intrinsic(name: str) -> IntrinsicWord | None:
-    """A function of TVM that is called for its effects, such as `call_packed`, and is kept as text."""
+    """A function of TVM called for its effects, such as `call_packed`; kept as text."""
     if _INTRINSICS.fullmatch(name) is None:
         return None
     return IntrinsicWord(name, f'T.{name}("name", A.data, 4)')
 
 
 def is_namespace(module: ModuleType) -> _builtins.bool:
-    """Whether a module is `T`, or TVM's spelling of it with the same words."""
+    """Whether a module is `T`, or TVM's spelling of it."""
     return getattr(module, "WORDS", None) is WORDS

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from weft.frontends.torch import converters
+from weft.frontends.torch.decompositions import RULES
 from weft.frontends.torch.library import torch
 from weft.frontends.torch.training_mode import check_evaluation_mode
 from weft.support.argument_types import shown
@@ -72,4 +73,4 @@ def core_decompositions() -> dict[Any, Any]:
 
 
 def _of_others(rules: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {op: rule for op, rule in rules.items() if str(op) not in converters.CONVERTERS}
+    return {op: rule for op, rule in {**rules, **RULES}.items() if str(op) not in converters.CONVERTERS}

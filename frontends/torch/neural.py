@@ -434,7 +434,7 @@ def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Conv
             raise UnsupportedError("dropout between layers in training: model.eval() turns it off")
         directions, size = 2 if bidirectional else 1, 4 if has_biases else 2
         if len(weights) != layers * directions * size:
-            raise UnsupportedError("projections of the states (proj_size)")
+            return _projected_lstm(cx, x, states, weights, layers, directions, batch_first)
         initial: list[Any] = list(cast("Sequence[Any]", states)) if isinstance(states, list | tuple) else [states]
         data = apply("swapaxes", x, 0, 1) if batch_first else x
         last: list[list[Value]] = [[] for _ in initial]
@@ -458,6 +458,50 @@ def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Conv
         return apply("swapaxes", data, 0, 1) if batch_first else data, *joined
 
     return convert
+
+
+def _projected_lstm(
+    cx: Conversion,
+    x: Value,
+    states: Sequence[Value],
+    weights: Sequence[Value],
+    layers: int,
+    directions: int,
+    batch_first: bool,
+) -> tuple[Value, ...]:
+    """An LSTM whose states are projected to fewer elements (Sak et al. 2014): a loop over the products of the data with
+    their weights."""
+    size = len(weights) // (layers * directions)
+    data = apply("swapaxes", x, 0, 1) if batch_first else x
+    last: list[list[Value]] = [[], []]
+    for layer in range(layers):
+        outputs: list[Value] = []
+        for direction in range(directions):
+            at = layer * directions + direction
+            input_weight, state_weight, *biases, projection = weights[at * size : (at + 1) * size]
+            rows = apply("dense", data, input_weight, apply("add", *biases) if biases else None)
+            rows = apply("flip", rows, 0) if direction else rows
+
+            def step(place: Value, state: Value, cell: Value, row: Value, *own: Value) -> list[Value]:
+                del place
+                gates = apply("add", row, apply("dense", state, own[0]))
+                entered, kept, new, shown = apply("split", gates, 4, axis=1)
+                added = apply("multiply", apply("sigmoid", entered), apply("tanh", new))
+                cell = apply("add", apply("multiply", apply("sigmoid", kept), cell), added)
+                found = apply("multiply", apply("sigmoid", shown), apply("tanh", cell))
+                state = apply("dense", found, own[1])
+                return [state, cell, state]
+
+            begun = [apply("squeeze", _rows(state, at, 1), axis=[0]) for state in states]
+            count = known(rows.shape[:1])[0]
+            steps = count if isinstance(count, int) else str(count)
+            *ends, found = cx.builder.emit_loop(step, steps, begun, [rows], [state_weight, projection])
+            outputs.append(apply("flip", found, 0) if direction else found)
+            for values, end in zip(last, ends, strict=True):
+                values.append(end)
+        data = outputs[0] if directions == 1 else apply("concatenate", outputs, axis=2)
+    joined = [apply("stack", values, axis=0) for values in last]
+    return apply("swapaxes", data, 0, 1) if batch_first else data, *joined
 
 
 def _reordered(weight: Value, gates: Sequence[int]) -> Value:
@@ -567,12 +611,46 @@ def _roi_align(
     width: int,
     sampling_ratio: int,
     aligned: bool,
+    position_sensitive: bool = False,
 ) -> Value:
     """A region is a row of the index of an image and two corners."""
     parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)
     images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
-    options = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
+    options: dict[str, Any] = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
+    options |= {"position_sensitive": True} if position_sensitive else {}
     return apply("roi_align", x, parts[1], images, [height, width], spatial_scale=float(spatial_scale), **options)
+
+
+def _pooled_regions(cx: Conversion, x: Value, rois: Value, scale: float, size: Sequence[int], mode: str) -> Value:
+    """Pools of regions with borders at whole elements; a region is a row as in `_roi_align`."""
+    if 1 in cx.used:
+        raise UnsupportedError("the places of elements, the second result")
+    parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)
+    images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
+    return apply("roi_pool", x, parts[1], images, size, spatial_scale=float(scale), mode=mode)
+
+
+@register("torchvision.roi_pool.default")
+def _roi_pool(
+    cx: Conversion, x: Value, rois: Value, spatial_scale: float, height: int, width: int
+) -> tuple[Value | None, ...]:
+    return _pooled_regions(cx, x, rois, spatial_scale, [height, width], "max"), None
+
+
+@register("torchvision.ps_roi_pool.default")
+def _ps_roi_pool(
+    cx: Conversion, x: Value, rois: Value, spatial_scale: float, height: int, width: int
+) -> tuple[Value | None, ...]:
+    return _pooled_regions(cx, x, rois, spatial_scale, [height, width], "position_sensitive_avg"), None
+
+
+@register("torchvision.ps_roi_align.default")
+def _ps_roi_align(
+    cx: Conversion, x: Value, rois: Value, spatial_scale: float, height: int, width: int, sampling_ratio: int
+) -> tuple[Value | None, ...]:
+    if 1 in cx.used:
+        raise UnsupportedError("the channels that are read, the second result")
+    return _roi_align(cx, x, rois, spatial_scale, height, width, sampling_ratio, True, position_sensitive=True), None
 
 
 @register("torchvision.deform_conv2d.default")

@@ -10,6 +10,10 @@ from weft.frontends.graph_builder import Value, const
 from weft.frontends.torch.converters import Conversion, Converter, Scalar, apply, cast_to, register
 from weft.frontends.torch.spelled import axes_of
 from weft.frontends.torch.symbols import UnsupportedError
+from weft.texpr.expr import Expr
+from weft.texpr.math import const as const_expr
+from weft.texpr.reductions import comm_reducer, reduce_axis
+from weft.texpr.tensor import Tensor, compute
 
 
 def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
@@ -155,3 +159,29 @@ def _segment_reduce(
         return apply("where", apply("equal", count, const(0.0, x.dtype)), empty, mean)
     combine = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}[reduce]
     return apply(combine, found, begun)
+
+
+@register("aten.hash_tensor.default")
+def _hash(cx: Conversion, x: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Value:
+    """The exclusive or of all elements as 64 bits; those of floats are of float64."""
+    bits = apply("bitcast", cast_to(x, "float64"), "uint64") if "float" in x.dtype else cast_to(x, "uint64")
+    if not x.ndim:
+        return bits
+    axes = [axis % x.ndim for axis in dim] or list(range(x.ndim))
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    found = cx.te(_exclusive_or, apply("transpose", bits, [*rest, *axes]), len(rest))
+    return apply("reshape", found, cx.shape)
+
+
+def _exclusive_or(data: Tensor, rank: int) -> Tensor:
+    """The exclusive or along the axes from `rank` on."""
+
+    def both(one: Expr, other: Expr) -> Expr:
+        return one ^ other
+
+    def identity(dtype: str) -> Expr:
+        return const_expr(0, dtype)
+
+    combine = comm_reducer(both, identity, name="xor")
+    axes = [reduce_axis((0, extent), f"r{at}") for at, extent in enumerate(data.shape[rank:])]
+    return compute(data.shape[:rank], lambda *i: combine(data(*i, *axes), axis=axes), name="hash")

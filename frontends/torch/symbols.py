@@ -46,6 +46,7 @@ DTYPES: Final[Mapping[Any, str]] = {
         "float8_e5m2",
         "float8_e4m3fnuz",
         "float8_e5m2fnuz",
+        "float8_e8m0fnu",
     )
 }
 """Element types of both."""

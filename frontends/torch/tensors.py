@@ -29,6 +29,7 @@ from weft.frontends.torch.converters import (
     known,
     register,
 )
+from weft.frontends.torch.library import torch
 from weft.frontends.torch.selection import masked_index, places_of_mask
 from weft.frontends.torch.symbols import UnsupportedError
 from weft.texpr.math import if_then_else, select
@@ -52,6 +53,23 @@ def _same(cx: Conversion, x: Value, *_: object) -> Value:
 def _view(cx: Conversion, x: Value, *_: object) -> Value:
     shape = [-1 if extent is None else extent for extent in cx.shape]
     return x if list(x.shape) == shape else apply("reshape", x, shape)
+
+
+@register("aten.resize.default")
+def _resized(cx: Conversion, x: Value, size: Sequence[KnownExtent], *, memory_format: int | None = None) -> Value:
+    """The first elements in memory; those beyond the tensor, which PyTorch leaves open, are 0."""
+    if memory_format not in (None, torch.contiguous_format) or not cx.first.is_contiguous():
+        raise UnsupportedError("another order of memory than the contiguous one")
+    had, wanted = known(x.shape), known(cx.shape)
+    if not all(isinstance(extent, int) for extent in (*had, *wanted)):
+        raise UnsupportedError("a symbolic size")
+    before, after = (prod(cast("list[int]", extents)) for extents in (had, wanted))
+    flat = apply("reshape", x, (before,))
+    if after > before:
+        flat = apply("concatenate", [flat, apply("full", (after - before,), 0, dtype=x.dtype)], axis=0)
+    elif after < before:
+        flat = apply("strided_slice", flat, begin=[0], end=[after], axes=[0])
+    return apply("reshape", flat, wanted)
 
 
 @register("aten.unsqueeze.default")

@@ -33,6 +33,7 @@ from weft.passes.convert.stablehlo_complex import (
     is_linear,
     on_parts,
 )
+from weft.passes.convert.stablehlo_complex_matrices import on_complex_matrices
 from weft.passes.convert.stablehlo_library import (
     LIBRARY_RULES,
     broadcast_together,
@@ -93,7 +94,7 @@ from weft.texpr.stablehlo import ELEMENTWISE, WIDE, compared, converted, element
 from weft.texpr.stablehlo_complex import PARTS
 from weft.texpr.stablehlo_lapack import LAPACK_CALLS, lapack_results
 from weft.texpr.stablehlo_quantized import on_integers
-from weft.texpr.stablehlo_tensors import TENSOR_FORMULAS
+from weft.texpr.stablehlo_tensors import MATRICES, TENSOR_FORMULAS
 from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 
 
@@ -253,6 +254,8 @@ class _OneVariable(Exception):
 
 _WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.SelectAndScatterOp)
 """Ops that combine elements; small integers use bytes, since sums and products keep their low bits."""
+_OF_ALL: Final = (stablehlo.CaseOp, stablehlo.CustomCallOp, stablehlo.IfOp)
+"""Ops whose rules take complex operands as well as real ones."""
 CUSTOM_CALLS: Final = frozenset({"Sharding", "shape_assertion", "stablehlo.dynamic_reduce_window", *LAPACK_CALLS})
 """The supported targets of custom calls."""
 _REFUSED: Final[Mapping[str, str]] = {
@@ -279,7 +282,7 @@ class StablehloConversion:
         self._facts: list[Compare] = []
         self._placed: set[object] = set()
         self._originals: dict[Block, Block] = {}
-        """The region on complex numbers for one on their parts."""
+        """The region on complex numbers for one on their parts, or for itself if its arguments are parts."""
         self._calls: list[str] = []
         """The functions whose ops are being converted, outermost first."""
         self.at: Operation | None = None
@@ -407,8 +410,14 @@ class StablehloConversion:
         if isinstance(op, BroadcastingOp):
             dims = None if op.broadcast_dimensions is None else stablehlo.numbers(op.broadcast_dimensions)
             values = broadcast_together(values, dims)
-        if is_constant(op) or isinstance(op, stablehlo.CaseOp | stablehlo.IfOp) or not is_complex(op):
+        if is_constant(op) or isinstance(op, _OF_ALL) or not is_complex(op):
             results = self._real_results(op, values)
+        elif isinstance(op, stablehlo.SelectAndScatterOp):
+            self._originals |= {region.block: region.block for region in op.regions}
+            results = self._real_results(op, values)
+        elif op.name in MATRICES:
+            found = TENSOR_FORMULAS[op.name](on_complex_matrices, op, *values)
+            results = [cast("Value", found)]
         elif isinstance(op, CombiningOp) and not (op.name in MOVES and is_linear(op)):
             results = self._combined_parts(op, values)
         else:
@@ -749,8 +758,11 @@ class StablehloConversion:
         if target == "Sharding":
             return list(values)
         if target in LAPACK_CALLS:
-            tensors = [tensor_of(value, f"{label(op)}_operand{at}") for at, value in enumerate(values)]
-            found = lapack_results(on_tensors, op, *tensors)
+            if is_complex(op):
+                found = lapack_results(on_complex_matrices, op, *values)
+            else:
+                tensors = [tensor_of(value, f"{label(op)}_operand{at}") for at, value in enumerate(values)]
+                found = lapack_results(on_tensors, op, *tensors)
             return list(cast("Sequence[Value]", found)) if isinstance(found, list) else [cast("Value", found)]
         raise CompileError(f"@{target} is not known: `convert-stablehlo-to-graph` takes calls of registered functions")
 

@@ -17,7 +17,7 @@ from weft.dialects.stablehlo import CompareOp, KeyedAttr, ScatterOp, SelectAndSc
 from weft.dialects.te import Combiner
 from weft.passes.convert.stablehlo_tensors import COMBINERS, Region, index_vector, label, lone_kind, reduction
 from weft.passes.convert.stablehlo_tensors import neutral as neutral_of
-from weft.passes.convert.stablehlo_values import Result, Value, element_of, tensor_of
+from weft.passes.convert.stablehlo_values import Parts, Result, Value, element_of, tensor_of
 from weft.texpr import math as te
 from weft.texpr import reductions
 from weft.texpr.expr import Expr, as_expr, greatest, is_float, least
@@ -187,7 +187,7 @@ def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: 
     kind = None if combining is None else label(combining)
     combiner = COMBINERS[kind][source.dtype == "bool"] if kind is not None and kind in COMBINERS else None
     direction = chooser.comparison_direction.data if isinstance(chooser, CompareOp) else ""
-    if combiner is None or direction not in ("GE", "GT", "LE", "LT"):
+    if combiner is None or direction not in ("GE", "GT", "LE", "LT") or isinstance(operand, Parts):
         return _selected_in_order(op, values, sizes, steps, low, select, scatter)
     is_greatest = direction.startswith("G")
     over = [reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(sizes)]
@@ -243,32 +243,42 @@ def _selected_in_order(
     select: Region,
     scatter: Region,
 ) -> Value:
+    """Window by window. Complex numbers are pairs of tensors."""
     name = label(op)
-    operand, source, initial = (
-        tensor_of(value, f"{name}_{what}") for value, what in zip(values, ("operand", "source", "initial"), strict=True)
+    operands, sources, initials = (
+        [tensor_of(side, f"{name}_{what}") for side in (value.both if isinstance(value, Parts) else (value,))]
+        for value, what in zip(values, ("operand", "source", "initial"), strict=True)
     )
-    rank = len(operand.shape)
+    shape, rank = operands[0].shape, len(operands[0].shape)
 
-    def write(code: Statements, _: Sequence[Expr], result: Written, chosen: Written) -> None:
-        with code.loops(operand.shape, _names(operand.shape)) as at:
-            result.store(initial(), *at)
-        with code.loops(source.shape, [f"p{d}" for d in range(rank)]) as place:
-            chosen.store(-1, 0)
+    def write(code: Statements, _: Sequence[Expr], chosen: Written, *results: Written) -> None:
+        with code.loops(shape, _names(shape)) as at:
+            for result, initial in zip(results, initials, strict=True):
+                result.store(initial(), *at)
+        with code.loops(sources[0].shape, [f"p{d}" for d in range(rank)]) as place:
+            for axis in range(max(rank, 1)):
+                chosen.store(-1, axis)
             with code.loops(sizes, [f"k{d}" for d in range(rank)]) as offset:
                 here = [p * s + k - b for p, s, k, b in zip(place, steps, offset, low, strict=True)]
-                tests = [t for a, extent in zip(here, operand.shape, strict=True) for t in (a >= 0, a < extent)]
+                tests = [t for a, extent in zip(here, shape, strict=True) for t in (a >= 0, a < extent)]
                 with code.when(all_of(*tests)):
                     best = [larger(chosen.load(axis), 0) for axis in range(rank)]
-                    is_new = (chosen.load(0) < 0) | ~select([operand(*best), operand(*here)])[0]
+                    pair = [operand(*at) for at in (best, here) for operand in operands]
+                    is_new = (chosen.load(0) < 0) | ~select(pair)[0]
                     places = [te.select(is_new, a.astype("int64"), b) for a, b in zip(here, best, strict=True)]
                     for axis, value in enumerate(places):
                         chosen.store(value, axis)
             with code.when(chosen.load(0) >= 0):
                 found = [chosen.load(axis) for axis in range(rank)]
-                result.store(scatter([result.load(*found), source(*place)])[0], *found)
+                given = [*(result.load(*found) for result in results), *(source(*place) for source in sources)]
+                for result, value in zip(results, scatter(given), strict=True):
+                    result.store(value, *found)
 
-    made = [Made(operand.shape, operand.dtype, name), Made((max(rank, 1),), "int64", f"{name}_chosen")]
-    return extern((), made, [operand, source, initial], write, name)[0]
+    labels = [name] if len(operands) == 1 else [f"{name}_real", f"{name}_imaginary"]
+    made = [Made((max(rank, 1),), "int64", f"{name}_chosen")]
+    made += [Made(shape, operand.dtype, text) for operand, text in zip(operands, labels, strict=True)]
+    found = extern((), made, [*operands, *sources, *initials], write, name)[1:]
+    return found[0] if len(found) == 1 else Parts(found[0], found[1], values[0].dtype)
 
 
 def _lone_op(block: Block) -> Any:

@@ -507,9 +507,7 @@ def _combined(
         found = reduction(combiner)(values[0], axis=list(over))
         is_neutral = isinstance(start, Splat) and start.number == neutral(combiner, dtype)
         return [found] if is_neutral else region([element_of(start, ()), found])
-    starts = [value.number for value in initial if isinstance(value, Splat)]
-    if len(starts) != len(initial):
-        raise CompileError("a region of several ops needs constant initial values")
+    starts = [cast("Splat", value).number for value in initial]
     dtypes = [value.dtype for value in values]
 
     def combine(left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -525,42 +523,70 @@ def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
     sources, initial = values[: op.operand_count], values[op.operand_count :]
     dims, shape = numbers(op.dimensions), sources[0].shape
     kind = lone_kind(op.body.block)
+
+    def places(indices: Sequence[Expr], over: Mapping[int, Expr]) -> list[Expr]:
+        rest = iter(indices)
+        return [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
+
+    kept = [extent for axis, extent in enumerate(shape) if axis not in dims]
+    reduced = {axis: shape[axis] for axis in dims}
+    return _reduced(label(op), kind, sources, initial, kept, reduced, places, region)
+
+
+_Places: TypeAlias = Callable[[Sequence[Expr], Mapping[int, Expr]], list[Expr]]
+"""Returns the indices of an operand, for those of the result and of the reduced axes."""
+
+
+def _reduced(
+    name: str,
+    kind: str | None,
+    sources: Sequence[Value],
+    initial: Sequence[Value],
+    shape: Sequence[Extent],
+    reduced: Mapping[int, Extent],
+    places: _Places,
+    region: Region,
+) -> Result:
+    """Combine the elements along axes of the extents `reduced`, for each element of `shape`."""
     is_known = kind is not None and COMBINERS[kind][sources[0].dtype == "bool"] is not None
-    if dims and not is_known and not all(isinstance(value, Splat) for value in initial):
-        return _reduced_in_order(op, sources, initial, region)
-    over = {axis: reduce_axis((0, shape[axis]), f"k{axis}") for axis in dims}
+    if reduced and not is_known and not all(isinstance(value, Splat) for value in initial):
+        return _reduced_in_order(name, sources, initial, shape, reduced, places, region)
+    over = {axis: reduce_axis((0, extent), f"k{axis}") for axis, extent in reduced.items()}
 
     def element(*indices: Expr) -> list[Expr]:
-        rest = iter(indices)
-        at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
+        at = places(indices, over)
         inner = [element_of(source, at) for source in sources]
-        return _combined(kind, label(op), inner, initial, list(over.values()), region)
+        return _combined(kind, name, inner, initial, list(over.values()), region)
 
-    return computed_together([extent for axis, extent in enumerate(shape) if axis not in dims], element, label(op))
+    return computed_together(shape, element, name)
 
 
-def _reduced_in_order(op: ReduceOp, sources: Sequence[Value], initial: Sequence[Value], region: Region) -> Result:
-    """Combine the elements along dimensions one at a time, starting from non-constant initial values."""
-    dims, name = numbers(op.dimensions), label(op)
+def _reduced_in_order(
+    name: str,
+    sources: Sequence[Value],
+    initial: Sequence[Value],
+    shape: Sequence[Extent],
+    reduced: Mapping[int, Extent],
+    places: _Places,
+    region: Region,
+) -> Result:
+    """Combine the elements one at a time, starting from non-constant initial values."""
     tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(sources)]
     starts = [tensor_of(value, f"{name}_initial{at}") for at, value in enumerate(initial)]
-    shape = tensors[0].shape
-    kept = [extent for axis, extent in enumerate(shape) if axis not in dims]
 
     def write(code: Statements, indices: Sequence[Expr], *totals: Written) -> None:
         for total, start in zip(totals, starts, strict=True):
             total.store(start(), *indices)
-        with code.loops([shape[axis] for axis in dims], [f"k{axis}" for axis in dims]) as inner:
-            rest, over = iter(indices), dict(zip(dims, inner, strict=True))
-            at = [over[axis] if axis in over else next(rest) for axis in range(len(shape))]
+        with code.loops([*reduced.values()], [f"k{axis}" for axis in reduced]) as inner:
+            at = places(indices, dict(zip(reduced, inner, strict=True)))
             old = [total.load(*indices) for total in totals]
             found = region([*old, *(tensor(*at) for tensor in tensors)])
             for total, value in zip(totals, found, strict=True):
                 total.store(value, *indices)
 
     labels = [name] if len(tensors) == 1 else [f"{name}{at}" for at in range(len(tensors))]
-    made = [Made(tuple(kept), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
-    return list(extern(kept, made, [*tensors, *starts], write, name))
+    made = [Made(tuple(shape), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
+    return list(extern(shape, made, [*tensors, *starts], write, name))
 
 
 def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
@@ -662,19 +688,18 @@ def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, re
         simplified((extent - span) // step + 1)
         for extent, span, step in zip(around[0].shape, spans, strides, strict=True)
     ]
-    over = {axis: reduce_axis((0, size), f"k{axis}") for axis, size in enumerate(windows.sizes) if not is_one(size)}
 
-    def element(*indices: Expr) -> list[Expr]:
+    def places(indices: Sequence[Expr], over: Mapping[int, Expr]) -> list[Expr]:
         at: list[Expr] = []
         for axis, index in enumerate(indices):
             place = index * strides[axis] if strides[axis] != 1 else index
             if axis in over:
                 place = place + (over[axis] * dilation[axis] if dilation[axis] != 1 else over[axis])
             at.append(place)
-        inner = [element_of(source, at) for source in around]
-        return _combined(kind, name, inner, initial, list(over.values()), region)
+        return at
 
-    return computed_together(shape, element, name)
+    reduced = {axis: size for axis, size in enumerate(windows.sizes) if not is_one(size)}
+    return _reduced(name, kind, around, initial, shape, reduced, places, region)
 
 
 def _is_neutral(kind: str, start: Value) -> bool:

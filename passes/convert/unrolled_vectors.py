@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     DenseIntOrFPElementsAttr,
+    IndexType,
     IntegerAttr,
     VectorType,
 )
@@ -68,8 +69,6 @@ def why_not_unrolled(op: Operation) -> str | None:
         return f"{op.name} has vectors of other than fixed dimensions, {types[0]}"
     if not (type(op) in _UNROLLED or _is_elementwise(op) or isinstance(op, (*_REGIONS, *_ENDS, *_AFFINE))):
         return f"{op.name} has vectors of other than one fixed dimension, {types[0]}"
-    if isinstance(op, vector.ExtractOp | vector.InsertOp) and op.dynamic_position:
-        return f"{op.name} at a position that is known at run time, of {types[0]}"
     if _is_transfer(op) and op.mask is not None and not op.permutation_map.data.is_minor_identity():
         return f"{op.name} with a mask and the map {op.permutation_map.data}"
     if isinstance(op, upstream.ContractOp | upstream.OuterProductOp | upstream.MultiReductionOp):
@@ -257,27 +256,55 @@ class _Unroller:
             found.append(rows[_at(lead, own)])
         return [found]
 
+    def _places(self, shape: Sequence[int], place: Sequence[int | SSAValue]) -> list[tuple[int, SSAValue | None]]:
+        """The places, in order, that a position in the leading dimensions may have, each with the condition that it
+        has it; None for one that is known. Positions out of bounds are undefined."""
+        choices = [range(extent) if isinstance(at, SSAValue) else [at] for extent, at in zip(shape, place, strict=True)]
+        found: list[tuple[int, SSAValue | None]] = []
+        for choice in product(*choices):
+            condition: SSAValue | None = None
+            for at, number in zip(place, choice, strict=True):
+                if not isinstance(at, SSAValue):
+                    continue
+                value = self._rewriter.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
+                test = self._rewriter.insert(arith.CmpiOp(at, value, "eq"))
+                condition = test if condition is None else self._rewriter.insert(arith.AndIOp(condition, test))
+            found.append((_at(shape, choice), condition))
+        return found
+
+    def _select(self, condition: SSAValue | None, yes: SSAValue, no: SSAValue) -> SSAValue:
+        return yes if condition is None else self._rewriter.insert(arith.SelectOp(condition, yes, no))
+
     def extract(self, op: Operation) -> list[list[SSAValue]]:
-        source, place = op.operands[0], cast("vector.ExtractOp", op).static_position.get_values()
+        source, place = op.operands[0], cast("vector.ExtractOp", op).get_mixed_position()
         shape, rows = _shape(source.type), self.rows(source)
-        if len(place) == len(shape):
-            lane = place[-1] if place else 0
-            return [[self._rewriter.extract(rows[_at(shape[:-1], place[:-1])], lane)]]
-        below = prod(shape[len(place) : -1])
-        first = _at(shape[: len(place)], place) * below
-        return [rows[first : first + below]]
+        is_element = len(place) == len(shape)
+        lead = place[:-1] if is_element else place
+        below = 1 if is_element else prod(shape[len(place) : -1])
+        (first, _), *others = self._places(shape[: len(lead)], lead)
+        chosen = rows[first * below : (first + 1) * below]
+        for at, condition in others:
+            chosen = [self._select(condition, rows[at * below + n], row) for n, row in enumerate(chosen)]
+        if is_element:
+            lane = [place[-1] if place else 0]
+            return [[self._rewriter.insert(vector.ExtractOp(chosen[0], lane, op.result_types[0]))]]
+        return [chosen]
 
     def insert(self, op: Operation) -> list[list[SSAValue]]:
         source, dest = op.operands[0], op.operands[1]
-        place = cast("vector.InsertOp", op).static_position.get_values()
+        place = cast("vector.InsertOp", op).get_mixed_position()
         shape, rows = _shape(dest.type), list(self.rows(dest))
-        if len(place) == len(shape) and not is_wide(source.type):
-            at, lane = _at(shape[:-1], place[:-1]), place[-1] if place else 0
-            rows[at] = self._rewriter.insert(vector.InsertOp(source, rows[at], [lane]))
-            return [rows]
-        below = prod(shape[len(place) : -1])
-        first = _at(shape[: len(place)], place) * below
-        rows[first : first + below] = self.rows(source)
+        is_element = len(place) == len(shape) and not is_wide(source.type)
+        lead = place[:-1] if is_element else place
+        below = 1 if is_element else prod(shape[len(place) : -1])
+        for at, condition in self._places(shape[: len(lead)], lead):
+            for number in range(below):
+                old = rows[at * below + number]
+                if is_element:
+                    new = self._rewriter.insert(vector.InsertOp(source, old, [place[-1] if place else 0]))
+                else:
+                    new = self.rows(source)[number]
+                rows[at * below + number] = self._select(condition, new, old)
         return [rows]
 
     def shuffle(self, op: Operation) -> list[list[SSAValue]]:

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def from_bf16(x: Lanes, wide: Writer) -> Lanes:
-    """A bf16 as `f32`, which is exact."""
+    """Convert a bf16 to `f32`, exactly."""
     return (x.bits.cast(arith.ExtUIOp, wide) << 16).numbers
 
 
 def to_bf16(x: Lanes, small: Writer) -> Lanes:
-    """An `f32`, rounded to nearest, ties to even."""
+    """Round an `f32` to nearest, ties to even."""
     bits = x.bits
     high = bits >> 16
     rounded = (bits + ((high & 1) + 32767)) >> 16
@@ -50,9 +50,12 @@ def to_bf16(x: Lanes, small: Writer) -> Lanes:
 
 
 def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
-    """A small float as `f32`, exactly. No intermediate result is subnormal, because GPUs may flush those to zero."""
+    """Convert a small float to `f32`, exactly. No intermediate result is subnormal, because GPUs may flush those to
+    zero."""
     fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
     bits = code.cast(arith.ExtUIOp, wide)
+    if not semantics.has_zero:
+        return _from_power_of_two(bits, semantics)
     magnitude = bits & ((1 << magnitude_bits) - 1)
     sign = (bits & (1 << magnitude_bits)) << (31 - magnitude_bits)
     normal = (magnitude << (23 - fraction)) + ((127 - semantics.exponent_bias) << 23)
@@ -75,9 +78,29 @@ def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
     return (found | sign).numbers
 
 
+def _from_power_of_two(code: Bits, semantics: FloatSemantics) -> Lanes:
+    """A power of two as `f32`, for exponents with the bias of `f32`: code 0 is a subnormal number, and the last NaN."""
+    found = code.compare("eq", 0).choose_bits(code.writer.integer(1 << 22), code << 23)
+    is_nan = code.compare("eq", semantics.max_exponent)
+    return is_nan.choose_bits(code.writer.integer(0x7FC00000), found).numbers
+
+
+def _to_power_of_two(x: Lanes, semantics: FloatSemantics) -> Bits:
+    """The inverse: ties are rounded up, and other numbers than positive ones become NaN. Comparisons are those of
+    integers, because GPUs may flush subnormal numbers to zero."""
+    wide, bits = x.writer, x.bits
+    normal = (bits + (1 << 22)) >> 23
+    upper = bits.compare("uge", 3 << 21).choose_bits(wide.integer(1), wide.integer(0))
+    found = bits.compare("ult", 1 << 23).choose_bits(upper, normal)
+    is_positive = (bits - 1).compare("ult", 0x7F7FFFFF)
+    return is_positive.choose_bits(found, wide.integer(semantics.max_exponent))
+
+
 def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
-    """The bits of a small float, an `f32` rounded to nearest, ties to even, in an i8."""
+    """The bits of an `f32` rounded to nearest, ties to even, in an i8."""
     fraction, magnitude_bits, bias = semantics.mantissa_bits, semantics.sign_shift, semantics.exponent_bias
+    if not semantics.has_zero:
+        return _to_power_of_two(x, semantics).cast(arith.TruncIOp, small)
     wide, bits = x.writer, x.bits
     sign = (bits >> 31) << magnitude_bits
     magnitude = bits & 0x7FFFFFFF
@@ -120,7 +143,7 @@ def to_odd_float(x: Lanes, single: Writer) -> Lanes:
 
 def sticky(value: Bits, *, signed: bool) -> Bits:
     """A 64-bit integer that is exact in `f64` and rounds to a 16-bit float like `value`: the low 11 bits of a large one
-    are OR-ed into the lowest bit that is kept."""
+    are OR-ed into the lowest kept bit."""
     kept = (value | ((value & 2047) + 2047)) & -2048
     # Small ones are exact: -2^53 <= x < 2^53, or below 2^53 if unsigned.
     offset = value + (1 << 53) if signed else value
@@ -131,7 +154,7 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 
 def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
-    """A number as a signed integer; the least integer for NaN and for numbers out of range. `is_below`: no number
+    """Convert a number to a signed integer; the least one for NaN and for numbers out of range. `is_below`: no number
     exceeds the range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
     inside = x.compare("oge", least).choose(x, least)
@@ -142,8 +165,7 @@ def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
 
 
 def to_integer(x: Lanes, register: Writer, small: Writer, bits: int, *, signed: bool) -> Bits:
-    """A number as an integer of `bits`: the low bits of its conversion to a signed integer of the width of `register`,
-    in the type of `small`."""
+    """The low `bits` of the conversion to a signed integer of the width of `register`, in the type of `small`."""
     kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
 
     def converted(number: Lanes) -> Bits:
@@ -160,25 +182,21 @@ def to_integer(x: Lanes, register: Writer, small: Writer, bits: int, *, signed: 
     return found if register.integer_type == small.integer_type else found.cast(arith.TruncIOp, small)
 
 
-# Integers
-
 _TRUNCATING: Final = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
 _UNSIGNED: Final = (arith.DivUIOp, arith.RemUIOp, arith.CeilDivUIOp)
 
 
 def _is_harmless(kind: type[Operation], divisor: float | None) -> bool:
-    """Whether dividing by a known number is defined for all dividends."""
     return bool(divisor) and (divisor != -1 or kind in _UNSIGNED)
 
 
 def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
-    """Whether a division by a known divisor is a processor instruction."""
     return kind in _TRUNCATING and _is_harmless(kind, divisor)
 
 
 def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
-    """An integer division defined for all operands: division by 0 gives 0, and the smallest number over -1 wraps to
-    itself. `divisor` is the value of the divisor, if known."""
+    """An integer division that is defined for all operands: division by 0 gives 0, and the smallest number over -1
+    wraps to itself. `divisor` is its value, if known."""
     if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
         return lhs.shifted_right_signed(power.bit_length() - 1)
     writer = lhs.writer
@@ -210,7 +228,7 @@ def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
 
 
 def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """`base` to an integer power, by squaring, in a loop; for a negative power only 1 and -1 have nonzero results.
+    """Compute an integer power by squaring, in a loop. With a negative exponent only 1 and -1 have nonzero results.
     `writer_at` returns a writer of the same shape before an op."""
     writer = base.writer
     negative = power.compare("slt", 0)
@@ -224,7 +242,7 @@ def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writ
 
 
 def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """`base` to a non-negative power: the loop runs over the bits up to the highest one of any lane."""
+    """Compute a non-negative power: the loop runs over the bits up to the highest one of any lane."""
     writer, type_ = base.writer, base.writer.integer_type
     element = element_of(type_)
     bits = power.value
@@ -269,12 +287,11 @@ _X86: Final = ("x86_64", "i386", "i686")
 
 
 def has_extrema(target: Target) -> bool:
-    """Whether the forms for x86 are shorter than LLVM's."""
     return target.architecture in _X86
 
 
 def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
-    """The lane-wise maximum, NaN where either lane is."""
+    """The maximum per lane, NaN if either operand is."""
     writer = lhs.writer
     bits = writer.shape.integer_bits
     if range_lanes(target, 8 * writer.shape.bytes // bits, bits):
@@ -286,12 +303,12 @@ def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
 
 
 def minimum(lhs: Lanes, rhs: Lanes) -> Lanes:
-    """The lane-wise minimum, NaN where either lane is."""
+    """The minimum per lane, NaN if either operand is."""
     return (_first(lhs < rhs, lhs, rhs) | _first(rhs < lhs, rhs, lhs)).numbers
 
 
 def _first(relation: Mask, lhs: Lanes, rhs: Lanes) -> Bits:
-    """The bits of `lhs` where the relation holds, else of `rhs`: one instruction."""
+    """One instruction."""
     return relation.choose(lhs, rhs).bits
 
 
@@ -300,7 +317,7 @@ def maximum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
 
 
 def minimum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
-    """The operand order is right for two zeros, because the constant is +0."""
+    """The minimum of x and +0: the operand order is right for two zeros."""
     return (zero < x).choose(zero, x)
 
 
@@ -308,7 +325,7 @@ _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 
 
 def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lanes:
-    """The maximum or minimum of all lanes of a vector, NaN if a lane is.
+    """The extremum of all lanes, NaN if a lane is.
 
     Encodings, with all other bits flipped if the sign is set, are integers in the order of the numbers, -0 before +0
     (Herf 2001), so that each halving takes one instruction. A NaN becomes the last or the first of them.
@@ -321,7 +338,7 @@ def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lane
 
 
 def _in_order(bits: Bits) -> Bits:
-    """Encodings as integers in the order of the numbers; its own inverse."""
+    """Map encodings to integers in the order of the numbers, and back."""
     sign = bits.shifted_right_signed(bits.writer.shape.integer_bits - 1)
     return bits ^ (sign & _all_but_sign(bits.writer))
 

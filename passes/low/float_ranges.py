@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class FloatRange(NamedTuple):
-    """Bounds of a value, and whether it may be NaN."""
-
     low: float
     high: float
     may_be_nan: bool
@@ -31,7 +29,7 @@ class FloatRange(NamedTuple):
 
 _ANY: Final = FloatRange(-math.inf, math.inf, True)
 _DEPTH: Final = 6
-"""Limit of the chain of ops that a query follows."""
+"""Ops that a query follows."""
 
 
 def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
@@ -55,7 +53,6 @@ def _minimum(op: Operation, depth: int) -> FloatRange:
 
 
 def _rounded(op: Operation, depth: int) -> FloatRange:
-    """Integral bounds are unchanged."""
     low, high, may_be_nan = float_range(op.operands[0], depth)
     return FloatRange(
         math.floor(low) if math.isfinite(low) else low, math.ceil(high) if math.isfinite(high) else high, may_be_nan

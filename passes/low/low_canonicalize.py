@@ -63,7 +63,6 @@ class _Constants:
     last: Operation | None = None
 
     def share(self, op: arith.ConstantOp) -> None:
-        """Move `op` to the constants, or replace it by an equal one."""
         found = self.known.get(op.value)
         if found is not None:
             op.result.replace_all_uses_with(found)
@@ -81,7 +80,7 @@ class _Constants:
 
 
 def _share(block: Block, outer: dict[object, Operation], constants: _Constants) -> None:
-    """Replace ops by equal preceding ones, in this scope or in the scopes around."""
+    """Replace ops by equal preceding ones, of this scope or of those around it."""
     known = dict(outer) if outer else {}
     for op in list(block.ops):
         if isinstance(op, arith.ConstantOp):
@@ -102,7 +101,7 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
                 old.replace_all_uses_with(new)
             Rewriter.erase_op(op)
         else:
-            # A parallel loop shares computations only within its body, so that it need not capture outer ones.
+            # A parallel loop shares computations only within its body, to capture no outer ones.
             inside = {} if isinstance(op, ParallelForOp) else known
             for region in op.regions:
                 for inner in region.blocks:
@@ -110,7 +109,6 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
 
 
 def _hoist_invariants(loop: scf.ForOp) -> None:
-    """Move the invariants of `loop` before it; inner loops have been processed."""
     inside: set[SSAValue] = set(loop.body.block.args)
     parent = loop.parent
     if parent is None:
@@ -124,7 +122,7 @@ def _hoist_invariants(loop: scf.ForOp) -> None:
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase unused ops in reverse order, so that a single walk suffices."""
+    """Erase in reverse order, so that a single walk suffices."""
     for op in reversed(list(block.ops)):
         if op.parent is not block:
             continue  # erased together with its last use
@@ -147,7 +145,6 @@ def _is_idle(op: Operation) -> bool:
 
 
 def _is_never_read(buffer: SSAValue) -> bool:
-    """Whether a temporary is only stored to, by ops without other effects."""
     users = [use.operation for use in buffer.uses]
     return all(effects_of(user) == Effects(writes=(buffer,)) and not user.results for user in users)
 

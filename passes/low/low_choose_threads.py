@@ -30,7 +30,7 @@ _FUNCTION: Final = 20
 """Instructions of an elementary function that is not expanded."""
 
 _Work: TypeAlias = "Counter[tuple[SSAValue, ...]]"
-"""Numbers of instructions by their symbolic factors."""
+"""Instructions by symbolic factors."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ChooseThreadsPass(ModulePass):
     name = "low-choose-threads"
 
     target: str
-    """The target, as `weft.build` takes it."""
+    """As in `weft.build`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
@@ -98,10 +98,10 @@ class _Estimate:
     loop: ParallelForOp
     vector_bytes: int
     _outside: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Copies before the loop of values that are computed in it."""
+    """Copies before the loop of values computed in it."""
 
     def of_block(self, block: Block) -> _Work | None:
-        """The instructions of a block; None if their number is not known before the loop."""
+        """The instructions of a block; None if their number is unknown before the loop."""
         total: _Work = Counter({(): 1})
         for op in block.ops:
             work = self._of(op)
@@ -135,7 +135,6 @@ class _Estimate:
         return max(type_.get_shape()[0] * bytes_of(type_.element_type) // self.vector_bytes, 1)
 
     def _trips(self, loop: scf.ForOp) -> SSAValue | int | None:
-        """The number of iterations of a loop, as a value before the parallel loop; None if it is not known there."""
         lower, upper, step = (constant_integer(value) for value in (loop.lb, loop.ub, loop.step))
         if lower is not None and upper is not None and step:
             return max(-(-(upper - lower) // step), 0)
@@ -144,7 +143,6 @@ class _Estimate:
         return self._before(loop.ub)
 
     def _before(self, value: SSAValue) -> SSAValue | None:
-        """A value before the parallel loop; None if it is not known there."""
         owner = value.owner
         if not self.loop.is_ancestor(owner):
             return value
@@ -169,6 +167,5 @@ def _is_index_arithmetic(op: Operation) -> bool:
 
 
 def _rank(work: _Work) -> tuple[int, int]:
-    """Sort key of branches by work."""
     most = max(map(len, work), default=0)
     return most, sum(count for factors, count in work.items() if len(factors) == most)

@@ -59,13 +59,13 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.AtanhOp: hyperbolic.atanh,
 }
 LACKING: Final[Mapping[str, Collection[type[Operation]]]] = {"metal": (math.ErfOp, math.ExpM1Op, math.Log1pOp)}
-"""Kind of target with kernels -> the functions that its language lacks."""
+"""Kind of target with kernels -> functions that its language lacks."""
 MULTIPLY_ADDS: Final = (math.FmaOp, vector.FMAOp)
 EXPANDED: Final = (*FORMULAS, *MULTIPLY_ADDS)
 _IN_DOUBLE: Final = (math.PowFOp, math.SinhOp, math.CoshOp, math.AsinhOp, math.AcoshOp, math.AtanhOp)
-"""Functions whose formula computes narrower types in `f64`; there is none for `f64` itself."""
+"""Narrower types are computed in `f64`; there is no formula for `f64` itself."""
 _SIMPLE_POWERS: Final = (-1.0, 0.0, 0.5, 1.0, 2.0)
-"""Constant powers that LLVM has a shorter form for."""
+"""LLVM has a shorter form."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class LowExpandMathPass(ModulePass):
     name = "low-expand-math"
 
     target: str = ""
-    """The target, as `weft.build` takes it; without one, no instruction is assumed."""
+    """As in `weft.build`; without one, no instruction is assumed."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.partition(" ")[0]
@@ -112,7 +112,7 @@ class LowExpandMathPass(ModulePass):
 
 
 def _bytes_that_scale(target: str) -> int:
-    """Bytes of the vectors that one instruction scales by powers of two; 0 if there is none, or if no CPU is named, so
+    """Bytes of the vectors that one instruction scales by powers of two; 0 if there is none, or no CPU is named, so
     that the code must run on any."""
     if "-mcpu=" not in target:
         return 0
@@ -120,8 +120,8 @@ def _bytes_that_scale(target: str) -> int:
 
 
 def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = EXPANDED) -> None:
-    """Expand the `wanted` functions of one low function. `scales`: bytes of the vectors whose lanes one instruction
-    scales by powers of two, or 0."""
+    """Expand the `wanted` functions of one low function. `scales`: bytes of the vectors that one instruction scales by
+    powers of two, or 0."""
     calls = [op for op in operations_in(function) if type(op) in wanted]
     if calls:
         constants = Constants(function.body.block)
@@ -138,11 +138,10 @@ _FORMATS: Final[Mapping[type[Attribute], Format]] = {
     Float32Type: F32,
     Float64Type: F64,
 }
-"""The format that a type is computed in."""
+"""The format in which a type is computed."""
 
 
 def _shape(type_: Attribute, *, in_double: bool) -> Shape | None:
-    """The shape that a function of `type_` is computed in; None if there is none."""
     extents = type_.get_shape() if isinstance(type_, VectorType) else (0,)
     format_ = _FORMATS.get(type(element_of(type_)))
     if format_ is None or len(extents) != 1 or (in_double and format_ is F64):
@@ -186,7 +185,6 @@ def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
 
 
 def _one_plus(op: math.ErfOp) -> Operation | None:
-    """The sum with 1 that is the only use of an error function."""
     users = [use.operation for use in op.result.uses]
     if len(users) != 1 or not isinstance(users[0], arith.AddfOp):
         return None
@@ -195,7 +193,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 
 
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
-    """Expand a fused multiply-add of 16-bit floats. Returns its writer; None for other types, which stay."""
+    """Expand a fused multiply-add of 16-bit floats; returns None for other types, which stay."""
     type_ = op.results[0].type
     element = element_of(type_)
     if not isinstance(element, Float16Type | BFloat16Type):
@@ -213,7 +211,6 @@ def _replace(
     has_ldexp: bool = False,
     operands: Sequence[SSAValue] | None = None,
 ) -> Writer:
-    """Replace an op by a formula of its operands or of `operands`; narrower operands and results are converted."""
     type_: Attribute = op.results[0].type
     _EXPANDED.add()
     writer = Writer(op, constants, shape, has_ldexp=has_ldexp)

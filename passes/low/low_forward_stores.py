@@ -29,7 +29,7 @@ class ForwardStoresPass(ModulePass):
     - a load of an element stored before, with no other write to its buffer in between, is replaced by the stored value;
     - a store to an element that is stored again, with no read of its buffer in between, is erased.
 
-    An access to a buffer that may overlap is treated as one to another element of the same buffer.
+    A buffer that may overlap counts as another element of the same buffer.
 
     Ops that are not computations, scalar loads or scalar stores (loops, conditions, barriers, vectors, calls)
     invalidate all knowledge. Elements are compared by their index values: run the pass after `low-canonicalize`, which
@@ -62,7 +62,7 @@ class ForwardStoresPass(ModulePass):
 
 
 class _Body:
-    """Walks one body and tracks the last store to each buffer, and whether it was read since."""
+    """Tracks the last store to each buffer, and whether it was read since."""
 
     def __init__(self) -> None:
         self.last: dict[SSAValue, memref.StoreOp] = {}

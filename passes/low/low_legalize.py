@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, math, vector
+from xdsl.dialects import arith, math, memref, scf, vector
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
@@ -25,9 +25,10 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
     i32,
+    i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -56,8 +57,7 @@ if TYPE_CHECKING:
 TARGETS: Final = ("llvm", "c", "cuda", "opencl", "metal")
 """Kinds of target that this pass supports."""
 UPSTREAM: Final = "upstream"
-"""Argument of `legalize` for functions converted to upstream dialects, whose divisions are defined for fewer
-operands."""
+"""For functions converted to upstream dialects, whose divisions are defined for fewer operands."""
 _LLVM: Final = ("llvm",)
 _CPUS: Final = ("llvm", "c")
 _C_FAMILY: Final = ("c", "cuda", "opencl", "metal")
@@ -89,7 +89,7 @@ class LowLegalizePass(ModulePass):
     name = "low-legalize"
 
     target: str
-    """The target, as `weft.build` takes it."""
+    """As in `weft.build`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.split()[0] if self.target.split() else ""
@@ -105,7 +105,7 @@ class LowLegalizePass(ModulePass):
 
 
 def legalize(function: FuncOp, target: str) -> None:
-    """Rewrite the operations of one low function that `target` lacks, and in turn the ops that replace them."""
+    """Legalize the ops of a function, and in turn those that replace them."""
     context = _Legalization(target, Constants(function.body.block))
     pending = operations_in(function)
     pending.reverse()
@@ -121,15 +121,13 @@ def legalize(function: FuncOp, target: str) -> None:
 
 @dataclass
 class _Legalization:
-    """Facts about a target and a function, for the rules."""
-
     target: str
     constants: Constants
 
     def __post_init__(self) -> None:
         self.kind = self.target.split()[0]
         self.lacking = {"llvm": (BFloat16Type,), UPSTREAM: ()}.get(self.kind, (BFloat16Type, Float16Type))
-        """Types that arithmetic of the target does not support."""
+        """Unsupported by arithmetic of the target."""
 
     @cached_property
     def machine(self) -> Target:
@@ -143,10 +141,8 @@ class _Legalization:
 
 
 Rule: TypeAlias = Callable[[Operation, _Legalization], OpRewriter | None]
-"""Rewrites an operation and returns the inserted ops; None if the target has the operation."""
+"""Returns the inserted ops; None if the target has the operation."""
 
-
-# Floats of 16 bits
 
 _SMALL: Final = (BFloat16Type, Float16Type)
 _KEPT: Final = ("arith.constant", "arith.extf", "arith.truncf", "arith.select", "arith.bitcast")
@@ -161,7 +157,6 @@ def _computes(kind: type[Operation]) -> bool:
 
 
 def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Compute on 16-bit floats in `f32`, and round."""
     if not _computes(type(op)):
         return None
     # LLVM computes on f16, but its functions need f32.
@@ -247,7 +242,7 @@ def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _integer_to_float(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """An integer as a small float, rounded once: `f64` represents it exactly, or accurately enough for the rounding."""
+    """Convert via `f64`, which represents the integer exactly, or accurately enough, so that rounding happens once."""
     (operand,), (result,) = op.operands, op.results
     if not isinstance(element_of(result.type), context.lacking):
         return None
@@ -291,7 +286,7 @@ def _small_float(value: SSAValue) -> ReducedPrecisionFloatType | None:
 
 
 def _defined_by(user: Operation, value: SSAValue, *kinds: type[Operation]) -> Operation:
-    """The op that defines a small float, or its bits. Raises `CompileError` if it is none of `kinds`."""
+    """Raises `CompileError` unless one of `kinds` defines a small float, or its bits."""
     owner = value.owner
     if not isinstance(owner, kinds):
         small = element_of(value.type)
@@ -321,7 +316,6 @@ def _extend_small(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _truncate_to_small(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The bits of a small float, extended to a byte."""
     bitcast = op if isinstance(op, _BITCASTS) else op.operands[0].owner
     if not isinstance(bitcast, _BITCASTS) or (small := _small_float(bitcast.operands[0])) is None:
         return None
@@ -353,11 +347,8 @@ def _erase_unused(ops: Sequence[Operation]) -> None:
 _BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
 
 
-# Floats to integers
-
-
 def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """A conversion to an integer, defined for all numbers (`weft.support.float_to_integer`)."""
+    """Defined for all numbers (`weft.support.float_to_integer`)."""
     (operand,), (result,) = op.operands, op.results
     if DEFINED in op.attributes or _is_small(operand.type):
         return None
@@ -384,17 +375,41 @@ def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
     return register
 
 
-# Integers
-
-
 def _division(op: Operation, context: _Legalization) -> OpRewriter | None:
     divisor = known_number(op.operands[1])
     if DEFINED in op.attributes or decompositions.is_instruction(type(op), divisor):
         return None
     writer = context.writer(op, op.results[0].type)
     lhs, rhs = map(writer.bits, op.operands)
+    if context.kind in _CPUS and isinstance(op, arith.RemSIOp) and _wraps_loaded_index(op):
+        # 1 - rhs <= lhs < rhs, in one unsigned comparison.
+        is_inside = rhs.compare("sgt", 0) & (lhs + (rhs + -1)).compare("ult", rhs + (rhs + -1))
+        remainder = arith.RemSIOp(op.lhs, op.rhs)
+        outside = [remainder, scf.YieldOp(remainder.result)]
+        chosen = scf.IfOp(is_inside.value, [op.result.type], [scf.YieldOp(op.lhs)], outside)
+        inner = context.writer(remainder, op.result.type)
+        inner.replace(decompositions.divided(type(op), inner.bits(op.lhs), inner.bits(op.rhs), divisor).value)
+        writer.replace(writer.insert(chosen))
+        return writer
     writer.replace(decompositions.divided(type(op), lhs, rhs, divisor).value)
     return writer
+
+
+def _wraps_loaded_index(op: arith.RemSIOp) -> bool:
+    """Whether a loaded integer is divided by an invariant of the loop, as an index by the extent of an axis: most
+    indices are in range, and a correctly predicted branch takes less time than a division of 64 bits."""
+    return (
+        op.result.type in (IndexType(), i64)
+        and op.parent not in (op.rhs.owner, op.rhs.owner.parent)
+        and _is_loaded(op.lhs)
+        and not _is_loaded(op.rhs)
+    )
+
+
+def _is_loaded(value: SSAValue) -> bool:
+    while isinstance(value, OpResult) and isinstance(value.op, arith.ExtSIOp | arith.ExtUIOp | arith.IndexCastOp):
+        value = value.op.operands[0]
+    return isinstance(value, OpResult) and isinstance(value.op, memref.LoadOp)
 
 
 def _integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
@@ -416,7 +431,6 @@ def _add_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _multiply_extended(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The low and the high half of a product computed with twice the bits."""
     type_ = op.results[0].type
     writer = context.writer(op, type_)
     bits = writer.shape.integer_bits
@@ -444,9 +458,6 @@ def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
     return rewriter
 
 
-# Functions
-
-
 def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None:
     """1 / sqrt(x), both correctly rounded: instructions of CPUs have only 12 or 14 correct bits. Kernel languages have
     a function for f32, used if the op permits it (`afn`)."""
@@ -469,7 +480,7 @@ def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None
 
 
 def _in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The function of `f64` for `f32`, whose function of the C library may be 2 ulp off."""
+    """`f32` in `f64`: the function of the C library may be 2 ulp off."""
     del context
     type_ = op.results[0].type
     if element_of(type_) != f32:
@@ -481,7 +492,7 @@ def _in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _logistic_in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """t / (1 + t) with t = exp(x) of `f32`, whose three roundings add up to 2.5 ulp, in `f64`."""
+    """t / (1 + t) with t = exp(x), whose three roundings in `f32` add up to 2.5 ulp."""
     power, total = (operand.owner for operand in op.operands)
     type_ = op.results[0].type
     if not isinstance(power, math.ExpOp) or element_of(type_) != f32 or logistic_of(power) is not op:
@@ -497,7 +508,7 @@ def _logistic_in_double(op: Operation, context: _Legalization) -> OpRewriter | N
 
 
 def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """`pow` of `f64`, which is also right for negative bases with integer powers."""
+    """`pow` of `f64` is also right for negative bases with integer powers."""
     base, power = op.operands
     type_ = base.type
     wide = like(type_, f64)
@@ -512,7 +523,7 @@ def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter
 
 
 def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Call a function of the C library, which takes scalars, for each lane."""
+    """Functions of the C library take scalars."""
     type_ = op.results[0].type
     if not isinstance(type_, VectorType) or _is_small(type_):
         return None
@@ -524,7 +535,7 @@ def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _has_extrema(op: Operation, context: _Legalization) -> bool:
-    """Whether the forms for x86 apply to an op. With fast-math flags LLVM's are shorter."""
+    """Whether the x86 forms are shorter; with fast-math flags LLVM's are."""
     flags = op.properties.get("fastmath")
     has_flags = isinstance(flags, arith.FastMathFlagsAttr) and bool(flags.data)
     is_wide = isinstance(element_of(op.results[0].type), Float32Type | Float64Type)
@@ -532,7 +543,6 @@ def _has_extrema(op: Operation, context: _Legalization) -> bool:
 
 
 def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """`maximumf` and `minimumf` of vectors, on x86."""
     type_ = op.results[0].type
     if not isinstance(type_, VectorType) or not _has_extrema(op, context):
         return None
@@ -553,7 +563,7 @@ def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """The maximum or minimum of all lanes, on x86, where LLVM compares scalars in general registers."""
+    """Reduce on x86, where LLVM compares scalars in general registers."""
     kind = _EXTREMA.get(cast("vector.ReductionOp", op).kind.data.value)
     if kind is None or not _has_extrema(op, context):
         return None
@@ -567,11 +577,11 @@ def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | No
 
 
 _EXTREMA: Final = {"maximumf": arith.MaximumfOp, "minimumf": arith.MinimumfOp}
-"""Kind of reduction -> the op that combines two lanes."""
+"""Kind of reduction -> op that combines two lanes."""
 _LIBRARY: Final = (math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp)
-"""Functions that LLVM has no intrinsics for."""
+"""LLVM has no intrinsics for these."""
 _INEXACT: Final = (math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CoshOp, math.Log10Op, math.SinhOp, math.TanhOp)
-"""Functions whose form for `f32` is up to 2 ulp off in glibc."""
+"""Up to 2 ulp off for `f32` in glibc."""
 RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ...]] = (
     (TARGETS, MULTIPLY_ADDS, _multiply_add),
     (TARGETS, (arith.NegfOp,), _negation),
@@ -597,8 +607,8 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_LLVM, (arith.MaximumfOp, arith.MinimumfOp), _extremum),
     (_LLVM, (vector.ReductionOp,), _extremum_of_lanes),
 )
-"""Kinds of target, the operations that they lack for some types, and the rewrite. The first applicable rule is used;
-if there is none, arithmetic on 16-bit floats is widened."""
+"""Kinds of target, operations that they lack for some types, and the rewrite. The first applicable rule is used;
+without one, arithmetic on 16-bit floats is widened."""
 
 
 @cache

@@ -42,7 +42,7 @@ class LowerIntrinsicsPass(ModulePass):
     name = "low-lower-intrinsics"
 
     target: str
-    """The target, as `weft.build` takes it."""
+    """As in `weft.build`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.partition(" ")[0]
@@ -111,7 +111,6 @@ def _declare(
     *,
     pure: bool,
 ) -> None:
-    """Declare the function `name` in the module, if it is not declared yet; `intrinsic` is lowered to it."""
     found = functions.get(name)
     if found is None:
         found = FuncOp.external(name, list(inputs), list(outputs))

@@ -28,7 +28,7 @@ _NOTHING: Final[Mapping[str, Attribute]] = {}
 
 
 class OpRewriter:
-    """Inserts ops before the rewritten one, with its location, and replaces it."""
+    """Inserts ops before the rewritten one, with its location."""
 
     def __init__(self, op: Operation) -> None:
         if op.parent is None:
@@ -43,7 +43,6 @@ class OpRewriter:
         self.inserted.append(op)
 
     def insert(self, op: Operation) -> SSAValue:
-        """Insert an op; return its first result."""
         self.add(op)
         return op.results[0]
 
@@ -71,11 +70,10 @@ class OpRewriter:
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
     def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        """An op of `arith` on two integers or vectors of them, without flags."""
+        """Combine two integers, or vectors of them, without flags."""
         return self.insert(arith_op(kind, left, right))
 
     def shuffle(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """The vector of the selected lanes of two vectors."""
         type_ = VectorType(element_of(left.type), [len(lanes)])
         return self.op(vector.ShuffleOp, (left, right), type_, {"mask": DenseArrayBase.from_list(i64, list(lanes))})
 
@@ -83,7 +81,7 @@ class OpRewriter:
         return self.insert(vector.ExtractOp(value, [lane], element_of(value.type)))
 
     def lane_by_lane(self, call: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
-        """The result of `call` on the operands of the op, or on each lane of them if the result is a vector."""
+        """Apply `call` to the operands of the op, or to each lane of them if the result is a vector."""
         operands, type_ = list(self.rewritten.operands), self.rewritten.results[0].type
         if not isinstance(type_, VectorType):
             return call(operands)
@@ -94,7 +92,6 @@ class OpRewriter:
         return result
 
     def replace(self, *values: SSAValue) -> None:
-        """Replace the results of the op by `values`, and erase it."""
         for result, value in zip(self.rewritten.results, values, strict=True):
             if result.name_hint is not None:
                 value.name_hint = result.name_hint
@@ -116,20 +113,18 @@ def upstream_op(
     results: Sequence[Attribute],
     properties: Mapping[str, Attribute],
 ) -> Operation:
-    """An op of an upstream dialect that xDSL lacks, or only defines for scalars."""
+    """An op that xDSL lacks, or only defines for scalars."""
     return UnregisteredOp.with_name(name).create(operands=operands, result_types=results, properties=dict(properties))
 
 
 def element_of(type_: Attribute) -> Attribute:
-    """The type of a lane of a vector; a scalar type itself."""
     return type_.element_type if type(type_) is VectorType else type_
 
 
 def lanes_of(type_: Attribute) -> int:
-    """The number of lanes of a one-dimensional vector; 0 for a scalar."""
+    """The number of lanes; 0 for a scalar."""
     return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 
 def like(type_: Attribute, element: Attribute) -> Attribute:
-    """`element`, with the number of lanes of `type_`."""
     return VectorType(element, type_.get_shape()) if type(type_) is VectorType else element

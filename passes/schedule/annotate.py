@@ -14,13 +14,13 @@ from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import did_you_mean
 
 Annotation: TypeAlias = Union[int, float, str, bool, Sequence["Annotation"], Mapping[str, "Annotation"]]  # noqa: UP007 - recursive
-"""The Python values that an annotation can hold."""
+"""Python values that an annotation can hold."""
 _OWN = ("tir.", "low.")
-"""Prefixes of weft's own attributes on loops and blocks."""
+"""Prefixes of weft's own attributes."""
 
 
 def why_not_key(key: str) -> str | None:
-    """Explain why a key is not available to users: it is empty, or has a prefix of weft's own attributes."""
+    """Explain why users may not use a key: it is empty, or has a prefix of weft's own attributes."""
     if not key:
         return "the key is empty"
     if key.startswith(_OWN):
@@ -30,8 +30,6 @@ def why_not_key(key: str) -> str | None:
 
 @dataclass(frozen=True)
 class AnnotatePlan(Plan):
-    """A loop, a block or a function, a key and its new value; None removes the annotation."""
-
     target: BlockOp | ForOp | FuncOp
     key: str
     value: Attribute | None
@@ -51,9 +49,9 @@ class Annotate(Primitive):
     Requirements:
     1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
 
-    Annotations stay with their loop or block: `split` and `tile` keep them on the outermost new loop, `fuse` and
-    `merge` join those of their loops (the first loop that has a key decides), `loop_partition` copies them. Lowering
-    reads `reassociate`, `interior` and `pipeline_stages` of loops, and two annotations of blocks:
+    `split` and `tile` keep them on the outermost new loop, `fuse` and `merge` join those of their loops (the first loop
+    that has a key decides), `loop_partition` copies them. Lowering reads `reassociate`, `interior` and
+    `pipeline_stages` of loops, and two annotations of blocks:
 
     - `prefetch`: `[["read", 0, [1, 0]]]` prefetches, on CPUs, the elements of the first buffer that the instance with
       the first iterator advanced by one reads. A fourth element names another block, whose accesses are prefetched.

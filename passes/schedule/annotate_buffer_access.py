@@ -31,8 +31,6 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class RegionPlan(Plan):
-    """A buffer of a block, and the corner and sizes of its region."""
-
     block: BlockOp
     buffer: SSAValue
     kind: type[AccessRegionOp]
@@ -136,7 +134,6 @@ class AnnotateBufferAccess(Primitive):
                 self.refuse(3, violation, access.op)
 
     def _require_all_inside(self, access: Access, computed: _Computed, offset: Index, size: int, at: int) -> None:
-        """Evaluate an index that is no function of integers alone, at each point of the iterators that it uses."""
         for point, number in computed.numbers(offset):
             if 0 <= number < size:
                 continue
@@ -150,23 +147,23 @@ class AnnotateBufferAccess(Primitive):
 
 
 _MOST_POINTS = 1 << 14
-"""The most points at which an index is evaluated."""
+"""Points at which an index is evaluated."""
 
 
 @dataclass(frozen=True)
 class _Computed:
-    """Values that pure operations of a block compute from some of its iterators, as those of a resized image are."""
+    """Values that pure operations of a block compute from some of its iterators, as for a resized image."""
 
     values: tuple[SSAValue, ...]
     operations: tuple[Operation, ...]
-    """The operations that compute the values, in order."""
+    """In order."""
     iterators: tuple[BlockArgument, ...]
     extents: tuple[int, ...]
 
     @staticmethod
     def of(block: BlockOp, index: Index) -> _Computed | None:
-        """The computed values of an index over the iterators of a block. None if there are none, if they depend on
-        memory or on other values, and if there are too many points."""
+        """The computed values of an index. None if there are none, if they depend on memory or other values, or if
+        there are too many points."""
         own = block.body.block
         values = tuple(v for v in index.values() if isinstance(v.owner, Operation) and not is_fixed(v))
         operations: dict[Operation, None] = {}
@@ -195,7 +192,7 @@ class _Computed:
         return _Computed(values, tuple(operations), iterators, numbers)
 
     def numbers(self, index: Index) -> Iterator[tuple[dict[str, int], int]]:
-        """The index at each point of the iterators, with the point."""
+        """Each point of the iterators, with the value of the index."""
         from weft.interp.interpreter import Interpreter  # start-up: 50 ms
 
         entry = Block(arg_types=[variable.type for variable in self.iterators])

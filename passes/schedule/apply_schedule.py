@@ -34,9 +34,9 @@ class ApplySchedulePass(ModulePass):
     fast_math = (FastMathFlag.REASSOC,)
 
     schedule: str | None = None
-    """Symbol name of the `sched.func` to run; all of them if absent."""
+    """Symbol name of the `sched.func` to run; all if absent."""
     seed: int = 0
-    """Seed of the sampling steps that have no decision."""
+    """Seed of sampling steps without a decision."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         schedules = [s for s in op.body.block.ops if isinstance(s, sched.FuncOp)]

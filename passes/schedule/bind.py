@@ -23,10 +23,8 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class BindPlan(LoopKindPlan):
-    """A loop, its axis, and the common extent of all loops of the nest on that axis."""
-
     grown: tuple[ForOp, ...] = ()
-    """The loops with a smaller extent so far; a guard disables their additional iterations."""
+    """Loops with a smaller extent so far; a guard disables their additional iterations."""
     extent: int = 0
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -67,9 +65,8 @@ class Bind(Primitive):
         no iteration of the one touches elements that a different iteration of the other writes. The loops become one,
         and thread blocks do not synchronise
 
-    Binding a loop of a floating-point reduction changes the order of its sums, with atomic operations in every run, so
-    results differ by rounding. Each iteration is an atomic operation on device memory; after `rfactor`, with the
-    partial results computed at the loops around, there is one for each partial result.
+    Binding a loop of a floating-point reduction reorders its sums, with atomic operations in every run, so results
+    differ by rounding. Each iteration is an atomic operation on device memory; after `rfactor`, each partial result is.
 
     On a CPU, bound loops are lowered as serial loops.
 
@@ -105,7 +102,6 @@ class Bind(Primitive):
         return BindPlan(loop, LoopKind.THREAD_BINDING, axis, grown, extent)
 
     def _grown(self) -> tuple[tuple[ForOp, ...], int]:
-        """The loops of the nest on the axis whose extent grows, and the extent of the longest, to which they grow."""
         loop, axis = self.loop, self.thread_axis
         others = () if axis == VIRTUAL else loops_of_axis(child_towards(function_of(loop), loop), axis)
         found = [loop, *(other for other in others if other is not loop)]
@@ -127,8 +123,6 @@ class Bind(Primitive):
         return grown, extent
 
     def _require_atomic_updates(self, kernel: ForOp) -> None:
-        """Refuse unless, with the loop bound, each reduction across thread blocks in the nest has an atomic
-        operation."""
         for block in [op for op in kernel.walk() if isinstance(op, BlockOp)]:
             combined = combining_loop(block, self.loop, self.thread_axis)
             refused = None if combined is None else why_not_atomic(block, combined, kernel)

@@ -51,17 +51,17 @@ from weft.support.errors import CompileError, Violation
 
 @dataclass(frozen=True)
 class IteratorSplit:
-    """An iterator split into `outer * extent + inner`."""
+    """`outer * extent + inner`."""
 
     outer: Index | None
     """Over the loops outside; None if the iterator does not depend on these."""
     outer_extent: Index
     inner: Index | None
     extent: int | SSAValue
-    """Extent of the inner part; 1 if there is none."""
+    """1 if there is no inner part."""
 
     def value(self, outer: SSAValue | None, inner: Index | None) -> Index:
-        """The old iterator, computed from the iterator of the outer block and the inner part."""
+        """The old iterator, from the iterator of the outer block and the inner part."""
         index = Index({})
         if outer is not None:
             index = Index.of(outer) * (self.extent if isinstance(self.extent, int) else 1)
@@ -75,13 +75,11 @@ class InnerGuard:
     left: Index
     right: Index
     on_reduction: bool
-    """Whether it is on loops of the reduction, and thus does not apply to the init."""
+    """Such a guard does not apply to the init."""
 
 
 @dataclass(frozen=True)
 class BlockizePlan(Plan):
-    """A loop, or the block itself, its block, the parts of each iterator, and the guards of both blocks."""
-
     block: BlockOp
     nest: ForOp | BlockOp
     divisions: tuple[IteratorSplit, ...]
@@ -111,7 +109,7 @@ class BlockizePlan(Plan):
         return (outer,)
 
     def outer_iterators(self) -> dict[Index, set[tuple[Index, IterKind]]]:
-        """The bindings of the outer iterators with several values -> their extents and kinds."""
+        """The bindings of outer iterators with several values -> their extents and kinds."""
         found: dict[Index, set[tuple[Index, IterKind]]] = {}
         for division, kind in zip(self.divisions, self.block.kinds, strict=True):
             if division.outer is not None and not division.outer.is_constant:
@@ -127,8 +125,6 @@ class BlockizePlan(Plan):
         return self._block_of(free_label(function_of(self.block), f"{self.block.label}_o"), "o", parts)
 
     def _block_of(self, label: str, suffix: str, parts: Mapping[int, tuple[int | SSAValue, Index]]) -> BlockOp:
-        """A block with an empty body over parts of some iterators. `parts` maps their positions to extents and
-        bindings."""
         block = self.block
         names = {at: block.iter_vars[at].name_hint or "v" for at in parts}
         whole = {at for at in parts if self.divisions[at].outer is None or self.divisions[at].inner is None}
@@ -185,8 +181,6 @@ class BlockizePlan(Plan):
     def _inner_block(
         self, label: str, wanted: Sequence[int], renamed: Mapping[SSAValue, Index]
     ) -> tuple[BlockOp, list[SSAValue | None]]:
-        """A block over the inner parts of the `wanted` iterators, bound to loop values after renaming; and the part in
-        it of each old iterator, if any."""
         divisions = [(at, self.divisions[at]) for at in wanted]
         parts = {at: (d.extent, d.inner.substitute(renamed)) for at, d in divisions if d.inner is not None}
         inner = self._block_of(label, "i", parts)
@@ -196,7 +190,6 @@ class BlockizePlan(Plan):
         return inner, values
 
     def _init(self, init: InitOp, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> InitOp:
-        """The init of the outer block: a nest over the inner loops of the spatial iterators."""
         block = self.block
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
         bound = {v for at in spatial for v in (self.divisions[at].inner or Index({})).values()}
@@ -224,7 +217,6 @@ class BlockizePlan(Plan):
         return result
 
     def _rewrite_inner(self, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> None:
-        """Replace the iterators of the old block by their inner parts; its body computes the old iterators."""
         block = self.block
         inner, inner_values = self._inner_block(block.label, range(len(self.divisions)), {})
         body = inner.body.block
@@ -247,8 +239,6 @@ class BlockizePlan(Plan):
 
 @dataclass(frozen=True)
 class JoinPlan(Plan):
-    """Nests that become blocks, which are then joined into one."""
-
     plans: tuple[BlockizePlan, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -269,7 +259,7 @@ class JoinPlan(Plan):
         for outer in outers:
             for index, variable in zip(bindings_of(outer), outer.iter_vars, strict=True):
                 variable.replace_all_uses_with(values[index])
-            # An init that each instance runs, before its loops, becomes part of the body.
+            # An init that each instance runs before its loops becomes part of the body.
             init = outer.init
             body.add_ops(detached_ops(init.body.block) if init is not None else ())
             body.add_ops([op for op in detached_ops(outer.body.block) if op is not init])
@@ -298,7 +288,7 @@ class Blockize(MovingPrimitive):
     8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init
        continues over the loops outside (`decompose_reduction` first)
 
-    The outer block is called `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
+    The outer block is `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
     `<iterator>_i`. The init moves to the outer block: a nest around a block `<block>_init`. Blocks "B" and "C" become
     "B_C_o". A single block becomes the body of another.
 
@@ -328,7 +318,7 @@ class Blockize(MovingPrimitive):
         return JoinPlan(plans)
 
     def _nests(self) -> list[ForOp | BlockOp]:
-        """The loop; or the nests of the blocks in the innermost body that contains them all, in their order."""
+        """The loop; or the nests of the blocks in the innermost body that contains them all, in order."""
         if not self.target:
             raise CompileError("blockize needs a loop or blocks, got none")
         first, *others = self.target
@@ -352,8 +342,8 @@ class Blockize(MovingPrimitive):
         return found
 
     def _require_joinable(self, plan: BlockizePlan, first: BlockizePlan) -> None:
-        """Refuse unless the outer iterators are those of the first nest, except for iterators of one value, and each
-        instance runs its init."""
+        """The outer iterators must be those of the first nest, except for iterators of one value, and each instance
+        must run its init."""
         block = plan.block
         own, wanted = plan.outer_iterators(), first.outer_iterators()
         if own != wanted or any(len(extents) > 1 for extents in own.values()):
@@ -396,8 +386,8 @@ class Blockize(MovingPrimitive):
     def _computed_inside(
         self, block: BlockOp, root: Operation, bindings: Sequence[Index], outside: set[SSAValue]
     ) -> set[SSAValue]:
-        """Values that are computed in the loop and are not index expressions, such as the digits of a loop that was
-        fused with an extent known only at run time."""
+        """Values computed in the loop that are not index expressions, such as digits of a loop fused with a dynamic
+        extent."""
         guards = (value for left, right in guards_of(block) for value in (*left.values(), *right.values()))
         extents = (Index.of(loop.extent) for loop in _inner_loops(root, block))
         values = {*(value for index in (*bindings, *extents) for value in index.values()), *guards}
@@ -449,7 +439,6 @@ class Blockize(MovingPrimitive):
         return IteratorSplit(part, parts, inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
-        """The number of values of the part over inner loops, if they are consecutive from 0; else None."""
         loop = loop_with_variable(inner.single_value)
         if loop is not None and loop.induction_variable in inside:
             return loop.extent
@@ -486,8 +475,8 @@ class Blockize(MovingPrimitive):
         return tuple(outer), tuple(inner)
 
     def _require_own_element(self, block: BlockOp, root: Operation) -> None:
-        """Refuse unless updates only read elements that their own instance starts, because the init of the whole tile
-        runs first."""
+        """Updates may only read elements that their own instance starts, because the init of the whole tile runs
+        first."""
         if block.init is None:
             return
         named = why_opaque(block, block_text(block)) or why_named_twice(block) or why_overlapping(block)
@@ -511,7 +500,6 @@ def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
 def _over_iterators(
     left: Index, right: Index, block: BlockOp, bindings: Sequence[Index], outside: set[SSAValue]
 ) -> tuple[Index, Index] | None:
-    """Express a guard over one of the iterators, such that the rest depends on no loop outside."""
     for variable, index in zip(block.iter_vars, bindings, strict=True):
         for sign in (1, -1):
             rest = right - left + index * sign

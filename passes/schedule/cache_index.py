@@ -27,8 +27,6 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class CacheIndexPlan(Plan):
-    """A block, the indices of its loads to compute before its nest, and the scope of the buffers for them."""
-
     block: BlockOp
     indices: tuple[Index, ...]
     scope: str
@@ -67,7 +65,7 @@ class CacheIndexPlan(Plan):
             op.operands[1 + at] = load.res
             erase_if_unused([old])
         for op in [op for op in self.block.body.block.ops if isinstance(op, ReadsOp)]:
-            if any(op.buffer is user.memref for user, _ in users):  # the region would no longer match the body
+            if any(op.buffer is user.memref for user, _ in users):  # the region would not match the body
                 Rewriter.erase_op(op)
 
 
@@ -85,10 +83,10 @@ class CacheIndex(Primitive):
     1. the scope is a memory scope
     2. the extents of the iterators are known at the top of the function: those in these indices
 
-    Candidates are the indices that are computed from iterators of the block and values defined before its nest, if at
-    least `cse_thresh` loads use them. Iterators, constants and sums of an iterator and a constant stay. Each index gets
-    a new block, called `index`, `index_1`, ..., with loops ax0, ax1, ... A block without candidates is unchanged. Apply
-    it late in a schedule: later primitives that query the accessed elements of the block find less.
+    Candidates are indices computed from iterators of the block and values defined before its nest, if at least
+    `cse_thresh` loads use them. Iterators, constants and sums of an iterator and a constant stay. Each index gets a new
+    block, called `index`, `index_1`, ..., with loops ax0, ax1, ... A block without candidates is unchanged. Apply it
+    late: it hides the accessed elements from later primitives.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<64>) = [%i] { memref.load %A[(%vi * 7) mod 64] ... }

@@ -46,8 +46,6 @@ from weft.support.errors import InternalError, Violation
 
 
 class ReadCopy(Caching, MovingPrimitive):
-    """Base of the primitives that copy a buffer before blocks read it."""
-
     def require_written(
         self,
         buffer: SSAValue,
@@ -132,7 +130,6 @@ class CacheRead(ReadCopy):
         return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
     def _behind(self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue) -> tuple[Operation, Operation]:
-        """The innermost loop around the writer and a reader, or the scope, and the op in it after the writer."""
         scope = scope_of(writer)
         for reader in readers:
             if reader is writer or not precedes(writer, reader):
@@ -151,7 +148,7 @@ class CacheRead(ReadCopy):
     def _copy_of_writes(
         self, writer: BlockOp, readers: tuple[BlockOp, ...], buffer: SSAValue, common: Operation, first: Operation
     ) -> CachePlan:
-        """Copy, in each iteration of a loop, the box that the writer writes there: some readers are outside of it."""
+        """Each iteration of a loop copies the box that the writer writes there, because some readers are outside."""
         scope = scope_of(writer)
         if not isinstance(common, ForOp):
             self.refuse(3, f'block "{writer.label}" writes {buffer_name(buffer)} in {op_name(common)}', writer)
@@ -173,8 +170,6 @@ class CacheRead(ReadCopy):
     def _box(
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
     ) -> tuple[Span | None, ...] | None:
-        """The box to copy: the elements read in one iteration of the enclosing loop or instance of the enclosing block;
-        None for all."""
         reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         if isinstance(common, ForOp):
             return box_of(reads, common)
@@ -198,7 +193,6 @@ class CacheRead(ReadCopy):
 
 
 def _ends_before(block: BlockOp, other: BlockOp) -> bool:
-    """Whether all instances of a block run before those of another one: they share no loop of their scope."""
     return precedes(block, other) and not any(loop.is_ancestor(other) for loop in loops_around(block))
 
 
@@ -313,7 +307,6 @@ class CacheInplace(ReadCopy):
         return CachePlan(block, buffer, self.scope, (block,), place, reading=True, writing=True, box=box)
 
     def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
-        """Whether the copies of a box provably cover a parameter, over all instances of the enclosing block."""
         try:
             with planned_copy(buffer, (self.block,), scope, box) as copied:
                 return not left_out(copied)

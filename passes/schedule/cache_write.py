@@ -34,10 +34,8 @@ from weft.support.errors import Violation
 
 
 class Writing(Caching):
-    """Base of `cache_write` and `write_at`."""
-
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
-        """Plan to copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
+        """Copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
         block = self.block
         buffer = self.buffer_to_copy("write")
         scope = scope_of(block)
@@ -72,7 +70,7 @@ class Writing(Caching):
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
 
     def _require_whole_results(self, place: Operation) -> None:
-        """Refuse a copy in one of several parallel iterations that combine into the same elements."""
+        """Refuse a copy in a parallel iteration that combines with others into the same elements."""
         reduced = sources_of(self.block, IterKind.REDUCE)
         for loop in ancestors(place):
             if isinstance(loop, ForOp) and runs_in_parallel(loop) and loop.induction_variable in reduced:
@@ -80,7 +78,6 @@ class Writing(Caching):
                 self.refuse(5, Violation(detail, legal="outside of that loop"), loop)
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
-        """The innermost op around the block and another use of the buffer, or the scope."""
         users = [use.operation for use in buffer.uses if not self.block.is_ancestor(use.operation)]
         for parent in ancestors(self.block):
             if parent is scope or any(parent.is_ancestor(user) for user in users):
@@ -89,8 +86,6 @@ class Writing(Caching):
 
     @or_undecided
     def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
-        """Explain why the copy might contain an element that the block has not written in the same iteration or
-        instance."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
         with planned_copy(buffer, (self.block,), common, box) as copied:

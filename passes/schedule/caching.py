@@ -62,7 +62,6 @@ def space_of(scope: str) -> Attribute:
 def new_alloc(
     element: Attribute, extents: Sequence[int | SSAValue], space: Attribute, hint: str | None, like: Operation
 ) -> memref.AllocOp:
-    """A temporary with the source location of `like`."""
     shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
     sizes = [extent for extent in extents if not isinstance(extent, int)]
     op = memref.AllocOp.create(
@@ -85,8 +84,7 @@ def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space:
 
 
 def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
-    """The shape of a buffer. Dynamic extents are the values given by its allocation, an assumed shape, or a
-    `memref.dim`; None if there is no such value."""
+    """Dynamic extents are values of the allocation, an assumed shape, or a `memref.dim`; None if there is none."""
     dynamic: Sequence[SSAValue] = buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ()
     dims: dict[int, SSAValue] = {}
     for op in (use.operation for use in buffer.uses):
@@ -102,10 +100,7 @@ def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
 
 
 def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]:
-    """The shape of a buffer, and the `memref.dim` ops that must be inserted to compute it.
-
-    May build detached ops: call it while rewriting.
-    """
+    """The shape of a buffer, and the `memref.dim` ops to insert for it, which may be new: call it while rewriting."""
     extents: list[int | SSAValue] = []
     operations: list[Operation] = []
     for at, known in enumerate(_known_extents(buffer)):
@@ -123,10 +118,10 @@ def planned_copy(
     buffer: SSAValue, blocks: Sequence[BlockOp], common: Operation, box: Sequence[Span | None]
 ) -> Generator[Access]:
     """The access to `buffer` by the copy that `CachePlan` would insert in the body of `common`, a loop or the scope,
-    for blocks that access it.
+    for blocks that access it. Raises `NotProved`.
 
-    The copy runs under the guards that all blocks share and that are invariant in their loops below `common`. Its loops
-    are in no function, and erased on exit. Raises `NotProved`.
+    The copy runs under the guards that all blocks share and that are invariant in their loops below `common`. Its
+    detached loops are erased on exit.
     """
     contexts = [Context.around(block).inside(block) for block in blocks]
     known = contexts[0].iterators
@@ -155,7 +150,7 @@ def planned_copy(
 
 
 def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation] = ()) -> None:
-    """Insert a new temporary after the definitions of the buffer it copies and of its extents."""
+    """Insert a temporary after the definitions of the copied buffer and of its extents."""
     owner = buffer.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     if entry is None:
@@ -173,7 +168,7 @@ def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
 
 
 def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
-    """The shape of a buffer as indices: constants and known values; the buffer itself represents unknown extents."""
+    """The shape of a buffer: constants and known values; the buffer itself represents unknown extents."""
     return tuple(Index.of(buffer if known is None else known) for known in _known_extents(buffer))
 
 
@@ -184,14 +179,14 @@ SCOPE_HELP = (
 
 
 def why_not_scope(scope: str) -> Violation | None:
-    """Explain why a text is not a memory scope, that is, a known memory level with optional tags after a dot."""
+    """Explain why a text is not a memory scope: a known memory level with optional tags after a dot."""
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
 
 
 def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
-    """Explain why an op that uses a buffer cannot use one of another type: it takes the whole buffer."""
+    """Explain why an op on a buffer cannot use one of another type, or None: it accesses the whole buffer."""
     if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp) or not touches_memory(op):
         return None
     return f"{op_name(op)} takes all of {buffer_name(buffer)}"
@@ -199,9 +194,8 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A block, a buffer that it accesses, the scope of the copy, the blocks to redirect, the op before or after which
-    copies are inserted, whether to copy in before (`reading`) and back after (`writing`) these blocks, the box to copy
-    (None for the whole buffer), and its guards."""
+    """The plan of a copy in before (`reading`) and back after (`writing`) the blocks to redirect, of a box (None for
+    the whole buffer), under guards."""
 
     block: BlockOp
     buffer: SSAValue
@@ -232,11 +226,10 @@ class CachePlan(Plan):
     def _copy(
         self, label: str, source: SSAValue, target: SSAValue, extents: Sequence[int | SSAValue], point: InsertPoint
     ) -> BlockOp:
-        """Insert a nest that copies the box, or the whole buffer, element by element; returns the block in it."""
         rank, like = len(extents), self.block
         spans = self.box or [None] * rank
         domains = [domain_from_span(span, extent) for span, extent in zip(spans, extents, strict=True)]
-        # A copy of the whole buffer has one loop per dimension, even if the extent is 1.
+        # A copy of the whole buffer has a loop per dimension, even for extent 1.
         loops, bindings, guards = loops_over(domains, extents, like, unit_loops=self.box is None)
         block = new_block(label, [SPATIAL] * rank, extents, bindings, [f"v{at}" for at in range(rank)], like)
         load = memref.LoadOp.get(source, block.iter_vars)
@@ -244,12 +237,12 @@ class CachePlan(Plan):
         block.body.block.add_ops([load, store])
         load.location = store.location = like.location
         Rewriter.insert_op(nest(loops, [block]), point)
-        set_guards(block, [*self.guards, *guards])  # after insertion, because the ranges of its loops are needed
+        set_guards(block, [*self.guards, *guards])  # needs the ranges of its loops
         return block
 
 
 def free_label(function: Operation, wanted: str) -> str:
-    """A label that no block of the function has: `wanted`, with a number if needed."""
+    """A label unused in the function: `wanted`, with a number if needed."""
     taken = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
     return free_name(wanted, taken)
 
@@ -272,8 +265,7 @@ def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValu
 def consumers_named(
     primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
 ) -> tuple[BlockOp, ...]:
-    """The blocks of the scope that read a buffer: all, or those named in a list of strings, which may name a block that
-    only writes the buffer itself."""
+    """The blocks of the scope that read a buffer, or those of the given names, which may only write it."""
     readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
     if not isinstance(names, ArrayAttr):
         return tuple(readers.values())
@@ -289,20 +281,20 @@ def consumers_named(
 
 
 class Caching(Primitive):
-    """Base of the primitives that copy a buffer which a block reads or writes into another memory scope."""
+    """Base of primitives that copy a buffer into another memory scope."""
 
     block: BlockOp
     index: int
     scope: str
 
     def buffer_to_copy(self, verb: str) -> SSAValue:
-        """The buffer at `index` among those that the block reads or writes. Requirement 2 is on the memory scope."""
+        """The buffer at `index` among those that the block reads or writes. Requirement 2 is on the scope."""
         buffer = pick(self, self.block, verb, self.index)
         self.require(2, why_not_scope(self.scope))
         return buffer
 
     def require_redirected(self, buffer: SSAValue, blocks: Sequence[BlockOp]) -> None:
-        """Requirement 3: all uses of the buffer in `blocks` can be uses of the copy."""
+        """Requirement 3: all uses in `blocks` can use the copy."""
         for use in buffer.uses:
             if any(block.is_ancestor(use.operation) for block in blocks):
                 self.require(3, why_not_redirected(use.operation, buffer), use.operation)
@@ -310,7 +302,7 @@ class Caching(Primitive):
     def require_written_before(
         self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue, requirement: int
     ) -> None:
-        """Refuse unless a block has written each element that the readers, which follow it, read."""
+        """The writer must have written each element that the readers, which follow it, read."""
         writes = [a for a in accesses(writer) if a.is_write and a.buffer is buffer]
         for reader in readers:
             if reader is writer or not precedes(writer, reader):
@@ -324,7 +316,7 @@ class Caching(Primitive):
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
-    """Guards that all `blocks` share and that are invariant in their loops inside `common`."""
+    """Guards that all blocks share and that are invariant in their loops inside `common`."""
     inside = _variables_between(common, blocks)
     first, *others = [guards_of(block) for block in blocks]
     return tuple(
@@ -344,13 +336,13 @@ def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSA
 
 
 def left_out(copied: Access) -> bool:
-    """Whether some element of the buffer is touched by no iteration of an access. Raises `NotProved`."""
+    """Whether an access touches not all elements of the buffer. Raises `NotProved`."""
     domain = Domain(copied.loops, copied.indices or (), buffer_extents(copied.buffer), copied.conditions)
     return missed_instance(domain, loops_run=True) is not None
 
 
 def why_not_around(loop: ForOp, block: BlockOp) -> Violation | None:
-    """Explain why a loop is not one of those around a block in its scope."""
+    """Explain why a loop is not around a block in its scope, or None."""
     around = loops_around(block)
     if loop in around:
         return None

@@ -79,22 +79,21 @@ from weft.support.errors import ScheduleError, Violation
 
 @dataclass(frozen=True)
 class IterGuard:
-    """A guard over one iterator: `sign * iterator + rest` is not negative, with `rest` fixed in the function."""
+    """`sign * iterator + rest` is not negative, with `rest` fixed in the function."""
 
     position: int
     sign: int
     rest: Index
 
     def over(self, bindings: Sequence[Index]) -> tuple[Index, Index]:
-        """The guard as `left < right` for the given bindings."""
         index = bindings[self.position]
         return (index, self.rest + 1) if self.sign < 0 else (-self.rest - 1, index)
 
 
 @dataclass(frozen=True)
 class MovePlan(Plan):
-    """Where a block moves: the target loop, the op in its body to insert before, the domains of its iterators, and
-    guards to keep in addition to those that keep iterators in their domain."""
+    """The plan of a move: `before` is the op in the loop to insert before; `kept` guards are added to those that keep
+    iterators in their domain."""
 
     block: BlockOp
     loop: ForOp
@@ -102,7 +101,7 @@ class MovePlan(Plan):
     domains: tuple[IterDomain, ...]
     kept: tuple[IterGuard, ...]
     unit_loops: bool
-    """Whether iterators with one value get loops, too."""
+    """Iterators with one value get loops, too."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
@@ -120,8 +119,8 @@ class MovePlan(Plan):
 
 
 def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tuple[SSAValue, Atom]]]:
-    """Rewrite an access that uses only a quotient or remainder of an iterator, over a new value for that part. Also map
-    each such value to its iterator and part."""
+    """Rewrite an access that uses only a quotient or remainder of an iterator, over a new value for that part. Also
+    maps each such value to its iterator and part."""
     if own.indices is None:
         return own, {}
     indices = [index.simplified(range_of) for index in own.indices]
@@ -145,7 +144,6 @@ def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tup
 
 
 def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
-    """The dimension whose index is this iterator plus a term that is invariant in an instance of the block."""
     for at, index in enumerate(indices):
         if index.coefficient(variable) == 1 and not (index - Index({variable: 1})).depends_on(block.iter_vars):
             return at
@@ -154,8 +152,6 @@ def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp)
 
 @dataclass(frozen=True)
 class BlockMotion(MovingPrimitive):
-    """Base of `compute_at` and `reverse_compute_at`."""
-
     block: BlockOp
     loop: ForOp
     preserve_unit_loops: Attribute | None = None
@@ -180,9 +176,9 @@ class BlockMotion(MovingPrimitive):
         """The instances of the block whose accesses `own` touch the elements that `others` touch in one iteration of
         the loop.
 
-        Returns a span for each iterator in the indices of `own`, or None for an iterator that may take all of its
-        values. If `own` uses only a quotient or remainder of an iterator, the span contains all values with such a
-        quotient or remainder."""
+        Returns a span for each iterator in the indices of `own`, None if it may take all of its values. If `own` uses
+        only a quotient or remainder of an iterator, the span contains all values with such a part.
+        """
         block = self.block
         if own.indices is None:
             return {}
@@ -196,7 +192,7 @@ class BlockMotion(MovingPrimitive):
         if isinstance(inverse, Violation):
             self.refuse(requirement, inverse, own.op)
         variables = [variable for variable in domain if variable in block.iter_vars or variable in parts]
-        # A unit iterator runs in the iterations whose guards admit the element, and in no others.
+        # A unit iterator runs only in the iterations whose guards admit the element.
         units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, indices, block)) is not None}
         moved: list[Access] = []
         for other in others:
@@ -213,7 +209,7 @@ class BlockMotion(MovingPrimitive):
         return spans
 
     def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
-        """The guards of the block that restrict iterators to less than their domains."""
+        """Guards that restrict iterators to less than their domains."""
         block = self.block
         bindings = bindings_of(block)
         kept: list[IterGuard] = []
@@ -227,8 +223,8 @@ class BlockMotion(MovingPrimitive):
         return tuple(kept)
 
     def require_all_instances(self, requirement: int, domains: Sequence[IterDomain]) -> None:
-        """Refuse unless each instance runs in some iteration of the loop. Iterators that cover their whole domain in
-        each iteration are excluded from the question."""
+        """Each instance must run in some iteration of the loop. Iterators that cover their domain in each iteration are
+        excluded from the question."""
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
         partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
@@ -248,7 +244,6 @@ class BlockMotion(MovingPrimitive):
     def _domain_afterwards(
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> Generator[tuple[Domain, list[ForOp]]]:
-        """The domain of the block after the move, and the new loops, which are erased on exit."""
         new, bindings, guards = loops_over(domains, self.block.extents, self.block)
         room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
         try:
@@ -268,8 +263,8 @@ class BlockMotion(MovingPrimitive):
     def loops_kept(
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard], *, fewer: bool = False
     ) -> list[ForOp]:
-        """The outermost shared loops whose iterations each run the same instances of the block before and after the
-        move (with `fewer`, a subset afterwards). In these loops no conflict crosses iterations."""
+        """The outermost shared loops whose iterations each run the same instances (with `fewer`, a subset) after the
+        move. In these loops no conflict crosses iterations."""
         shared = loops_around_both(self.block, self.loop)
         before = domain_of(self.block)
         with self._domain_afterwards(domains, kept) as (after, _):
@@ -284,8 +279,8 @@ class BlockMotion(MovingPrimitive):
     def former_only(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> tuple[IterGuard, ...]:
-        """Add guards to `kept` so that a writer of temporaries runs no instance that it did not run before: such an
-        instance might read unwritten elements. Other blocks run all of their instances."""
+        """Add guards so that a writer of temporaries runs only instances that it ran before: others might read
+        unwritten elements. Other blocks run all of their instances."""
         block = self.block
         if not self.writes_temporaries or self._runs_former(domains, kept):
             return tuple(kept)
@@ -302,7 +297,6 @@ class BlockMotion(MovingPrimitive):
         return (*kept, *bounds)
 
     def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
-        """Whether it is proved that only instances which ran before the move run afterwards."""
         if instance_left_out(self.block) is None:
             return True
         with self._domain_afterwards(domains, kept) as (after, _):
@@ -315,8 +309,7 @@ class BlockMotion(MovingPrimitive):
         self, requirement: int, earlier: Sequence[Access], later: Sequence[Access], kept: Sequence[ForOp]
     ) -> None:
         """Refuse if an instance of `earlier` precedes a conflicting one of `later` in the loops around the block and
-        its new place, because the move swaps them. Instances in the same iteration of the `kept` loops stay in
-        order."""
+        its new place, because the move swaps them. Iterations of the `kept` loops stay in order."""
         shared = loops_around_both(self.block, self.loop)
         for first, second in product(earlier, later):
             if not may_conflict(first, second):
@@ -330,8 +323,8 @@ class BlockMotion(MovingPrimitive):
     def require_updates_in_order(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> None:
-        """Refuse unless a block that updates what it reads runs each instance once, after the last restart of its
-        accumulation. The instance that starts an accumulation (all reduce iterators 0) must precede the others."""
+        """A block that updates what it reads must run each instance once, after the last restart of its accumulation;
+        the instance that starts it (all reduce iterators 0) must be first."""
         block = self.block
         updates = not set(buffers_written(block)).isdisjoint(buffers_loaded(block))
         steps = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE and block.init is not None]
@@ -352,7 +345,6 @@ class BlockMotion(MovingPrimitive):
                 self.refuse(requirement, told)
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
-        """The outer loops in which every iteration restarts the accumulations of the block."""
         steps = zip(domain.bindings, self.block.kinds, strict=True)
         reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
         return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
@@ -366,8 +358,8 @@ class BlockMotion(MovingPrimitive):
         *,
         behind: bool,
     ) -> MovePlan:
-        """Compute the plan. `index` selects one of the positions in the loop's body that follow all `others`, or
-        precede them. The `requirements` are the numbers for an invalid index and for dominance."""
+        """Compute the plan. `index` selects a position in the loop's body after, or before, all `others`.
+        `requirements` are those of an invalid index and of dominance."""
         wanted, visible = requirements
         block, body = self.block, self.loop.body.block
         used = values_of_block(block)
@@ -394,7 +386,6 @@ class BlockMotion(MovingPrimitive):
 
 
 def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:
-    """Match `room >= 0` as a guard over one of the iterators with these bindings."""
     for position, index in enumerate(bindings):
         for sign in (-1, 1):
             rest = room - index * sign
@@ -423,10 +414,10 @@ class ComputeAt(BlockMotion):
     The block is inserted right before its first consumer, the last possible place (`index` -1). An `index` of n is the
     place before the n-th loop or block (or other op on memory) in the body of the loop; -2 is the first place that the
     operands of the block dominate. The new loops are called ax0, ax1, ... in the order of the block's iterators; an
-    iterator with one value gets none, unless `preserve_unit_loops` is given. If the reads are strided, the new loops
-    have the same stride; if they are windows with gaps, the loop iterates over the windows. A block that writes a
-    buffer of scope "shared" computes the elements that all threads of a thread block read, if the loop is a loop over
-    threads or inside one: `bind` can then distribute the new loops over the same threads.
+    iterator with one value gets none, unless `preserve_unit_loops` is given. The new loops have the stride of the
+    reads, and iterate over windows with gaps. A block that writes a buffer of scope "shared" computes the elements that
+    all threads of a thread block read, if the loop is a loop over threads or inside one: `bind` can then distribute the
+    new loops over the same threads.
 
     ```mlir
     tir.for %i in 128 { tir.block "B" ... = [%i] {...} }
@@ -449,17 +440,17 @@ class ComputeAt(BlockMotion):
         if not private:
             self.require_all_instances(3, domains)
         kept = self.former_only(2, domains, kept)
-        # Without readers elsewhere, instances whose elements the iteration does not read can be dropped.
+        # Without readers elsewhere, instances whose elements are not read can be dropped.
         same = self.loops_kept(domains, kept, fewer=private)
         passed = actions_passed(block, self.loop, same)
         self.require(6, passing_conflict(block, passed, same, flow_to=True))
-        if not private:  # if so, there are no earlier reads
+        if not private:  # no earlier reads
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same)
-        # Checked for all ops under the loop, so that requirement 6 holds for every place before the first user.
+        # For all ops under the loop, so that requirement 6 holds for every place before the first user.
         return self.moved_beside(users, (9, 7), domains, kept, behind=False)
 
     def _users(self) -> list[Operation]:
-        """The ops that use the buffers that the block writes. Refuses requirement 4 if one is not under the loop."""
+        """The ops that use the written buffers. Requirement 4: they are under the loop."""
         block = self.block
         users: list[Operation] = []
         for buffer in buffers_written(block):
@@ -479,7 +470,7 @@ class ComputeAt(BlockMotion):
         return users
 
     def _domains(self) -> tuple[IterDomain, ...]:
-        """The domain of each iterator, which covers the instances that store the elements that an iteration reads."""
+        """The domains cover the instances that store the elements which an iteration reads."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
         under_loop = [a for a in accesses_in_scope(self.loop) if not block.is_ancestor(a.op)]
@@ -538,7 +529,7 @@ class ReverseComputeAt(BlockMotion):
         self.require_scope(1)
         self.require(2, why_not_any_order(block))
         kept = self.kept_guards(2)
-        # A block that overwrites later what this one reads is not a producer (requirement 7 covers it).
+        # A block that later overwrites what this one reads is not a producer; requirement 7 covers it.
         producers = [producer for producer in producers_of(block) if precedes(producer, block)]
         if not producers:
             self.refuse(3, "no block writes what it reads before it")
@@ -573,11 +564,10 @@ class ReverseComputeAt(BlockMotion):
         self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same)
         passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
         self.require(7, passing_conflict(block, passed, same))
-        # Checked for all ops under the loop, so that requirement 7 holds for every place after the producers.
+        # For all ops under the loop, so that requirement 7 holds for every place after the producers.
         return self.moved_beside(producers, (10, 8), domains, kept, behind=True)
 
     def _ran_before(self, producer: BlockOp) -> bool:
-        """Whether the nest of a producer precedes that of the loop, and no other producer writes its buffers."""
         nest = child_towards(scope_of(self.block), self.loop)
         if nest.is_ancestor(producer) or not precedes(producer, nest):
             return False
@@ -587,8 +577,7 @@ class ReverseComputeAt(BlockMotion):
     def _domains(
         self, producers: Sequence[BlockOp]
     ) -> tuple[tuple[IterDomain, ...], tuple[Violation, Operation] | None]:
-        """The domain of each iterator, which covers the elements that an iteration writes, and a violation if it may
-        contain others."""
+        """The domains cover the elements that an iteration writes; a violation if they may contain others."""
         block = self.block
         doubt: tuple[Violation, Operation] | None = None
         unknown: set[SSAValue] = set()
@@ -620,8 +609,7 @@ class ReverseComputeAt(BlockMotion):
         return domains, doubt
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp]) -> None:
-        """Refuse if a producer instance of a later iteration writes what an iteration consumes, or touches what it
-        writes."""
+        """Refuse if a later iteration's producer writes what an iteration consumes, or touches what it writes."""
         theirs = [a for p in producers for a in accesses(p)]
         prefix = [*loops_around(self.loop), self.loop]
         for own in accesses(self.block):
@@ -636,7 +624,6 @@ class ReverseComputeAt(BlockMotion):
     def _comes_later(
         self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
     ) -> Violation | None:
-        """Find an instance of the block whose element `other` touches in a later iteration of `level`."""
         if own.indices is None or other.indices is None or own.buffer is not other.buffer:
             return unknown_elements(own, other)
         question = Question(loop.induction_variable for loop in own.loops if loop.is_ancestor(scope_of(self.block)))

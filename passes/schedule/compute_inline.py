@@ -104,7 +104,7 @@ def insert_instance(
 
 
 def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
-    """Erase a block with the loops that become empty, and its buffer if no access remains."""
+    """Erase a block, the loops that become empty, and the buffer if no access remains."""
     parent = block.parent_op()
     Rewriter.erase_op(block)
     erase_empty_loops(parent)
@@ -117,8 +117,6 @@ def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
 
 @dataclass(frozen=True)
 class ComputeInlinePlan(Plan):
-    """The producer, its store, the instance that stores an element, and the loads to replace."""
-
     block: BlockOp
     store: memref.StoreOp
     inverse: AccessInverse
@@ -185,7 +183,6 @@ class ComputeInline(Primitive):
         return ComputeInlinePlan(block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[Operation], buffer: SSAValue) -> None:
-        """Refuse if an operation between producer and reader overwrites an input of the producer."""
         block, scope = self.block, scope_of(self.block)
         for reader in readers:
             passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
@@ -197,7 +194,7 @@ class ComputeInline(Primitive):
 def require_uses_inside(
     primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[Operation], subject: str | None = None
 ) -> None:
-    """Refuse unless only loads and stores of these blocks access a buffer, which is about to be erased."""
+    """Only loads and stores of these blocks may access a buffer, which is about to be erased."""
     for use in buffer.uses:
         if isinstance(use.operation, AccessPtrOp):
             primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
@@ -208,8 +205,8 @@ def require_uses_inside(
 
 @or_undecided
 def unstored_element(reader: Operation, writer: BlockOp, buffer: SSAValue) -> Violation | None:
-    """An element of `buffer` that `reader` reads and the only store of `writer` never writes. None if that is ruled
-    out, or if the subscripts of a reader are not affine and `writer` runs its whole domain."""
+    """An element of `buffer` that `reader` reads and the only store of `writer` never writes. None if excluded, or if
+    the subscripts of a reader are not affine and `writer` runs its whole domain."""
     (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
     for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
         if not (is_exact(load) and is_exact(store)):
@@ -227,7 +224,7 @@ def unstored_element(reader: Operation, writer: BlockOp, buffer: SSAValue) -> Vi
 
 def overwritten_before_use(block: BlockOp, reader: BlockOp, buffer: SSAValue) -> Violation | None:
     """An instance of `block` whose inputs an earlier instance of `reader` overwrites, if `reader` computes the elements
-    of `buffer` itself."""
+    of `buffer`."""
     (store,) = (a for a in accesses(block) if a.is_write and a.buffer is buffer)
     for read, write in overwriting_pairs(block, reader, buffer):
         for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
@@ -240,7 +237,7 @@ def overwritten_before_use(block: BlockOp, reader: BlockOp, buffer: SSAValue) ->
 
 
 def overwriting_pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Iterator[tuple[Access, Access]]:
-    """The reads of `block`, except of `buffer`, each with every conflicting write of `other`."""
+    """Reads of `block`, except of `buffer`, with each conflicting write of `other`."""
     writes = [access for access in accesses(other) if access.is_write]
     for read in accesses(block):
         if not read.is_write and read.buffer is not buffer:
@@ -258,9 +255,9 @@ def overwritten_in_time(
     *,
     write_first: bool,
 ) -> Violation | None:
-    """Find an instance of `write` that overwrites an input of `read` when the body of one block is executed at the
-    accesses of the other. That happens in a third instance, of `place`, which touches the element that `own` touches in
-    an instance of `read` (of `write`, unless `write_first`).
+    """An instance of `write` that overwrites an input of `read` if the body of one block is executed at the accesses of
+    the other: in a third instance, of `place`, which touches the element that `own` touches in an instance of `read`
+    (of `write`, unless `write_first`).
 
     `write` precedes the third instance (`write_first`), or the third instance precedes `read`: both are equal in the
     `loops` outside of one of the `levels` and ordered in that one. A level past the last loop means the same iteration.
@@ -286,7 +283,7 @@ def overwritten_in_time(
 
 
 def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
-    """The elements of `conditions`, over the iterators of `block`, that some instance of it violates."""
+    """The `conditions`, over the iterators of `block`, that some instance violates."""
     context = Context.around(block).inside(block)
 
     def fails(index: Index, *, is_zero: bool) -> bool:
@@ -309,8 +306,8 @@ def _may_be_positive(context: Context, index: Index) -> bool:
 
 @dataclass(frozen=True)
 class ReverseComputeInlinePlan(Plan):
-    """Consumer and producer, the producer's store, the consumer's instance that reads each stored element, the
-    conditions under which it exists, and the extents of the producer's iterators."""
+    """Has the consumer's instance that reads each stored element, the conditions under which it exists, and the extents
+    of the producer's iterators."""
 
     consumer: BlockOp
     producer: BlockOp
@@ -417,9 +414,9 @@ class ReverseComputeInline(MovingPrimitive):
         return inverse
 
     def _require_stored(self, producer: BlockOp, buffer: SSAValue) -> tuple[int | SSAValue, ...]:
-        """Refuse unless each instance of the block reads an element that an instance of the producer stores. Returns
-        the extents of the producer's iterators, without the values that its guards exclude if it is to write a
-        parameter: such a block must run its whole domain."""
+        """Each instance of the block must read an element that the producer stores. Returns the extents of the
+        producer's iterators, without the values that its guards exclude if it is to write a parameter: such a block
+        must run its whole domain."""
         if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
             detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
             self.refuse(5, Violation(detail, "not proved"), producer)
@@ -434,7 +431,6 @@ class ReverseComputeInline(MovingPrimitive):
 
 
 def _guarded_extents(block: BlockOp) -> list[int | SSAValue]:
-    """The extents of the iterators of a block below the constant upper bounds in its guards."""
     extents = list(block.extents)
     for left, right in guards_of(block):
         for at, binding in enumerate(bindings_of(block)):
@@ -461,9 +457,6 @@ def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue)
 
 @dataclass(frozen=True)
 class FuseReductionEpiloguePlan(Plan):
-    """A reduction and its epilogue, the store of each, the epilogue's load of the result, its combining op, and the
-    instance of the epilogue that loads an element."""
-
     reduction: BlockOp
     epilogue: BlockOp
     started: memref.StoreOp
@@ -476,7 +469,7 @@ class FuseReductionEpiloguePlan(Plan):
         buffer, result = self.load.memref, self.store.memref
         iterators: dict[SSAValue, Index] = dict(zip(self.epilogue.iter_vars, self.instance, strict=True))
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
-        # The new start: the old start, combined with the other operand of the epilogue.
+        # The old start, combined with the other operand of the epilogue.
         known: dict[SSAValue, SSAValue] = {self.load.res: self.started.value}
         skipped = (self.load, self.store)
         operations, values = insert_instance(self.epilogue, self.instance, self.started, known, skipped)
@@ -506,10 +499,9 @@ class FuseReductionEpilogue(Primitive):
     6. nothing between them touches what the epilogue writes, or writes what it reads: the reduction touches neither
     7. what the epilogue uses is known in the reduction
 
-    The stores of the reduction stay as distinct as before, so loops stay as independent as they were. Integers, minima
-    and maxima stay bitwise identical. Floating-point sums and products change by rounding, because the order changes,
-    as with `rfactor`. Other ops, such as the clipping of a sum (`max(sum, 0)`), are refused: they would apply to the
-    start, not to the result.
+    Loops stay as independent as they were. Integers, minima and maxima stay bitwise identical. Floating-point sums and
+    products change by rounding, because the order changes, as with `rfactor`. Other ops, such as the clipping of a sum
+    (`max(sum, 0)`), are refused: they would apply to the start, not to the result.
 
     ```mlir
     tir.block "T" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %k] { tir.init { T[%vi] = 0 }  T[%vi] += A[%vi, %vk] }
@@ -592,8 +584,7 @@ class FuseReductionEpilogue(Primitive):
         return load, combine
 
     def _inverse(self, load: memref.LoadOp, started: memref.StoreOp) -> AccessInverse:
-        """The instance of the epilogue that loads an element. Refuses requirement 5 unless all computed elements are
-        loaded."""
+        """The instance of the epilogue that loads an element. Requirement 5: all computed elements are loaded."""
         reduction, epilogue, buffer = self.reduction_block, self.epilogue_block, load.memref
         subject = block_text(epilogue)
         inverse = inverse_in_block(epilogue, list(load.indices))

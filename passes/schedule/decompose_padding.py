@@ -37,17 +37,17 @@ from weft.support.errors import InternalError, Violation
 
 
 class IteratorRanges:
-    """The ranges to which conditions restrict iterators that have a dedicated loop."""
+    """Ranges to which conditions restrict iterators that have a dedicated loop."""
 
     def __init__(self, block: BlockOp, loop: ForOp) -> None:
         self.block = block
         self.ranges: dict[int, tuple[Index, Index]] = {}
-        """Position of an iterator -> its first value, and the end of its values."""
+        """Position of an iterator -> first value, and end."""
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
     def add(self, index: Index, *, is_zero: bool) -> bool:
-        """Add the condition `index >= 0`, or `index == 0`. Returns false unless it bounds one iterator with a dedicated
-        loop, by bounds that can be compared."""
+        """Add `index >= 0`, or `index == 0`; returns false unless it bounds one iterator with a dedicated loop, by
+        comparable bounds."""
         for position, variable in enumerate(self.block.iter_vars):
             sign = index.coefficient(variable)
             rest = index - Index.of(variable) * sign
@@ -81,7 +81,7 @@ def _at_least(left: Index, right: Index) -> bool:
 
 @dataclass(frozen=True)
 class Padding:
-    """The value that a block stores: `inside` if the condition holds (or fails), else a constant."""
+    """A block stores `inside` if the condition holds (or fails), else a constant."""
 
     store: memref.StoreOp
     choice: scf.IfOp | arith.SelectOp
@@ -92,18 +92,16 @@ class Padding:
 
 @dataclass(frozen=True)
 class Inside:
-    """The interior: a range of some iterators, and conditions (not negative, or zero) on all of them."""
+    """Ranges of some iterators, and conditions (not negative, or zero) on all."""
 
     ranges: Mapping[int, tuple[Index, Index]]
-    """Position of an iterator -> first value, and the number of values."""
+    """Position of an iterator -> first value, and number of values."""
     positives: tuple[Index, ...]
     zeros: tuple[Index, ...]
 
 
 @dataclass(frozen=True)
 class DecomposePaddingPlan(Plan):
-    """A block that pads, the loop before which the fill is inserted, and the interior."""
-
     block: BlockOp
     loop: ForOp
     padding: Padding
@@ -142,7 +140,6 @@ class DecomposePaddingPlan(Plan):
         return fill
 
     def _keep_inside(self) -> None:
-        """Store only the interior, under the conditions that the loops do not express."""
         padding = self.padding
         choice, store = padding.choice, padding.store
         for op in [op for op in self.block.body.block.ops if isinstance(op, AccessRegionOp)]:
@@ -161,7 +158,7 @@ class DecomposePaddingPlan(Plan):
         positives, zeros = self.inside.positives, self.inside.zeros
         if not (positives or zeros):
             self.block.body.block.insert_ops_before(inner, choice)
-        else:  # The loops do not express all of the conditions.
+        else:
             kept = if_all_hold(positives, zeros, [*inner, *following], choice)
             kept.location = store.location
             self.block.body.block.add_op(kept)
@@ -169,7 +166,6 @@ class DecomposePaddingPlan(Plan):
         erase_if_unused([condition])
 
     def _shrink(self) -> None:
-        """Restrict loops and iterators to the interior, counted from 0."""
         block = self.block
         body = block.body.block
         extents = list(block.extents)
@@ -187,7 +183,6 @@ class DecomposePaddingPlan(Plan):
 
 
 def simplify_indices(block: BlockOp) -> None:
-    """Replace the index operands of loads and stores by one op each."""
     for op in list(block.walk()):
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             first = len(op.operands) - len(op.indices)

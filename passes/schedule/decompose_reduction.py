@@ -38,8 +38,6 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class DecomposeReductionPlan(Plan):
-    """The block, the loop before which its init is inserted, and the loops that the init needs copies of."""
-
     block: BlockOp
     init: InitOp
     loop: ForOp
@@ -49,7 +47,7 @@ class DecomposeReductionPlan(Plan):
     distinct elements."""
     guards: tuple[tuple[Index, Index], ...]
     used: tuple[SSAValue, ...]
-    """The values that the init block uses from outside."""
+    """Values that the init block uses from outside."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         hoist(self.used, InsertPoint.before(self.loop))
@@ -168,8 +166,8 @@ class DecomposeReduction(Primitive):
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]
     ) -> tuple[tuple[Index, Index], ...]:
-        """The guards on loops that are around the init (`known`). Those on `hidden` loops (inside `loop`, bound to
-        reduce iterators or to none) hold for some instance of each element, so they are dropped."""
+        """Guards on the loops around the init (`known`). Those on `hidden` loops (inside `loop`, bound to reduce
+        iterators or to none) hold for some instance of each element, so they are dropped."""
         kept: list[tuple[Index, Index]] = []
         for left, right in guards_of(self.block):
             if not (left.depends_on(hidden) or right.depends_on(hidden)):

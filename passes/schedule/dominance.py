@@ -1,7 +1,6 @@
-"""Dominance: whether the values that an operation uses are defined before the place to which it moves.
+"""Dominance: whether the operands of an operation are defined before the place to which it moves.
 
-Constants and temporaries of static shape have no operands, so `hoist` can move them to the start of the function. All
-other ops stay in place.
+`hoist` can move only constants and temporaries of static shape to the start of the function.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from weft.passes.schedule.primitive import value_text
 
 
 def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAValue]:
-    """The elements of `values` whose definition does not dominate `place`."""
     values = list(values)
     following: dict[Block | None, Operation | None] = {}
     """Each block around the place -> the op in it that follows."""
@@ -47,15 +45,14 @@ def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAVa
 def values_outside(
     block: BlockOp, loops: Sequence[ForOp], indices: Iterable[Index], more: Iterable[int | SSAValue]
 ) -> tuple[SSAValue, ...]:
-    """The values that a copy of a block, in copies of some loops around it, uses from outside: the values of `indices`
-    and `more`, and the extents of the loops, without induction variables and iterators."""
+    """The values that a copy of a block, in copies of some loops, uses from outside: those of `indices` and `more`, and
+    extents of the loops."""
     own = {*block.iter_vars, *(loop.induction_variable for loop in loops)}
     used = [*(value for index in indices for value in index.values()), *more, *(loop.extent for loop in loops)]
     return tuple(value for value in dict.fromkeys(used) if not isinstance(value, int) and value not in own)
 
 
 def values_of_block(block: BlockOp) -> list[SSAValue]:
-    """The values that a block uses, except in its bindings and guards."""
     return [*block.extent_operands, *captured_values(block)]
 
 
@@ -65,7 +62,7 @@ def _can_be_hoisted(value: SSAValue) -> bool:
 
 
 def why_not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> str | None:
-    """Explain why some of `values` do not dominate a place, even after `hoist`; None if all do."""
+    """Explain why some of `values` do not dominate a place, even after `hoist`, or None."""
     for value in not_dominating(values, place):
         if not _can_be_hoisted(value):
             return f"it uses {value_text(value)}, which is not known there"
@@ -83,8 +80,7 @@ def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:
 
 
 def outermost_place(loop: Operation, index: Index) -> InsertPoint:
-    """The outermost place in the scope of a loop or block at which `index` can be computed, so that the nest stays
-    perfect."""
+    """The outermost place in the scope at which `index` can be computed, so that the nest stays perfect."""
     place = InsertPoint.before(loop)
     for parent in ancestors(loop):
         if not isinstance(parent, ForOp):

@@ -21,12 +21,12 @@ from typing import Final
 
 LANES: Final = (4, 8, 16)
 _STEPS: Final = {8: 4, 16: 2}
-"""Width of the factors in bits -> the number of products per lane of 32 bits."""
+"""Width of the factors in bits -> products per lane of 32 bits."""
 
 
 @cache
 def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
-    """Name -> the text of the description and of the implementation."""
+    """Name -> text of the description and of the implementation."""
     found: dict[str, tuple[str, str]] = {}
     for lanes, bits in product(LANES, _STEPS):
         for left, right in product("su", "su"):
@@ -45,7 +45,6 @@ def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
 
 
 def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> str:
-    """The name of the dot product for a number of lanes and integers of a width in bits."""
     left, right = ("s" if signed else "u" for signed in (left_signed, right_signed))
     return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{bits}"
 
@@ -55,7 +54,6 @@ def float_dot_name(lanes: int) -> str:
 
 
 def interleave_name(lanes: int, bits: int, *, floats: bool = False) -> str:
-    """The name of the intrinsic that interleaves rows of integers of `bits`, or of bf16."""
     return f"interleave_{lanes}x{_STEPS[bits]}_{'bf16' if floats else bits}"
 
 
@@ -73,8 +71,8 @@ def _float_dot(lanes: int, scope: str) -> tuple[str, str]:
 def _dot_of(
     lanes: int, steps: int, types: tuple[str, str, str, str], ops: tuple[str, str, str, str], scope: str
 ) -> tuple[str, str]:
-    """A dot product. `types` are those of the factors in memory, the sums, and both factors as read; `ops` widen both
-    factors, multiply and add."""
+    """`types` are those of the factors in memory, the sums, and both factors as read; `ops` widen both factors,
+    multiply and add."""
     (element, sums, left, right), (widen_left, widen_right, multiply, add) = types, ops
     space = "" if scope == "global" else f', "{scope}"'
     a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}x{sums}{space}>"

@@ -76,7 +76,7 @@ class Fuse(Primitive, Plan):
         return (fused,)
 
     def _not_negative(self, extent: int | SSAValue) -> int | SSAValue:
-        """The extent of an inner loop, clamped at 0: two negative extents would have a positive product."""
+        """Clamped at 0, because two negative extents have a positive product."""
         if isinstance(extent, int) or is_not_negative(Index.of(extent)):
             return extent
         place = outermost_place(self.loops[0], Index.of(extent))
@@ -88,7 +88,7 @@ class Fuse(Primitive, Plan):
     def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
         if isinstance(a, int) and isinstance(b, int):
             return a * b
-        # The place at which the extents are known, and not only the values that they are computed from.
+        # The extents must be known there, not only the values that they are computed from.
         place = outermost_place(self.loops[0], Index({side: 1 for side in (a, b) if isinstance(side, SSAValue)}))
         values: list[SSAValue] = []
         for side in (a, b):
@@ -107,7 +107,7 @@ class Fuse(Primitive, Plan):
         rest: Index = Index.of(fused.induction_variable)
         for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
             if isinstance(factor, int):
-                # In a loop without iterations any value is correct.
+                # Without iterations any value is correct.
                 replace_loop_value(loop.induction_variable, rest if 0 in factors else rest % factor, body, first)
                 rest = rest if 0 in factors else rest // factor
                 continue
@@ -122,8 +122,8 @@ class Fuse(Primitive, Plan):
 
 @or_undecided
 def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
-    """Explain why a chain of `loops`, outermost first, may not be fused: one is a loop of a reduction below, and the
-    loops outside of it run instances of that reduction again, each time from the init."""
+    """Explain why `loops`, outermost first, may not be fused: one is a loop of a reduction, and the loops outside of it
+    run that reduction again from the init."""
     for block in loops[-1].walk():
         if not isinstance(block, BlockOp) or block.init is None:
             continue
@@ -135,7 +135,7 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
             continue
         outside = list(domain.loops[: domain.loops.index(loops[0])])
         if any(loop.induction_variable in reduced for loop in outside):
-            continue  # the loops outside belong to the same reduction
+            continue  # the same reduction
         repeated = repeated_instance(domain, outside)
         if repeated is not None:
             same, name = f'run the same instance of the reduction "{block.label}"', operation_text(loops[first])

@@ -1,8 +1,7 @@
-"""Index maps as Python functions: convert `lambda n, c: (n, c // 4, c % 4)` into an affine map, from the function or
-its text, and check the requirements of layouts.
+"""Index maps as Python functions: trace or parse `lambda n, c: (n, c // 4, c % 4)`, and check layouts.
 
-A function is called once, on stand-ins for the indices that support `+`, `-`, and `*`, `//`, `%` by constants, and that
-casts to int32 and int64 leave unchanged. Text is parsed, not executed.
+A function is called once, on stand-ins for the indices that support `+`, `-`, and `*`, `//`, `%` by constants; casts to
+int32 and int64 do not change them. Text is parsed, not executed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _TOKENS = {
 
 
 class Traced(Expr):
-    """A stand-in for an index while an index map is traced. Functions and casts of expressions accept it."""
+    """A stand-in for an index. Functions and casts of expressions accept it."""
 
     __slots__ = ("expr",)
 
@@ -128,7 +127,7 @@ _BINARY: Mapping[BinaryKind, Callable[[Traced, object], Traced]] = {
     BinaryKind.FLOORDIV: Traced.__floordiv__,
     BinaryKind.FLOORMOD: Traced.__mod__,
 }
-"""Operators in expressions over indices: `T.floordiv(i, 4)`, `T.Cast("int64", i) * 4`."""
+"""For expressions over indices: `T.floordiv(i, 4)`, `T.Cast("int64", i) * 4`."""
 
 
 def _divisor(value: object) -> int:
@@ -140,10 +139,8 @@ def _divisor(value: object) -> int:
 
 
 def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) -> AffineMap:
-    """The map of a function of `rank` indices, by default the number of its parameters.
-
-    Raises `CompileError` if it is not affine.
-    """
+    """The map of a function of `rank` indices, by default the number of its parameters. Raises `CompileError` if it is
+    not affine."""
     if isinstance(function, AffineMap):
         return function
     if rank is None:
@@ -152,8 +149,8 @@ def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) 
 
 
 def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions: int | None) -> AffineMap:
-    """The begins and ends, in turn, of the ranges that a function of `rank` indices returns for the dimensions of a
-    buffer. It may return these as a flat list, as pairs, or as single indices."""
+    """The begin and end, in turn, of each dimension's range that a function of `rank` indices returns, as a flat list,
+    as pairs, or as single indices."""
     if isinstance(function, AffineMap):
         return function
     found = _call(function, rank)
@@ -201,7 +198,7 @@ def _results(result: object) -> list[AffineExpr]:
 
 
 def parse_function(text: str | ast.Lambda) -> AffineMap:
-    """The map of `"lambda n, c: (n, c // 4, c % 4)"`. Raises `CompileError` for anything else."""
+    """Parse an index map such as `"lambda n, c: (n, c // 4, c % 4)"`. Raises `CompileError` for anything else."""
     node: ast.expr | ast.Lambda
     if isinstance(text, str):
         try:
@@ -246,7 +243,7 @@ def _traced(node: ast.expr, names: dict[str, Traced]) -> Traced:
 
 
 def function_text(map_: AffineMap) -> str:
-    """A map as a Python function that `parse_function` accepts."""
+    """The text of a map, as `parse_function` accepts it."""
     names = [f"d{at}" for at in range(map_.num_dims)]
     results = [_text(expr, 0) for expr in map_.results]
     body = results[0] if len(results) == 1 else f"({', '.join(results)})"
@@ -268,7 +265,7 @@ def _text(expr: AffineExpr, context: int) -> str:
 
 
 def why_not_function(map_: AffineMap, rank: int) -> str | None:
-    """Explain why a map is not an index map of `rank` indices: one written by hand may have symbols, or invalid
+    """Explain why a map is not an index map of `rank` indices, or None. One written by hand may have symbols or invalid
     divisors."""
     if map_.num_dims != rank or map_.num_symbols:
         return f"it takes {map_.num_dims + map_.num_symbols} indices, there are {rank}"
@@ -291,10 +288,9 @@ def why_not_function(map_: AffineMap, rank: int) -> str | None:
 
 @dataclass(frozen=True)
 class Points:
-    """The words of messages about the elements or instances that a layout moves."""
+    """The words of messages about elements or instances that a layout moves."""
 
     names: tuple[str, ...]
-    """The names of the old indices."""
     text: Callable[[Sequence[int]], str]
     """`B[0, 1]`, or `instance (i=0, j=1)`."""
     meet: str
@@ -302,7 +298,7 @@ class Points:
     what: str
     """`element` or `instance`."""
     whole: str
-    """The shape, for reference: `B is memref<6x10xf32>`."""
+    """`B is memref<6x10xf32>`."""
 
     def named(self, point: Sequence[int]) -> dict[str, int]:
         return dict(zip(self.names, point, strict=True))
@@ -327,8 +323,7 @@ def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
 def required_layout(
     primitive: Primitive, requirements: tuple[int, int], map_: AffineMap, extents: Sequence[Index], points: Points
 ) -> LayoutMap:
-    """The layout of an index map on a box. Refuses unless it is valid there and injective (two requirements of a
-    primitive)."""
+    """The layout of an index map on a box. Refuses unless it is valid there and injective (the two requirements)."""
     boxed, apart = requirements
     why = why_not_function(map_, len(extents))
     primitive.require(boxed, why, legal=points.whole)

@@ -28,14 +28,14 @@ from weft.support.errors import CompileError, did_you_mean
 
 @dataclass(frozen=True)
 class TensorIntrinsic:
-    """A description and an implementation: functions with the same parameters, buffers of static shape."""
+    """An intrinsic: description and implementation are functions with the same parameters, buffers of static shape."""
 
     name: str
     description: FuncOp
     implementation: FuncOp
     outside: tuple[FuncOp, ...]
-    """Functions that the implementation calls and that are not in its module. They are `low.pure`: the description
-    states all of their effects."""
+    """Functions from other modules that the implementation calls. They are `low.pure`: the description states all of
+    their effects."""
 
     @property
     def calls(self) -> bool:
@@ -46,7 +46,7 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
-    """Register an intrinsic. Raises `CompileError` if its name is taken, unless `override`."""
+    """Register an intrinsic. Raises `CompileError` if the name is taken, unless `override`."""
     own = intrinsic.name in _own_intrinsics() or _of_tiles(intrinsic.name) is not None
     if (intrinsic.name in _INTRINSICS or own) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
@@ -54,8 +54,7 @@ def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
 
 
 def find_intrinsic(name: str) -> TensorIntrinsic:
-    """Return the intrinsic with this name, registered or built in. Raises `CompileError` with suggestions of similar
-    names."""
+    """The intrinsic `name`, registered or built in. Raises `CompileError` with suggestions of similar names."""
     if name not in _INTRINSICS:
         own, tiles = _own_intrinsics(), _of_tiles(name)
         if name not in own and tiles is None:
@@ -83,11 +82,9 @@ def _parsed(text: str) -> ModuleOp:
 
 
 def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> TensorIntrinsic:
-    """An intrinsic from two modules of one function each; the second may declare functions that it calls.
-
-    Raises `CompileError` if the parameters differ, have dynamic extents, or are used in a way that does not generalise
-    to a part of a larger buffer.
-    """
+    """Make an intrinsic from two modules of one function each; the second may declare functions that it calls. Raises
+    `CompileError` if the parameters differ, have dynamic extents, or are used in a way that does not generalise to a
+    part of a larger buffer."""
     described, implemented = _only_function(description), _only_function(implementation)
     outside = tuple(op for op in implementation.ops if isinstance(op, FuncOp) and op.is_declaration)
     for function in outside:
@@ -193,5 +190,5 @@ def _check_implementation(function: FuncOp) -> None:
 
 
 def points_into(argument: BlockArgument) -> bool:
-    """Whether an implementation passes pointers into a parameter to functions."""
+    """Whether pointers into a parameter are passed to functions."""
     return any(isinstance(use.operation, AccessPtrOp) for use in argument.uses)

@@ -25,8 +25,6 @@ from weft.support.names import free_name
 
 @dataclass(frozen=True)
 class LoopPartitionPlan(Plan):
-    """A loop and the number of iterations of each part."""
-
     loop: ForOp
     lengths: tuple[int, ...]
 
@@ -61,8 +59,8 @@ class LoopPartitionPlan(Plan):
 
 
 def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
-    """The blocks whose domain the parts of `loop` cover together: its own, and nested ones whose bindings depend on it
-    through iterators of the enclosing blocks."""
+    """The blocks whose domain the parts of `loop` cover together, including nested ones whose bindings depend on it
+    through iterators of enclosing blocks."""
     own = child_blocks(loop)
     return [
         block
@@ -76,8 +74,7 @@ def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
 
 
 def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
-    """Rename the `tir.part_of` of the blocks called `labels`, because they cover their domain in each copy of the
-    loop."""
+    """Rename the `tir.part_of` of the blocks `labels`, because they cover their domain in each copy of the loop."""
     renamed: dict[str, StringAttr] = {}
     for block in part.walk():
         group = block.attributes.get(PART_OF)
@@ -89,7 +86,6 @@ def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
 
 
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
-    """A copy of a loop, for `length` iterations from `start`."""
     copy = copy_of(loop)
     part = empty_copy(loop, length, f"{loop.induction_variable.name_hint or 'i'}{at}")
     part.body.block.add_ops(detached_ops(copy.body.block))
@@ -100,7 +96,7 @@ def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
 
 
 def _drop_idle_init(block: BlockOp) -> None:
-    """Erase the init if a reduce iterator is never 0 in this part, so that the init runs in an earlier part."""
+    """Erase the init if a reduce iterator is never 0 in this part, so that it runs in an earlier part."""
     if block.init is None:
         return
     bindings = bindings_of(block)

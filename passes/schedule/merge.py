@@ -28,7 +28,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class MergePlan(Plan):
-    """Chains of loops of equal depth, outermost first, which are merged level by level."""
+    """Chains of equal depth, outermost first, merged level by level."""
 
     chains: tuple[tuple[ForOp, ...], ...]
 
@@ -41,7 +41,7 @@ class MergePlan(Plan):
             merged.append(loop)
         bodies = [detached_ops(chain[-1].body.block) for chain in self.chains]
         outermost = nest(merged, [op for body in bodies for op in body])
-        # Insert before the last one, where the values computed in between are defined.
+        # Before the last one, so that values computed in between are defined.
         Rewriter.insert_op(outermost, InsertPoint.before(self.chains[-1][0]))
         for chain in self.chains:
             for old, new in zip(chain, merged, strict=True):
@@ -95,7 +95,6 @@ class Merge(Primitive):
         return MergePlan(chains)
 
     def _chains(self) -> tuple[tuple[ForOp, ...], ...]:
-        """For each loop, the chain from the outermost loop to merge down to it."""
         if len(set(self.loops)) != len(self.loops):
             self.refuse(1, "a loop is named twice", self.loops[0])
         chains: list[tuple[ForOp, ...]] = [(loop,) for loop in self.loops]
@@ -134,7 +133,7 @@ _Chain: TypeAlias = tuple[Sequence[ForOp], Sequence[Access]]
 
 @or_undecided
 def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
-    """Find two dependent instances, one below each chain, that the merged loop would reorder.
+    """Two dependent instances, one below each chain, that the merged loop would reorder, or None.
 
     They are equal in the merged loops down to some level, in which the instance of the earlier chain is in a later
     iteration.

@@ -37,7 +37,6 @@ def new_loop(extent: int | SSAValue, hint: str | None, like: Operation, kind: Lo
 
 
 def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
-    """An empty loop of the kind, axis and attributes of `loop`."""
     copy = new_loop(extent, hint, loop, loop.kind.data)
     copy.thread_axis = loop.thread_axis
     copy.attributes.update(loop.attributes)
@@ -45,8 +44,7 @@ def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
 
 
 def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation:
-    """Nest the loops, with `body` in the last one, and return the outermost op. At least one of the two is not
-    empty."""
+    """Put `body` in the last of the loops and return the outermost op. One of the two may be empty."""
     for loop in reversed(loops):
         loop.body.block.add_ops(body)
         body = (loop,)
@@ -62,7 +60,7 @@ def new_block(
     like: Operation,
     annotations: Mapping[str, Attribute] | None = None,
 ) -> BlockOp:
-    """A block with an empty body and the source location of `like`; `hints` name its iterators."""
+    """A block with an empty body, and the source location of `like`; `hints` name iterators."""
     body = Block(arg_types=[IndexType()] * len(kinds))
     for variable, hint in zip(body.args, hints, strict=True):
         variable.name_hint = hint
@@ -79,7 +77,7 @@ def block_in_loops(
     like: Operation,
     loop_hints: Sequence[str] | None = None,
 ) -> tuple[BlockOp, Operation]:
-    """A block with an empty body in a nest of serial loops (ax0, ax1, ...), one per iterator; and that nest."""
+    """A block with an empty body, and its nest of serial loops (ax0, ax1, ...), one per iterator."""
     names = loop_hints or [f"ax{at}" for at in range(len(extents))]
     loops = [new_loop(extent, name, like) for extent, name in zip(extents, names, strict=True)]
     block = new_block(label, kinds, extents, [Index.of(loop.induction_variable) for loop in loops], hints, like)
@@ -97,7 +95,7 @@ def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
 
 
 def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, SSAValue]:
-    """Compute the values of old iterators at the end of `body`, with their names."""
+    """Compute old iterators at the end of `body`, with their names."""
     known: dict[Index, SSAValue] = {}
     for variable, index in indices.items():
         if index not in known:
@@ -110,8 +108,7 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
 def if_all_hold(
     positives: Iterable[Index], zeros: Iterable[Index], operations: Sequence[Operation], anchor: Operation
 ) -> scf.IfOp:
-    """Move `operations` into a detached `scf.if` that runs if all `positives` are non-negative and all `zeros` are
-    zero. The conditions are computed before `anchor`."""
+    """Move `operations` into a detached `scf.if` under all conditions, which are computed before `anchor`."""
     for op in operations:
         if op.parent is not None:
             op.detach()
@@ -121,7 +118,7 @@ def if_all_hold(
 
 
 def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-    """Copies of the ops in the init of a block, over other iterators; the reduce iterators are 0 there."""
+    """Copies of the ops in the init, over other iterators; reduce iterators are 0."""
     if block.init is None:
         raise InternalError(f'block "{block.label}" has no init')
     used = {operand for op in block.init.body.walk() for operand in op.operands}
@@ -152,10 +149,9 @@ def init_block(
 
 
 def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
-    """Replace values in the bindings and guards of a block, simplified with the ranges of the loops around it.
+    """Replace values in the bindings and guards of a block, simplified by the ranges of the loops around it.
 
-    Bindings that use none of the values stay as they are, such as those to loops of one iteration, which may still be
-    split.
+    Bindings that use none of the values are not simplified: a loop of one iteration may still be split.
     """
     bindings = [
         index.substitute(mapping, range_of).simplified(range_of) if index.depends_on(mapping) else index
@@ -167,13 +163,13 @@ def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
 
 
 def insert_in_copies(block: BlockOp, copies: Mapping[ForOp, ForOp], place: Operation) -> None:
-    """Insert a block before `place`, in copies of the loops that it is bound to, and bind it to the copies."""
+    """Insert a block before `place`, in copies of the loops that it is bound to."""
     Rewriter.insert_op(nest(list(copies.values()), [block]), InsertPoint.before(place))
     rebind(block, {old.induction_variable: Index.of(new.induction_variable) for old, new in copies.items()})
 
 
 def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
-    """Set the guards of a block to `left < right`, without duplicates and those that ranges prove."""
+    """Set the guards to `left < right`, without duplicates and those that ranges prove."""
     kept = [guard for guard in dict.fromkeys(guards) if not always_less(*guard)]
     exprs, operands = exprs_of([side for guard in kept for side in guard])
     block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
@@ -185,9 +181,7 @@ def always_less(left: Index, right: Index) -> bool:
 
 
 def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Operation | None = None) -> None:
-    """Replace every use of an induction variable by `index`, which is computed in `body`, before `before` or at its
-    start.
-    """
+    """`index` is computed in `body`, before `before` or at its start."""
     users = dict.fromkeys(use.operation for use in value.uses)
     others: list[Operation] = []
     for user in users:
@@ -208,7 +202,7 @@ def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Opera
 
 
 def become(block: BlockOp, other: BlockOp) -> None:
-    """Turn `block` into `other`, which is detached and erased, so that handles on `block` stay valid."""
+    """Replace by `other`, which is erased, so that handles on `block` stay valid."""
     region = other.detach_region(0)
     old = block.detach_region(0)
     block.add_region(region)
@@ -220,7 +214,7 @@ def become(block: BlockOp, other: BlockOp) -> None:
 
 
 def erase_empty_loops(op: Operation | None) -> None:
-    """Erase `op` if it is a loop that contains only index arithmetic and such loops, then the loops around it that
+    """Erase `op` if it is a loop that contains only index arithmetic and such loops, then the enclosing loops that
     become empty."""
     silent = ForOp | affine.ApplyOp | arith.ConstantOp
     while isinstance(op, ForOp) and all(isinstance(inner, silent) for inner in op.walk()):
@@ -230,7 +224,7 @@ def erase_empty_loops(op: Operation | None) -> None:
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
-    """The loops around a block that contain only this block, outermost first."""
+    """The loops that contain only this block, outermost first."""
     found: list[ForOp] = []
     child: Operation = block
     parent = block.parent_op()
@@ -241,8 +235,8 @@ def own_loops(block: BlockOp) -> list[ForOp]:
 
 
 def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
-    """The loop that an iterator is bound to, if it contains only the block, has the iterator's extent, and has no other
-    use; otherwise the reason as text."""
+    """The loop that an iterator is bound to, or why not: it must contain only the block, have the iterator's extent,
+    and no other use."""
     name = f"%{block.iter_vars[position].name_hint or position}"
     loop = loop_of(block, position)
     if loop is None:
@@ -263,7 +257,6 @@ def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
 
 
 def loop_of(block: BlockOp, position: int) -> ForOp | None:
-    """The loop whose induction variable an iterator is bound to."""
     return loop_with_variable(bindings_of(block)[position].single_value)
 
 
@@ -282,18 +275,17 @@ def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
 
 
 def extent_before(index: Index, anchor: Operation) -> int | SSAValue:
-    """An extent as a number, or as a value computed just before `anchor`."""
+    """A number, or a value computed just before `anchor`."""
     return index.constant if index.is_constant else index_before(index, anchor)
 
 
 def extent_value(index: Index, at: Operation) -> int | SSAValue:
-    """An extent as a number, or as a value computed at the top level of the function, before `at`."""
+    """A number, or a value computed at the top level of the function, before `at`."""
     return extent_before(index, child_towards(function_of(at), at))
 
 
 def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
-    """The only op with an effect below a loop, through nested loops; a block itself. Refuses requirement 1 of
-    `primitive` if there are several, or if it is not a block."""
+    """The only op with an effect below a loop, through nested loops; a block itself. Requirement 1: it is one block."""
     inner: Operation = loop
     while isinstance(inner, ForOp):
         effects = [op for op in inner.body.block.ops if not only_computes(op)]
@@ -308,21 +300,21 @@ def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
 
 @dataclass(frozen=True)
 class IterDomain:
-    """The values of an iterator after the move: `lower + step * v` for a new induction variable v below `extent`."""
+    """Values after the move: `lower + step * v` for a new induction variable v below `extent`."""
 
     lower: Index
     extent: int | SSAValue
     clipped: bool
-    """Whether the span can exceed the iterator's domain, so that a guard must bound it."""
+    """Whether a guard must keep the span in the iterator's domain."""
     step: int = 1
     runs: Runs | None = None
-    """The runs, if the values form runs with gaps between them: `v` enumerates the values in these."""
+    """Set if the values form runs with gaps; `v` enumerates the values in these."""
 
     def at(self, value: SSAValue) -> Index:
         return self.lower + self._offset(Index.of(value))
 
     def offset(self, value: int) -> int:
-        """The offset of the iterator from its first value at a value of the new loop."""
+        """The offset from the first value at a value of the new loop."""
         return self._offset(Index({}, value)).constant
 
     def _offset(self, value: Index) -> Index:
@@ -337,10 +329,10 @@ def full_domain(extent: int | SSAValue) -> IterDomain:
 
 
 def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
-    """The domain of an iterator of which `span` is needed.
+    """The domain of an iterator of which `span` is needed; the whole iterator if that covers all values.
 
-    If the span covers all values of the iterator, the domain is the whole iterator. If the span can exceed it in some
-    iterations of the loops around, values then run again in each of these; `again=False` prevents that.
+    If the span can exceed it in some iterations of the enclosing loops, values run again in each; `again=False`
+    prevents that.
     """
     if span is None:
         return full_domain(extent)
@@ -359,7 +351,7 @@ def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool =
 def loops_over(
     domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation, *, unit_loops: bool = False
 ) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
-    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that bound it by its extent."""
+    """New loops ax0, ax1, ..., the value of each iterator, and the guards that bound it by its extent."""
     loops: list[ForOp] = []
     bindings: list[Index] = []
     guards: list[tuple[Index, Index]] = []

@@ -53,7 +53,7 @@ from weft.support.errors import Violation
 
 Number = int | float
 MAX_OPERANDS = 5
-"""The search over combinations of candidates is exponential in the number of operands."""
+"""The search over candidates is exponential in the number of operands."""
 _OF_FLOATS: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
     arith.AddfOp: lambda a, b: a + b,
     arith.SubfOp: lambda a, b: a - b,
@@ -66,11 +66,10 @@ _OF_FLOATS: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
 def neutral_padding(
     updates: Sequence[Update], operands: Sequence[tuple[SSAValue, ...]], outside: Sequence[Collection[int]]
 ) -> list[Number] | None:
-    """Find a number for each operand that makes the padded steps neutral. Returns None if no combination of candidates
-    does.
+    """A number for each operand that makes the padded steps neutral; None if no combination of candidates does.
 
     An operand is given by the values loaded from it. For each padded reduce iterator, `outside` contains the operands
-    that are out of bounds when that iterator is.
+    that are out of bounds with it.
     """
     concerned = sorted({at for group in outside for at in group})
     if len(concerned) > MAX_OPERANDS or any(
@@ -114,7 +113,6 @@ def _wrapped(number: Number, type_: Attribute) -> Number:
 
 
 def _value(value: SSAValue, known: dict[SSAValue, Number | None]) -> Number | None:
-    """Evaluate a value, given the values of some loads; None if it depends on other loads."""
     if value not in known:
         op = value.owner
         computed = _computed(op, known) if isinstance(op, Operation) else None
@@ -169,20 +167,17 @@ Extent = int | SSAValue
 
 @dataclass(frozen=True)
 class BufferAxis:
-    """The index of a block in one dimension of a buffer: iterator `position` plus `rest`, or only `rest` if there is
-    none."""
+    """Iterator `position` plus `rest`, or only `rest`."""
 
     position: int | None
     rest: Index
     is_whole: bool = False
-    """Whether the index depends on iterators in another way, so that the copy contains the whole dimension."""
+    """The index depends on iterators in another way, so the copy contains the whole dimension."""
 
 
 @dataclass(frozen=True)
 class PaddedCopy:
-    """A buffer, its indexing, the accesses to redirect to the copy, and the padding value. Constant indices have no
-    dimension in the copy.
-    """
+    """`accesses` are redirected to the copy, which has no dimension for constant indices."""
 
     buffer: SSAValue
     axes: tuple[BufferAxis, ...]
@@ -196,8 +191,6 @@ class PaddedCopy:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """A dimension of a copy: its axis, its extent, and the extent of the valid part."""
-
     axis: BufferAxis
     extent: Extent
     valid: Extent
@@ -205,8 +198,7 @@ class _Dimension:
 
 def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
     """Create the copy, redirect the accesses of the block to it, and return the detached nest that fills it. `old` and
-    `new` are the extents of the block's iterators.
-    """
+    `new` are extents of the block's iterators."""
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
     copying, outermost = _copying_nest(block, copy, dimensions, [d.extent for d in dimensions])
@@ -252,7 +244,6 @@ def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Seque
 def _allocate(
     block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
 ) -> tuple[list[_Dimension], memref.AllocOp]:
-    """The dimensions of the copy, and its allocation, inserted after that of the buffer."""
     type_ = memref_type(copy.buffer)
     shape = type_.get_shape()
     needed = any(axis.is_whole and extent == DYNAMIC_INDEX for axis, extent in zip(copy.axes, shape, strict=True))
@@ -295,8 +286,8 @@ def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
 def _copying_nest(
     block: BlockOp, copy: PaddedCopy, dimensions: Sequence[_Dimension], extents: Sequence[Extent]
 ) -> tuple[BlockOp, Operation]:
-    """A block with an empty body, named after the copy, over the elements that one execution of the loops of `block`
-    needs; and its nest.
+    """An empty block, named after the copy, over the elements that one execution of the loops of `block` needs; and its
+    nest.
 
     Iterators that do not grow are bound to copies of the loops of `block`. Each other dimension gets a new loop.
     """
@@ -326,17 +317,17 @@ def _copying_nest(
 
 
 _NOT_TOTAL = (*DIVISIONS, *SHIFTS)
-"""Ops that are undefined for some operands, which padding may produce."""
+"""Undefined for some operands, which padding may produce."""
 
 
 @dataclass(frozen=True)
 class PadEinsumPlan(Plan):
-    """A block, the outermost op that contains only it, and the copies to which its accesses are redirected."""
+    """`root` contains only the block."""
 
     block: BlockOp
     root: Operation
     extents: Mapping[int, Index]
-    """Position of a padded iterator -> its new extent."""
+    """Position of a padded iterator -> new extent."""
     read: tuple[PaddedCopy, ...]
     written: tuple[PaddedCopy, ...]
 
@@ -378,10 +369,10 @@ class PadEinsum(MovingPrimitive):
     6. what is copied was written
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The padding is 0 if that is neutral, else 1 or the least or greatest value of the type. A sum of products with a
-    factor that is not padded is refused, because the factor may be infinite, and infinity times 0 is NaN. A sum may
-    lose the sign of a zero. The copies are called `<buffer>_pad` and placed right before and after the loops of the
-    block; `decompose_padding` removes their conditions.
+    The padding is 0 if that is neutral, else 1 or the least or greatest value of the type. A sum of products with an
+    unpadded factor is refused, because infinity times 0 is NaN. A sum may lose the sign of a zero. The copies are
+    called `<buffer>_pad` and placed right before and after the loops of the block; `decompose_padding` removes their
+    conditions.
 
     ```mlir
     tir.for %i in 127 { tir.for %k in 127 {
@@ -446,15 +437,13 @@ class PadEinsum(MovingPrimitive):
         return grown
 
     def _require_copies_of_loops(self, chain: Sequence[ForOp], root: Operation) -> None:
-        """Refuse unless the copies of the loops of the block can be built before the nest: their operands are defined
-        there."""
         own = {loop.induction_variable for loop in chain}
         used = [loop.extent for loop in chain if not isinstance(loop.extent, int)]
         used += [value for index in bindings_of(self.block) for value in index.values() if value not in own]
         self.require(3, why_not_dominating(used, InsertPoint.before(root)))
 
     def _written(self, grown: Mapping[int, Index]) -> list[PaddedCopy]:
-        """The results that get a padded copy: one copy per buffer, for all accesses to it."""
+        """One padded copy per result, for all accesses to it."""
         block = self.block
         by_buffer: dict[SSAValue, tuple[BufferAxis, ...]] = {}
         spatial = [at for at in grown if block.kinds[at] is IterKind.SPATIAL]
@@ -480,7 +469,6 @@ class PadEinsum(MovingPrimitive):
         ]
 
     def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue]) -> list[PaddedCopy]:
-        """The operands that get a padded copy: one copy for each way of indexing a buffer."""
         block = self.block
         found: dict[tuple[SSAValue, tuple[BufferAxis, ...]], list[memref.LoadOp]] = {}
         for op in block.walk():
@@ -494,8 +482,7 @@ class PadEinsum(MovingPrimitive):
         return [PaddedCopy(buffer, axes, tuple(loads)) for (buffer, axes), loads in found.items()]
 
     def _axes(self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index]) -> tuple[BufferAxis, ...]:
-        """Classify the indices of an access: iterator plus constant, constant, or an expression over iterators that do
-        not grow."""
+        """Iterator plus constant, constant, or an expression over iterators that do not grow."""
         block = self.block
         growing = [block.iter_vars[at] for at in grown]
         iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
@@ -556,7 +543,6 @@ class PadEinsum(MovingPrimitive):
 
 
 def _has_safe_divisor(op: Operation) -> bool:
-    """Whether a constant divisor or shift amount makes the op defined."""
     divisor = op.operands[-1].owner
     constant = divisor.value if isinstance(divisor, arith.ConstantOp) else None
     return len(op.operands) == 2 and isinstance(constant, IntegerAttr) and constant.value.data not in (0, -1)

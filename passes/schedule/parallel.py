@@ -19,8 +19,6 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class LoopKindPlan(Plan):
-    """A loop, its new kind, and the axis that it is bound to."""
-
     loop: ForOp
     kind: LoopKind
     axis: str | None = None
@@ -32,8 +30,8 @@ class LoopKindPlan(Plan):
 
 
 def why_bound_together(loop: ForOp, axis: str | None = None) -> Violation | None:
-    """Explain why the kind of `loop` (or its axis, to `axis`) may not change: a loop inside is bound to the same
-    threads, which fill shared memory together."""
+    """Explain why the kind or axis of `loop` may not change: an inner loop is bound to the same threads, which fill
+    shared memory together."""
     bound = axis_of(loop)
     if bound in (None, axis, VIRTUAL):
         return None
@@ -45,7 +43,7 @@ def why_bound_together(loop: ForOp, axis: str | None = None) -> Violation | None
 
 
 def reduces_in_lanes(loop: ForOp) -> bool:
-    """Whether the lanes of a vectorized loop may combine into one accumulator."""
+    """Whether lanes of a vectorized loop may combine into one accumulator."""
     return loop.kind.data is LoopKind.VECTORIZED and REASSOCIATE in loop.attributes
 
 

@@ -1,11 +1,11 @@
 """Schedule primitives: parameters, numbered requirements, and a plan with its rewrite.
 
-A primitive is a frozen dataclass. Its fields are the ops it works on (`ForOp`, `BlockOp`, tuples of loops) and plain
-parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes the rewrite without changing
-the IR; the plan then rewrites it. A refused primitive leaves the IR unchanged.
+A primitive is a frozen dataclass whose fields are ops (`ForOp`, `BlockOp`, tuples of loops) and plain parameters
+(`int`, `str`, tuples of int). `plan()` checks every requirement and computes the rewrite without changing the IR; the
+plan then rewrites it.
 
-Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all use this class. Their spelling of the
-parameters is derived from the declaration in `dialects/sched.py`.
+Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner use this class, with spellings derived from the
+declaration in `dialects/sched.py`.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Plan(ABC):
 
     @abstractmethod
     def rewrite(self) -> tuple[Operation, ...]:
-        """Change the IR, and return the new or changed loops and blocks that are results of the primitive."""
+        """Returns the new or changed loops and blocks that are results of the primitive."""
 
 
 @dataclass(frozen=True)
 class Refusing(ABC):
-    """A step with requirements, which subclasses number in their docstrings: `1. headline: details`."""
+    """A step with requirements, numbered in the docstring of the subclass: `1. headline: details`."""
 
     NAME: ClassVar[str]
-    """The step name derived from the class name: `compute_at` for `ComputeAt`."""
+    """`compute_at` for `ComputeAt`."""
 
     def __init_subclass__(cls) -> None:
         cls.NAME = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -56,7 +56,7 @@ class Refusing(ABC):
     @classmethod
     @cache
     def requirements(cls) -> tuple[str, ...]:
-        """The headline of each requirement, which errors cite."""
+        """The headlines, which errors cite."""
         items = re.compile(r"^( *)\d+\. (.+(?:\n\1 {3}.+)*)", re.MULTILINE)
         found = items.findall(cls.__doc__ or "") or items.findall(getsource(cls))  # python -OO strips docstrings
         return tuple(" ".join(text.split()).partition(": ")[0] for _, text in found)
@@ -68,10 +68,8 @@ class Refusing(ABC):
         operation: Operation | None = None,
         subject: str | None = None,
     ) -> NoReturn:
-        """Raise the `ScheduleError` of a violated requirement. A string is a refutation in words.
-
-        Location and subject default to the parameter `block`, or else to `operation` if that is a block.
-        """
+        """Raise the `ScheduleError` of a violated requirement. A string is a refutation in words. Location and subject
+        default to the parameter `block`, or else to `operation` if that is a block."""
         block: object = getattr(self, "block", operation)
         default = block_text(block) if isinstance(block, BlockOp) else ""
         raise ScheduleError(
@@ -91,7 +89,7 @@ class Refusing(ABC):
         subject: str | None = None,
         legal: str | None = None,
     ) -> None:
-        """Refuse if there is a violation. `legal` describes what is accepted, if the violation does not."""
+        """Refuse if there is a violation. `legal` is used if the violation states none."""
         if isinstance(violation, str):
             violation = Violation(violation)
         if violation is not None:
@@ -101,7 +99,6 @@ class Refusing(ABC):
     def deciding(
         self, requirement: int, operation: Operation | None = None, subject: str | None = None
     ) -> Generator[None]:
-        """Refuse if a question about integer sets is undecided."""
         try:
             yield
         except NotProved as error:
@@ -124,19 +121,17 @@ class Refusing(ABC):
 
 @dataclass(frozen=True)
 class Primitive(Refusing):
-    """Base of all primitives. The fields are the parameters that the step declares (`dialects/sched.py`)."""
+    """Fields are the parameters that the step declares (`dialects/sched.py`)."""
 
     @abstractmethod
     def plan(self) -> Plan:
-        """Check every requirement. Raises a `ScheduleError` for the first violated one."""
+        """Raises a `ScheduleError` for the first violated requirement."""
 
     def apply(self) -> tuple[Operation, ...]:
-        """Plan, then rewrite. Returns the resulting loops and blocks."""
         return self.plan().rewrite()
 
 
 def operation_text(op: object) -> str:
-    """The text for a loop or block in messages."""
     if isinstance(op, ForOp):
         return f"%{op.induction_variable.name_hint or '?'}"
     if isinstance(op, BlockOp):
@@ -157,13 +152,12 @@ def extent_text(loop: ForOp) -> str:
 
 
 def buffers_of(block: BlockOp, verb: str) -> list[SSAValue]:
-    """The buffers that a block reads, or writes if `verb` is "write", in the order of their places."""
+    """Read buffers, or written ones if `verb` is "write", in the order of their places."""
     return buffers_written(block) if verb == "write" else buffers_read(block)
 
 
 def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "read")) -> BufferPlace:
-    """The place of a buffer given by name, by default among the buffers that the block writes, then among those it
-    reads."""
+    """The place of a buffer given by name, by default among written buffers, then among read ones."""
     names: list[str] = []
     for verb in verbs:
         own = [buffer.name_hint or "" for buffer in buffers_of(block, verb)]
@@ -175,7 +169,7 @@ def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "re
 
 
 def owner_text(op: Operation) -> str:
-    """The text for the owner of an operation in messages: the innermost block around it, or the operation itself."""
+    """The owner of an operation in messages: the innermost block around it, or itself."""
     block = next((around for around in (op, *ancestors(op)) if isinstance(around, BlockOp)), None)
     return op_name(op) if block is None else block_text(block)
 
@@ -197,11 +191,11 @@ _FILES: Mapping[str, str] = {
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
 }
-"""The modules whose name differs from that of the primitive."""
+"""Modules whose name is not that of the primitive."""
 PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
 """Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 REGISTERED: Final[dict[str, type[Primitive]]] = {}
-"""The primitives of other packages (`driver/registered_primitives.py`)."""
+"""Primitives of other packages (`driver/registered_primitives.py`)."""
 
 
 def primitive_class(name: str) -> type[Primitive]:

@@ -1,10 +1,10 @@
 """Each schedule primitive as a pass: `tir-split{func=mm_relu block=Y loop=1 factors=0,4}`.
 
-The options are derived from the parameters of the step: a block is named by `block` (and `func`), loops by their
-position around that block, outermost first. Primitives that move a block under a loop of another one name that other
-block by `at`; if each loop belongs to a separate block, `blocks` names one for each of `loops`. If either a loop or a
-block is accepted, it is the block unless there is an option `loop`; if several blocks are accepted, `blocks` names the
-others. A buffer is given by its name, an index map as `"lambda n, c: (n, c // 4, c % 4)"`.
+Options derive from the parameters of the step: a block is named by `block` (and `func`), loops by their position around
+that block, outermost first. Primitives that move a block under a loop of another one name that other block by `at`; if
+each loop belongs to a separate block, `blocks` names one for each of `loops`. If either a loop or a block is accepted,
+it is the block unless there is an option `loop`; if several blocks are accepted, `blocks` names the others. A buffer is
+given by its name, an index map as `"lambda n, c: (n, c // 4, c % 4)"`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ _OTHER_BLOCKS = "The names of further blocks."
 
 
 class PrimitivePass(ModulePass):
-    """Base of the generated passes; `primitive` is the name in the table."""
-
     primitive: str
     fast_math = (FastMathFlag.REASSOC,)
 
@@ -49,8 +47,7 @@ class PrimitivePass(ModulePass):
 
 
 def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> dict[str, object]:
-    """Parse the arguments of a primitive from pass options. Raises `CompileError` for an unknown block or loop
-    position."""
+    """Raises `CompileError` for an unknown block or loop position."""
     func = options.get("func")
     func_name = func if isinstance(func, str) else None
     parameters = PRIMITIVE_STEPS[name].parameters
@@ -163,7 +160,7 @@ def _absent(meaning: str) -> object:
 
 
 def __getattr__(attribute: str) -> type[ModulePass]:
-    """Resolve `primitive_passes.SplitPass` and so on, so that the passes can be imported like others."""
+    """So that `primitive_passes.SplitPass` can be imported like other passes."""
     for step in PRIMITIVE_STEPS.values():
         if attribute == f"{step.class_name}Pass":
             return primitive_pass(step.name)

@@ -32,16 +32,16 @@ _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
 
 @dataclass(frozen=True)
 class WidenedProduct:
-    """A product that a block accumulates: one factor as loaded and widened, and the other factor."""
+    """A product that a block accumulates: one factor as loaded and widened, and the other."""
 
     load: memref.LoadOp
     widening: Operation
     other: SSAValue
     other_operations: tuple[Operation, ...]
-    """The ops that compute the other factor, in order."""
+    """In order; they compute the other factor."""
     store: memref.StoreOp
     element: IntegerType
-    """The stored type of the factor."""
+    """Stored type of the factor."""
     sum_type: IntegerType
 
     @property
@@ -51,8 +51,6 @@ class WidenedProduct:
 
 @dataclass(frozen=True)
 class WidenPlan(Plan):
-    """A copy of a factor in a wider type."""
-
     block: BlockOp
     product: WidenedProduct
     reading: CachePlan
@@ -77,7 +75,7 @@ class WidenPlan(Plan):
         insert_before(load, [new_load])
         value: SSAValue = new_load.res
         if self.type != widening.results[0].type:
-            # A widened number has the same value when read as signed: even an unsigned one has no sign bit set.
+            # Equal when read as signed: a widened unsigned number has no sign bit set.
             again = arith.ExtSIOp.create(operands=[value], result_types=[widening.results[0].type])
             value = result_before(again, widening)
         widening.results[0].replace_all_uses_with(value)
@@ -88,15 +86,14 @@ class WidenPlan(Plan):
 
 @dataclass(frozen=True)
 class ShiftPlan(Plan):
-    """A copy of a factor offset by half of its range, the sums of the other factor, and the correction of the results
-    by them."""
+    """A copy of a factor offset by half of its range, the sums of the other factor, and the correction by them."""
 
     block: BlockOp
     product: WidenedProduct
     reading: CachePlan
     writing: CachePlan
     used: tuple[int, ...]
-    """Positions of the spatial iterators that the other factor depends on."""
+    """Spatial iterators that the other factor depends on."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         product = self.product
@@ -121,7 +118,6 @@ class ShiftPlan(Plan):
         return (copy, sums, result)
 
     def _sums(self) -> tuple[BlockOp, SSAValue]:
-        """A nest before the block that sums the other factor, and the buffer for the sums."""
         block, product = self.block, self.product
         reduced = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
         label = free_label(function_of(block), f"{block.label}_sums")
@@ -156,7 +152,6 @@ class ShiftPlan(Plan):
         return [init, *copies, before, after, memref.StoreOp.get(after.result, buffer, list(indices))]
 
     def _put_right(self, result: BlockOp, sums: SSAValue, factor: int) -> None:
-        """Add `factor` times the sum of the other factor to the results that are copied out."""
         variables = self.block.iter_vars
         written = [Index.of(index).single_value for index in self.product.store.indices]
         indices = [result.iter_vars[written.index(variables[at])] for at in self.used]
@@ -267,8 +262,7 @@ class Recode(Primitive):
         return computing
 
     def _used(self, product: WidenedProduct) -> tuple[int, ...]:
-        """The spatial iterators that the other factor depends on. Refuses requirement 5 unless each is an index of the
-        results."""
+        """Spatial iterators that the other factor depends on. Requirement 5: each is an index of the results."""
         block = self.block
         operands = {operand for op in product.other_operations for operand in op.operands}
         used = tuple(

@@ -56,8 +56,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class ReindexPlan(Plan):
-    """A buffer, its indices in the block, the iterators that these use and their domains in the copy, the indices,
-    extents and scope of the copy (None for the scope of the buffer), and the nest before (or after) which it runs."""
+    """Copies a buffer in or out of the nest of a block. `scope` None is that of the buffer."""
 
     block: BlockOp
     buffer: SSAValue
@@ -114,14 +113,14 @@ class ReindexPlan(Plan):
 
 
 class Reindexing(MovingPrimitive):
-    """Base of the primitives whose copy has an instance for each value of the iterators that index a buffer."""
+    """The copy has an instance for each value of the iterators that index a buffer."""
 
     block: BlockOp
 
     def draft_of(
         self, buffer: SSAValue, *, reading: bool, scope: str | None = None, index_map: AffineMap | None = None
     ) -> ReindexPlan:
-        """Compute the plan. The indices of the copy are the iterators, or their image under `index_map`."""
+        """Indices of the copy are the iterators, or their image under `index_map`."""
         block = self.block
         if len(parts_of(block)) > 1:
             self.refuse(3, "loop_partition made it one of several parts of a block")
@@ -154,8 +153,8 @@ class Reindexing(MovingPrimitive):
         return ReindexPlan(block, buffer, simpler, iterators, domains, new_indices, new_extents, scope, reading, place)
 
     def _common(self, buffer: SSAValue, *, reading: bool) -> Operation:
-        """The innermost loop that the block shares with another use of the buffer, or with a store if only these
-        matter; or the scope."""
+        """The innermost loop that the block shares with another use (when reading, with a store) of the buffer; or the
+        scope."""
         block, scope = self.block, scope_of(self.block)
         others = [use.operation for use in buffer.uses if not block.is_ancestor(use.operation)]
         if reading:
@@ -168,7 +167,6 @@ class Reindexing(MovingPrimitive):
         return common
 
     def _domains(self, common: Operation, iterators: Sequence[int]) -> tuple[IterDomain, ...]:
-        """The values of the iterators in one iteration of a loop, or in one instance of the scope."""
         block = self.block
         if not isinstance(common, ForOp | BlockOp):
             return tuple(full_domain(block.extents[at]) for at in iterators)
@@ -188,8 +186,6 @@ class Reindexing(MovingPrimitive):
     def _layout(
         self, index_map: AffineMap, iterators: Sequence[int]
     ) -> tuple[tuple[Index, ...], tuple[int | SSAValue, ...]]:
-        """The indices of the copy and its extents, by a map of all iterators. Iterators outside of `iterators` have no
-        effect."""
         block = self.block
         points = points_of_iterators(block, "instance ", "would both use")
         extents = [Index.of(e) if at in iterators else Index({}, 1) for at, e in enumerate(block.extents)]
@@ -203,7 +199,6 @@ class Reindexing(MovingPrimitive):
         return tuple(layout.applied(list(map(Index.of, block.iter_vars)))), tuple(found)
 
     def _indices(self, buffer: SSAValue, place: Operation) -> tuple[Index, ...]:
-        """The common indices of all accesses of the block."""
         block, name = self.block, buffer_name(buffer)
         found: dict[tuple[Index, ...], Operation] = {}
         for use in buffer.uses:
@@ -224,7 +219,7 @@ class Reindexing(MovingPrimitive):
     def _require_all(
         self, buffer: SSAValue, iterators: Sequence[int], common: Operation, domains: Sequence[IterDomain]
     ) -> None:
-        """Refuse requirement 3 if some instance in the domains does not access the buffer."""
+        """Requirement 3: every instance in the domains accesses the buffer."""
         block, name = self.block, buffer_name(buffer)
         context, init = Context.around(block).inside(block), block.init
         found = [access for access in accesses(block) if access.buffer is buffer]
@@ -318,8 +313,6 @@ class Reindex(Reindexing):
 
 @dataclass(frozen=True)
 class _ReindexingCache(Reindexing):
-    """Base of the primitives that copy to another memory scope, at indices given by a map."""
-
     READING: ClassVar[bool]
 
     block: BlockOp

@@ -22,7 +22,6 @@ from weft.support.errors import CompileError, Violation
 
 
 def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
-    """Explain why the body of `outer` contains more than `inner`."""
     if outer.body.block.first_op is inner and outer.body.block.last_op is inner:
         return None
     names = [operation_text(loop) for loop in (outer, inner)]
@@ -32,8 +31,8 @@ def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
 
 
 def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
-    """Explain why `inner` is not the only loop or effect in the body of `outer`. Values for the loops further inside
-    may be computed there, such as quotients and remainders of a loop that was fused with a symbolic extent."""
+    """Explain why `inner` is not the only loop or effect in `outer`. Values for loops further inside may be computed
+    there, such as quotients and remainders of a loop fused with a symbolic extent."""
     if inner.parent_op() is not outer or inner.next_op is not None:
         return why_not_perfect(outer, inner)
     for op in outer.body.block.ops:
@@ -44,8 +43,7 @@ def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
 
 
 def sink_indices(chain: Sequence[ForOp]) -> None:
-    """Move the ops between the loops of a chain to the start of the innermost body, so that the nest becomes
-    perfect."""
+    """Move ops between the loops to the start of the innermost body, so that the nest becomes perfect."""
     body = chain[-1].body.block
     first = body.first_op
     for loop, inner in itertools.pairwise(chain):
@@ -56,7 +54,7 @@ def sink_indices(chain: Sequence[ForOp]) -> None:
 
 
 def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
-    """Nest the loops of a chain in another order. The loops keep their identity, and the body stays innermost."""
+    """The loops keep their identity, and the body stays innermost."""
     if old[0].parent is None:
         raise CompileError("the loops are not part of a function")
     place = InsertPoint(old[0].parent, old[0].next_op)
@@ -72,14 +70,12 @@ def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
 
 @dataclass(frozen=True)
 class ReorderPlan(Plan):
-    """A chain of loops, outermost first, and its new order."""
-
     old: tuple[ForOp, ...]
     new: tuple[ForOp, ...]
 
     def loops_with_others_around(self) -> list[ForOp]:
-        """The loops with a different set of loops outside of them than before, whose dependences must be checked again.
-        For the other loops, dependences that stay forward also stay in the same iteration."""
+        """Loops with a different set of loops outside of them than before, whose dependences must be checked again. For
+        other loops, dependences that stay forward also stay in the same iteration."""
         outside = [
             {loop: {other for other in chain[:at] if other.extent != 1} for at, loop in enumerate(chain)}
             for chain in (self.old, self.new)
@@ -131,7 +127,6 @@ class Reorder(MovingPrimitive):
         return ReorderPlan(old, new)
 
     def _chain(self) -> tuple[ForOp, ...]:
-        """All loops from the outermost to the innermost named one."""
         if len(set(self.loops)) != len(self.loops):
             self.refuse(1, "a loop is named twice", self.loops[0])
         innermost = self.loops[0]
@@ -162,13 +157,12 @@ class Reorder(MovingPrimitive):
 
 
 def require_loops(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
-    """Raise `CompileError` if fewer than `least` loops are given."""
     if len(loops) < least:
         raise CompileError(f"{primitive.NAME} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")
 
 
 def require_chain(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
-    """Refuse requirements 1 and 2 of a primitive for loops that are not a chain in their order, or not serial."""
+    """Requirements 1 and 2: the loops are a chain in their order, and serial."""
     require_loops(primitive, loops, least)
     for outer, inner in itertools.pairwise(loops):
         primitive.require(1, why_not_chain(outer, inner), inner)

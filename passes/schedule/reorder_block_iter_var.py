@@ -15,7 +15,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class ReorderBlockIterVarPlan(Plan):
-    """A block, or the parts of one, and the old position of the iterator at each new position."""
+    """`order` has the old position of each iterator."""
 
     blocks: tuple[BlockOp, ...]
     order: tuple[int, ...]

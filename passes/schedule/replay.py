@@ -51,15 +51,13 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """The results of a step, and its decision."""
-
     found: Sequence[Drawn]
     decision: Attribute | None = None
 
 
 @dataclass
 class Replay:
-    """State of a schedule: the object of each handle in `module`, and the random generator of sampling steps."""
+    """The object of each handle in `module`, and the random generator of sampling steps."""
 
     module: ModuleOp
     random: Random = field(default_factory=lambda: Random(0))
@@ -75,7 +73,7 @@ class Replay:
             raise
 
     def evaluate(self, step: sched.StepOp) -> StepOutcome:
-        """Apply one step and return its outcome without binding the step's results."""
+        """Apply one step as `run` does, without binding its results."""
         if isinstance(step, sched.SamplingOp):
             sampler = SAMPLERS[step_name(step)](**self._arguments(step))
             decision = self.draw(sampler)
@@ -91,13 +89,12 @@ class Replay:
         return sampler.draw(self.random)
 
     def bind(self, step: sched.StepOp, found: Sequence[Drawn]) -> None:
-        """Bind each result of a step to the object in `found` at its position."""
         check_handles(step, len(found))
         for handle, op in zip(step.results, found, strict=False):
             self.handles[handle] = op
 
     def resolve(self, handle: SSAValue) -> Operation:
-        """The op of a handle. Raises `CompileError` if the op was erased."""
+        """Raises `CompileError` if the op was erased."""
         op, name = self.handles.get(handle), f"handle %{handle.name_hint or '?'}"
         if isinstance(op, ComputeLocation):
             what = "stay where it is" if op is ComputeLocation.STAY else "be inlined"
@@ -162,7 +159,7 @@ class Replay:
         return arguments
 
     def _apply_primitive(self, step: sched.StepOp) -> Sequence[Operation]:
-        """Run a primitive. A compute_at whose sampled location is not a loop inlines the block, or does nothing."""
+        """A compute_at whose sampled location is not a loop inlines the block, or does nothing."""
         name = step_name(step)
         place = self.handles.get(step.operands[-1]) if name in _INLINING else None
         if place is ComputeLocation.STAY:
@@ -174,8 +171,8 @@ class Replay:
 
 
 def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decision | None]) -> None:
-    """Raise `CompileError` unless each sampling step has a decision that is None or has the form that the step draws
-    (an integer, or several). Which values are valid depends on the program."""
+    """Raise `CompileError` unless the decision of each sampling step is None or has its form (an integer, or several).
+    Valid values depend on the program."""
     if len(decisions) != len(steps):
         raise CompileError(f"{len(decisions)} decisions for {len(steps)} sampling steps")
     for step, decision in zip(steps, decisions, strict=True):
@@ -186,7 +183,7 @@ def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decis
 
 
 def set_decision(step: sched.StepOp, decision: Decision | None) -> None:
-    """Set the decision of a sampling step; None to draw one."""
+    """Set the decision of a sampling step; None draws one."""
     step.properties.pop("decision", None)
     if decision is not None:
         step.properties["decision"] = attribute_of(decision)
@@ -204,7 +201,7 @@ def _next(values: Iterator[T], step: sched.StepOp) -> T:
 
 
 def check_handles(step: sched.StepOp, given: int) -> None:
-    """Require that a step names all of its result handles, or none."""
+    """A step names all of its result handles, or none."""
     if step.results and given != len(step.results):
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
@@ -218,13 +215,12 @@ def _buffer_place(step: sched.StepOp, name: str, given: Attribute | None) -> Buf
 
 
 def plain_value(value: Attribute | None) -> object:
-    """The Python value of a property, as primitives and samplers take it."""
     found = None if value is None else value_of(value)
     return tuple(cast("list[object]", found)) if isinstance(found, list) else found
 
 
 def apply_schedule(module: ModuleOp, schedule: sched.FuncOp, seed: int = 0) -> Replay:
-    """Run every step of `schedule` on `module`, in order. `seed` is that of sampling steps without a decision."""
+    """Run the steps in order. `seed` is that of sampling steps without a decision."""
     replay = Replay(module, Random(seed))
     for step in schedule.body.block.ops:
         if isinstance(step, sched.StepOp) and may_rewrite(step.name, step):

@@ -33,8 +33,7 @@ from weft.support.errors import Violation
 
 @or_undecided
 def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) -> Violation | None:
-    """An instance outside of `domain`, as a violation with the text of `told`; None if all instances run. `names` are
-    those of the iterators."""
+    """An instance outside of `domain`, with the text of `told`, or None. `names` are those of the iterators."""
     missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
@@ -44,18 +43,16 @@ def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) 
 
 
 def place_text(place: Sequence[int]) -> str:
-    """The text for indices in messages: `[0, 3]`."""
     return f"[{', '.join(map(str, place))}]"
 
 
 def element_text(buffer: SSAValue, place: Sequence[int]) -> str:
-    """The text for an element of a buffer in messages: `B[0, 3]`."""
     return f"{buffer_name(buffer)}{place_text(place)}"
 
 
 def missed_element(missed: Missed, detail: str, place: Sequence[int] | None = None) -> Violation:
     """A violation for an element that is never written. `place` is its index if the coordinates of `missed` have
-    another origin than the dimensions."""
+    another origin."""
     element = {f"d{d}": at for d, at in enumerate(place or missed.place)}
     return Violation(detail, counterexample={"element": element}, validate=missed.holds)
 
@@ -65,7 +62,7 @@ def iterator_names(block: BlockOp) -> list[str]:
 
 
 def instance_left_out(block: BlockOp) -> Violation | None:
-    """An instance that the loops and guards of a block exclude, or None if every instance runs."""
+    """An instance that the loops and guards of a block exclude, or None."""
     return missed_by(domain_of(block), iterator_names(block), lambda text: f"its loops or guards leave out {text}")
 
 
@@ -76,7 +73,7 @@ def two_iterations(
     roles: tuple[str, str] = ("first", "second"),
     legal: str | None = None,
 ) -> Violation:
-    """A violation for a pair of instances, with their iterations of `loops`, in the text of `told`."""
+    """A violation for two instances, with their iterations of `loops`, in the text of `told`."""
     first, second = (dict(found.iteration(role, loops)) for role in ("first", "second"))
     detail = told(point_text(first.items()), point_text(second.items()))
     counterexample = {f"{role} iteration": point for role, point in zip(roles, (first, second), strict=True)}
@@ -84,8 +81,8 @@ def two_iterations(
 
 
 def why_not_divisible(block: BlockOp) -> Violation | str | None:
-    """Explain why the instances of a block may not be reordered and partitioned: the block is neither complete nor a
-    reduction, or two of its instances store to one element."""
+    """Explain why the instances of a block may not be reordered and partitioned, or None: it is neither complete nor a
+    reduction, or two instances store to one element."""
     complete, reduction = why_not_complete(block), why_not_reduction(block)
     if complete is not None and reduction is not None:
         return reduction if block.init is not None else complete
@@ -93,8 +90,7 @@ def why_not_divisible(block: BlockOp) -> Violation | str | None:
 
 
 def why_not_any_order(block: BlockOp) -> Violation | str | None:
-    """Explain why the instances of a block may not run in any order: the block is not divisible, or its combiner does
-    not commute."""
+    """The block is not divisible, or its combiner does not commute."""
     found = why_not_divisible(block)
     if found is None and IterKind.REDUCE in block.kinds and not combines_freely(block):
         if (in_order := why_in_order(block)) is not None:
@@ -108,8 +104,7 @@ def why_not_any_order(block: BlockOp) -> Violation | str | None:
 def unwritten_element(
     block: BlockOp, buffer: SSAValue, extents: Sequence[Index], lower: Sequence[Index] = ()
 ) -> Violation | None:
-    """An element of a box of a buffer (from `lower`, by default 0) that a block may not write in one run of its
-    scope."""
+    """An element of a box (from `lower`, by default 0) that a block may not write in one run of its scope."""
     scope = scope_of(block)
     stores = [a for a in accesses(block) if a.is_write and a.buffer is buffer and not a.in_init]
     for store in stores:
@@ -128,8 +123,7 @@ def unwritten_element(
 
 
 def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
-    """Advice for a reduction block without init: the enclosing block that starts the accumulation, or the preceding one
-    that was its init."""
+    """Advice for a reduction without init: the enclosing block that starts the accumulation, or the preceding one."""
     if block.init is not None:
         return None
     for parent in ancestors(block):
@@ -145,8 +139,8 @@ def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
 def require_unseen(
     primitive: Primitive, requirement: int, block: BlockOp, loop: ForOp, buffers: Collection[SSAValue]
 ) -> None:
-    """Refuse unless a block may write other values to the buffers before a loop around it: another op below the loop
-    writes one of the buffers, or may read an element before the block writes it in the same run of the loop."""
+    """Refuse unless a block may write other values to the buffers before a loop around it: another op in the loop
+    writes a buffer, or may read an element before the block writes it in that run of the loop."""
     found = accesses(loop)
     around = next((op for op in ancestors(loop) if isinstance(op, ForOp)), None)
     for access in found:
@@ -176,7 +170,7 @@ def stores_of(block: Operation) -> list[memref.StoreOp]:
 
 
 def single_store(primitive: Primitive, requirement: int, block: BlockOp) -> memref.StoreOp:
-    """The only store of a block, directly in its body."""
+    """Directly in the body of the block."""
     stores = stores_of(block)
     if len(stores) != 1:
         primitive.refuse(requirement, f"it stores {len(stores)} times", block, block_text(block))

@@ -52,7 +52,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class Partial:
-    """An accumulator and the buffer of its partial results, which has an additional dimension, `axis`."""
+    """The buffer of partial results has an additional dimension, `axis`."""
 
     update: Update
     buffer: SSAValue
@@ -67,8 +67,7 @@ class Partial:
 
 
 def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
-    """The init of the partial results: the neutral value, or the old start of an idempotent combiner, which may be
-    combined repeatedly."""
+    """The neutral value, or the old start of an idempotent combiner, which may be combined repeatedly."""
     neutral = {
         p.accumulator: neutral_value(p.update.operation, p.update.store.value.type)
         for p in partials
@@ -101,7 +100,6 @@ def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> 
 def _combined(
     partial: Partial, known: dict[SSAValue, SSAValue], terms: Mapping[SSAValue, SSAValue], old: BlockOp, body: Block
 ) -> SSAValue:
-    """The accumulator's old value combined with its partial result."""
     accumulator, operation, choice = partial.accumulator, partial.update.operation, partial.update.choice
     if choice is not None:
         values = {value: known[value] for pair in choice.values for value in pair}
@@ -120,13 +118,12 @@ def _combined(
 
 
 def _copied(value: SSAValue, known: dict[SSAValue, SSAValue], old: BlockOp, body: Block) -> SSAValue:
-    """Copy the ops that compute `value`, with accumulators and terms replaced as in `known`."""
     if value in known:
         return known[value]
     op = value.owner
     if isinstance(op, Block) or not old.is_ancestor(op):
         return value
-    if isinstance(op, memref.LoadOp):  # old value of an accumulator: a choice depends on no other loads
+    if isinstance(op, memref.LoadOp):  # an old value: a choice depends on no other loads
         known[value] = known[op.memref]
         return known[value]
     for operand in op.operands:
@@ -143,21 +140,20 @@ Guard = tuple[Index, Index]
 
 @dataclass(frozen=True)
 class RfactorPlan(Plan):
-    """A reduction block, its chain of loops (outermost first), the loop to factor, and the parts derived from them."""
+    """`chain` is outermost first, `loop` the one to factor."""
 
     block: BlockOp
     chain: tuple[ForOp, ...]
     loop: ForOp
     updates: tuple[Update, ...]
     axes: tuple[int, ...]
-    """The position of the new dimension of each accumulator."""
+    """Position of the new dimension of each accumulator."""
     reduced: tuple[ForOp, ...]
-    """The loops of the reduction, without `loop`."""
+    """Loops of the reduction, without `loop`."""
     guards: tuple[Guard, ...]
-    """The guards on spatial loops."""
+    """On spatial loops."""
     steps: tuple[Guard, ...]
-    """The guards on loops of the reduction. They are conditions on the updates only, because the init also runs if they
-    fail."""
+    """Guards on loops of the reduction. Conditions on updates only, because the init also runs if they fail."""
     used: tuple[SSAValue, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -186,8 +182,8 @@ class RfactorPlan(Plan):
     def _block_over(
         self, label: str, loops: Sequence[ForOp], kinds: Sequence[IterKindAttr], names: Mapping[SSAValue, SSAValue]
     ) -> tuple[BlockOp, dict[SSAValue, SSAValue]]:
-        """An empty block over the spatial iterators and some loops, with an iterator of the given kind for each loop.
-        `names` renames the induction variables in its bindings. Also map the old spatial iterators to the new ones."""
+        """An empty block over the spatial iterators and some loops, of the given kinds. `names` renames induction
+        variables in bindings. Also maps old spatial iterators to new ones."""
         block = self.block
         iterators = zip(block.iter_vars, bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(v, index, extent) for v, index, extent, kind in iterators if kind is IterKind.SPATIAL]
@@ -203,7 +199,7 @@ class RfactorPlan(Plan):
         return new, {old: variable for (old, _, _), variable in zip(spatial, new.iter_vars, strict=False)}
 
     def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
-        """The block in the old loops. The factored loop becomes a spatial iterator, the other loops of the reduction
+        """The block in the old loops: the factored loop becomes a spatial iterator, other loops of the reduction become
         reduce iterators."""
         block, loops = self.block, (self.loop, *self.reduced)
         label = free_label(function_of(block), f"{block.label}_rf")
@@ -233,7 +229,6 @@ class RfactorPlan(Plan):
         return new
 
     def _final_nest(self, partials: Sequence[Partial]) -> Operation:
-        """The old block over new spatial loops and the factored one, which combines the partial results."""
         block = self.block
         copies: dict[SSAValue, ForOp] = {}
         for loop in self.chain:
@@ -251,7 +246,6 @@ class RfactorPlan(Plan):
         return outermost
 
     def _combine(self, final: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> None:
-        """Fill the block with the init, and an update that combines each accumulator with a partial result."""
         old, body, picked = self.block, final.body.block, final.iter_vars[-1]
         body.add_op(_init_over(old, spatial))
         places = [values_in(body, [Index.of(i).renamed(spatial) for i in p.update.store.indices]) for p in partials]
@@ -343,7 +337,6 @@ class Rfactor(MovingPrimitive):
         return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, steps, used)
 
     def _block(self) -> BlockOp:
-        """The reduction block, which must be the only op with an effect below the loop."""
         inner = only_child_block(self, self.loop)
         self.require(1, why_not_reduction(inner), inner, legal=started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
@@ -353,7 +346,7 @@ class Rfactor(MovingPrimitive):
     def _reduce_loops(self, block: BlockOp, chain: Sequence[ForOp]) -> tuple[ForOp, ...]:
         bound = {kind: sources_of(block, kind) for kind in IterKind}
         reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]
-        # Unit loops that no iterator is bound to, inside the spatial loops: splits of the reduction.
+        # Unit loops without iterators, inside the spatial loops: splits of the reduction.
         for loop in reversed(chain):
             if loop.extent != 1 or _variable(loop) in bound[IterKind.SPATIAL]:
                 if _variable(loop) not in bound[IterKind.REDUCE]:
@@ -413,7 +406,6 @@ class Rfactor(MovingPrimitive):
         return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *captured_values(block)])
 
     def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:
-        """Refuse unless the extent of the new dimension is defined in the block that defines the accumulator."""
         extent = self.loop.extent
         if isinstance(extent, int):
             return

@@ -41,9 +41,8 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class RollingWindow:
-    """In an iteration of `loop`, the iterations of `rows` compute indices `lower .. lower + extent - 1` of a dimension.
-    In the next iteration the window advances by 0 to `step` indices; `step` is less than `extent`.
-    """
+    """In an iteration of `loop`, `rows` compute indices `lower .. lower + extent - 1` of a dimension; the next
+    iteration advances by 0 to `step` indices, fewer than `extent`."""
 
     loop: ForOp
     dimension: int
@@ -55,12 +54,12 @@ class RollingWindow:
 
     @property
     def shared(self) -> int:
-        """The least number of indices that the previous iteration has computed."""
+        """Least number of indices that the previous iteration has computed."""
         return self.extent - self.step
 
     def new_rows(self, row: Index) -> tuple[Index, Index] | None:
-        """The guard `left < right` under which `row`, one of the last `step` indices, is not in the window of the
-        previous iteration. None if that always holds, and if the first iteration would not run all of these rows."""
+        """The guard `left < right` under which `row`, one of the last `step` indices, is not in the previous window.
+        None if that always holds, and if the first iteration would not run all of these rows."""
         value = self.loop.induction_variable
         before = self.lower.substitute({value: Index({value: 1}, -1)})
         first = [lower.substitute({value: Index({})}) for lower in (before, self.lower)]
@@ -73,8 +72,8 @@ class RollingWindow:
 def window_of(
     block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
 ) -> RollingWindow | str:
-    """The window in a dimension of a buffer, which `block` stores at `indices`, along one of the `common` loops around
-    the block and the readers; or the reason why consecutive windows do not overlap."""
+    """The window of the stores of `block` along one of the `common` loops around block and readers, or why consecutive
+    windows do not overlap."""
     value = loop.induction_variable
     name = f"dimension {dimension} of {buffer_name(buffer)}"
     iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
@@ -105,8 +104,8 @@ def window_of(
 
 
 def _largest_step(lower: Index, loop: ForOp) -> int | None:
-    """The largest increment of an index from one iteration of a loop to the next. None if it never grows, may decrease,
-    or is unknown."""
+    """The largest increment of an index from one iteration to the next. None if it never grows, may decrease, or is
+    unknown."""
     value = loop.induction_variable
     following = lower.substitute({value: Index({value: 1}, 1)})
     distance = following - lower
@@ -124,7 +123,7 @@ def _largest_step(lower: Index, loop: ForOp) -> int | None:
 
 
 def _why_not_alone(block: BlockOp, position: int, window: RollingWindow) -> str | None:
-    """Explain why anything except the index of the window's dimension depends on the two loops of the window."""
+    """Only the index of the window's dimension may depend on the two loops of the window."""
     value, rows = window.loop.induction_variable, window.rows.induction_variable
     for at, binding in enumerate(bindings_of(block)):
         if at != position and binding.depends_on([value, rows]):
@@ -144,7 +143,7 @@ def _why_not_alone(block: BlockOp, position: int, window: RollingWindow) -> str 
 
 @or_undecided
 def outside_of(read: Access, window: RollingWindow) -> Violation | None:
-    """Find a read of an element outside of the window of its iteration."""
+    """A read of an element outside of the window of its iteration, or None."""
     if read.indices is None:
         return Violation("a call reads the whole buffer", "not proved")
     place = read.indices[window.dimension] - window.lower
@@ -171,8 +170,8 @@ def outside_of(read: Access, window: RollingWindow) -> Violation | None:
 def changed_between(
     block: BlockOp, other: Operation, window: RollingWindow, outside: Sequence[ForOp]
 ) -> Violation | None:
-    """Find a write by `other` to an element that `block` reads, between two iterations of the window's loop that
-    compute the same element. `outside` are the loops around the window's loop."""
+    """A write to an element that `block` reads, between two iterations of the window's loop that compute the same
+    element, or None. `outside` are the loops around the window's loop."""
     for read in accesses(block):
         for write in accesses(other):
             if read.is_write or not may_conflict(read, write):
@@ -220,7 +219,7 @@ def _changed(
 
 @dataclass(frozen=True)
 class RollingBufferPlan(Plan):
-    """A block, its buffer, the window along which the buffer becomes circular, and windows inside of it."""
+    """The buffer becomes circular along the first window."""
 
     block: BlockOp
     alloc: memref.AllocOp
@@ -236,8 +235,8 @@ class RollingBufferPlan(Plan):
         return ()
 
     def _first_part(self, block: BlockOp, window: RollingWindow, at: int) -> BlockOp:
-        """Copy the nest of a block, for the elements that only the first iteration computes; the nest itself keeps
-        those that are new in each iteration. `at` is the position of the loop over the rows."""
+        """Copy the nest for the elements that only the first iteration computes; the nest keeps those that are new in
+        each iteration. `at` is the position of the loop over the rows."""
         root = own_loops(block)[0]
         copy = root.clone()
         twins = zip(root.walk(), copy.walk(), strict=True)
@@ -257,7 +256,6 @@ class RollingBufferPlan(Plan):
         return first
 
     def _fold(self) -> None:
-        """Shrink the dimension of the window to the extent of one window, and index it modulo that extent."""
         old, dimension, extent = self.alloc, self.window.dimension, self.window.extent
         extents, _ = extents_of(old.memref)
         known_extent = extents[dimension]
@@ -272,7 +270,7 @@ class RollingBufferPlan(Plan):
                 continue
             operand = op.indices[dimension]
             index = Index.of(operand).simplified(range_of) % extent
-            if (op.parent, index) not in known:  # a load and a store of one element have the same index
+            if (op.parent, index) not in known:  # a load and a store may have the same index
                 known[op.parent, index] = index_before(index, op, operand.name_hint)
             op.operands[len(op.operands) - len(op.indices) + dimension] = known[op.parent, index]
             if isinstance(operand.owner, affine.ApplyOp):
@@ -378,7 +376,6 @@ class RollingBuffer(MovingPrimitive):
     def _windows(
         self, buffer: SSAValue, indices: Sequence[Index], common: Sequence[ForOp]
     ) -> tuple[RollingWindow, tuple[RollingWindow, ...]]:
-        """The window of the outermost loop that has one, and those of other dimensions inside of it."""
         found: list[RollingWindow] = []
         reasons: list[str] = []
         for loop in common:
@@ -407,7 +404,7 @@ class RollingBuffer(MovingPrimitive):
             self.require(5, outside_of(read, window), read.op)
 
     def _require_stable(self, window: RollingWindow) -> None:
-        """Refuse if anything in the loop changes the inputs of the block, or values that these are computed from."""
+        """Nothing in the loop may change the inputs of the block, or values that these are computed from."""
         loop = window.loop
         outside = [around for around in loops_around(self.block) if around is not loop and around.is_ancestor(loop)]
         others = [op for op in actions_of(scope_of(self.block)) if loop.is_ancestor(op)]
@@ -431,9 +428,8 @@ class RollingBuffer(MovingPrimitive):
                     pending.append(other)
 
     def _recomputes(self, block: BlockOp) -> bool:
-        """Whether an instance of a block computes the same values in each run with the same inputs: it is the only
-        writer of temporaries, with distinct elements, and no reduction of it continues in loops around the rolled
-        block."""
+        """Whether an instance computes the same values in each run with the same inputs: it alone writes temporaries,
+        with distinct elements, and no reduction continues in loops around the rolled block."""
         if why_not_divisible(block) is not None:
             return False
         around = {loop.induction_variable for loop in loops_around(self.block)}

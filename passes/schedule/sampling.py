@@ -1,7 +1,7 @@
 """Sampling: integers and locations of blocks that a schedule draws, so that a search can draw them again.
 
-A sampler has requirements, as primitives do, and changes nothing. Its *decision* is the value that was drawn. A sampler
-with a decision draws nothing, and refuses a decision that it could not have drawn.
+A sampler has requirements and changes nothing. Its *decision* is the drawn value. With a decision it draws nothing, and
+refuses one that it could not have drawn.
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ Decision: TypeAlias = int | tuple[int, ...]
 
 
 class ComputeLocation(Enum):
-    """A compute location other than a loop."""
-
     STAY = -1
-    """The block stays in place."""
     INLINE = -2
-    """The block is inlined into its readers."""
+    """Into its readers."""
 
 
 Drawn: TypeAlias = Operation | int | ComputeLocation
@@ -41,32 +38,28 @@ Drawn: TypeAlias = Operation | int | ComputeLocation
 
 
 class Sampler(Refusing):
-    """A sampling step."""
-
     @abstractmethod
     def draw(self, random: Random) -> Decision:
         """Check every requirement, and draw unless there is a decision."""
 
     @abstractmethod
     def options(self) -> Iterator[Decision]:
-        """Every possible decision, once each, if the requirements hold."""
+        """Every possible decision once, if the requirements hold."""
 
     @abstractmethod
-    def results(self, decision: Decision) -> Sequence[Drawn]:
-        """The objects that the results of the step represent."""
+    def results(self, decision: Decision) -> Sequence[Drawn]: ...
 
 
 @cache
 def divisors(number: int) -> tuple[int, ...]:
-    """The divisors of a positive number, in increasing order."""
     small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
     return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
 
 
 @cache
 def count_tilings(extent: int, n: int) -> int:
-    """The number of tuples of n factors whose product is `extent`: the product of C(a + n - 1, n - 1) over its prime
-    powers p^a."""
+    """The number of tuples of n factors with product `extent`: the product of C(a + n - 1, n - 1) over its prime powers
+    p^a."""
     if n == 0:
         return 1 if extent == 1 else 0
     total, prime = 1, 2
@@ -83,7 +76,7 @@ def count_tilings(extent: int, n: int) -> int:
 
 
 def tilings(extent: int, n: int, most: int) -> Iterator[tuple[int, ...]]:
-    """The tuples of n factors, the last at most `most`, whose product is `extent`."""
+    """Tuples of n factors with product `extent`, the last at most `most`."""
     if n == 0:
         if extent == 1:
             yield ()
@@ -95,7 +88,7 @@ def tilings(extent: int, n: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def known_divisor(extent: int | SSAValue) -> int:
-    """A static extent; otherwise the largest power of 2, up to 1024, that provably divides the extent."""
+    """A static extent; otherwise the largest power of 2, up to 1024, that provably divides it."""
     if isinstance(extent, int):
         return extent
     known = 1
@@ -107,7 +100,7 @@ def known_divisor(extent: int | SSAValue) -> int:
 _LARGEST = 1 << 40
 """Factoring larger extents takes long."""
 _MOST_FACTORS = 64
-"""An extent of 64 bits has at most this number of factors above 1."""
+"""Factors above 1 of an extent of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +201,6 @@ class SamplePartitionedTile(Sampler):
         return (*_tiling(extent // inner, outer, random), *_tiling(inner, self.n - outer, random))
 
     def _inner_products(self, extent: int) -> list[int]:
-        """The products of the second part."""
         possible = divisors(extent) if self.partition_pos else (extent,)
         return [d for d in possible if self.innerpart_factor > 0 and d % self.innerpart_factor == 0]
 
@@ -230,7 +222,6 @@ class SamplePartitionedTile(Sampler):
 
 
 def _tiling(extent: int, n: int, random: Random) -> tuple[int, ...]:
-    """One of the tuples of n factors whose product is `extent`, all equally likely."""
     factors: list[int] = []
     for outside in reversed(range(n)):
         possible = divisors(extent)
@@ -287,7 +278,7 @@ class SampleComputeLocation(Sampler):
     def draw(self, random: Random) -> int:
         candidates = self._candidates()
         if self.decision is None:
-            # The first legal one in random order is uniformly distributed, and few are checked.
+            # Uniformly distributed, and few locations are checked.
             return next(at for at in random.sample(candidates, len(candidates)) if self._is_legal(at))
         if self.decision not in candidates or not self._is_legal(self.decision):
             legal = ", ".join(_place_text(at) for at in candidates if self._is_legal(at))
@@ -308,7 +299,6 @@ class SampleComputeLocation(Sampler):
         return loops_around(consumers[0]) if consumers else []
 
     def _candidates(self) -> list[int]:
-        """The locations whose legality is checked; the present one is legal."""
         consumers = consumers_of(self.block)
         loops = [
             at
@@ -341,4 +331,3 @@ SAMPLERS: Mapping[str, type[Sampler]] = {
     "sample_categorical": SampleCategorical,
     "sample_compute_location": SampleComputeLocation,
 }
-"""The sampler of each sampling step."""

@@ -16,8 +16,6 @@ from weft.passes.schedule.primitive import Plan, Primitive
 
 @dataclass(frozen=True)
 class SetScopePlan(Plan):
-    """A temporary and its new memory scope."""
-
     alloc: memref.AllocOp
     scope: str
 

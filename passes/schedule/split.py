@@ -27,7 +27,7 @@ from weft.support.errors import Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
-    """Explain why a loop is not serial; only serial loops are restructured."""
+    """Explain why a loop is not serial, or None; only serial loops are restructured."""
     kind = loop.kind.data
     if kind is LoopKind.SERIAL:
         return None
@@ -37,7 +37,7 @@ def why_not_serial(loop: ForOp) -> Violation | None:
 
 
 def always_divides(factor: int, extent: Index) -> bool:
-    """Whether an extent is provably a multiple of a positive factor, given the assumptions of the function."""
+    """Whether an extent is provably a multiple of a positive factor."""
     rest = extent % factor
     if rest.is_constant:
         return rest.constant == 0
@@ -52,11 +52,8 @@ def always_divides(factor: int, extent: Index) -> bool:
 
 
 def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -> int | None:
-    """The position of the factor to infer (0).
-
-    Refuses requirement 1 of a primitive if the loop is not serial, and requirement 2 if several factors are inferred or
-    one is negative.
-    """
+    """The position of the factor to infer (0). Requirements of the primitive: 1, the loop is serial; 2, at most one
+    factor is inferred and none is negative."""
     primitive.require(1, why_not_serial(loop), loop)
     inferred = [at for at, factor in enumerate(factors) if factor == 0]
     if len(inferred) > 1 or any(factor < 0 for factor in factors) or not factors:
@@ -68,7 +65,7 @@ def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -
 
 
 def unguarded_access(loop: ForOp) -> Operation | None:
-    """An op below `loop` that accesses memory outside of any block there, where it cannot be guarded."""
+    """An op that accesses memory outside of any block, where it cannot be guarded."""
     for access in accesses(loop):
         if not any(loop.is_ancestor(block) for block in access.blocks):
             return access.op
@@ -77,7 +74,7 @@ def unguarded_access(loop: ForOp) -> Operation | None:
 
 @dataclass(frozen=True)
 class SplitPlan(Plan):
-    """A loop and the extents of the new loops, outermost first; one of them may be computed."""
+    """Extents are outermost first; one may be computed."""
 
     loop: ForOp
     extents: tuple[int | Index, ...]

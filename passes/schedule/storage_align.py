@@ -22,8 +22,6 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class StorageAlignPlan(Plan):
-    """An allocation, and the axis, factor and offset of its annotation."""
-
     alloc: memref.AllocOp
     axis: int
     factor: int

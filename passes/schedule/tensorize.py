@@ -35,7 +35,7 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class TensorizePlan(Plan):
-    """The block, the intrinsic, and the box of each parameter of the implementation."""
+    """`boxes` maps each parameter of the implementation to its box."""
 
     block: BlockOp
     intrinsic: TensorIntrinsic
@@ -65,7 +65,6 @@ class TensorizePlan(Plan):
         return (block,)
 
     def _move_access(self, old: Operation, new: Operation) -> None:
-        """Redirect an access of a parameter to its box."""
         if not isinstance(old, memref.LoadOp | memref.StoreOp | AccessPtrOp | StrideOp | AccessRegionOp):
             return
         parameter = old.memref if isinstance(old, memref.LoadOp | memref.StoreOp) else old.buffer
@@ -73,7 +72,7 @@ class TensorizePlan(Plan):
         if box is None or new.parent is None:
             return
         if isinstance(new, AccessRegionOp):
-            Rewriter.erase_op(new)  # annotates the parameter; the accesses of the block are inferred
+            Rewriter.erase_op(new)  # annotates the parameter; accesses of the block are inferred
             return
         first = len(box.corner) - memref_type(parameter).get_num_dims()
         if isinstance(new, StrideOp):
@@ -114,7 +113,6 @@ def _attributes(buffer: SSAValue) -> Mapping[str, Attribute]:
 
 
 def _remaining(op: AccessPtrOp) -> list[int]:
-    """The box that a pointer to the whole of a parameter gives access to."""
     if any(Index.of(index) != Index({}) for index in op.indices):
         return [1] * len(op.indices)
     return list(memref_type(op.buffer).get_shape())
@@ -122,7 +120,7 @@ def _remaining(op: AccessPtrOp) -> list[int]:
 
 @dataclass(frozen=True)
 class TensorizeLoopPlan(Plan):
-    """A loop to blockize first, and the intrinsic."""
+    """The loop is blockized first."""
 
     blockize: Plan
     intrinsic: str
@@ -186,7 +184,6 @@ class Tensorize(MovingPrimitive):
         return TensorizePlan(block, intrinsic, placed)
 
     def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
-        """Match a copy of the function in which the loop is a block."""
         function = function_of(loop)
         self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
         self._require_one_type(loop, intrinsic)
@@ -233,7 +230,7 @@ class Tensorize(MovingPrimitive):
                 self.refuse(4, detail, target)
 
     def _require_layout(self, block: BlockOp, parameter: SSAValue, box: Box) -> None:
-        """Refuse requirement 2 unless the box has the strides that an implementation with pointers assumes."""
+        """Requirement 2: the box has the strides that an implementation with pointers assumes."""
         type_, found = parameter.type, box.buffer.type
         if not isinstance(parameter, BlockArgument) or not points_into(parameter):
             return

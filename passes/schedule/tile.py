@@ -60,8 +60,7 @@ class Tile(Primitive, Plan):
 
 @or_undecided
 def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
-    """Explain why loops of a perfect nest may not be tiled: a dependence is carried forward by one and backward by
-    another."""
+    """A dependence is carried forward by one loop and backward by another."""
     found = accesses(loops[0])
     for first, second in conflicting_pairs(found):
         if is_accumulation(first, second):

@@ -36,7 +36,7 @@ from weft.support.errors import InternalError, Violation
 
 @dataclass(frozen=True)
 class OwnNest:
-    """A block, and loops that contain only this block, one per iterator, which together run its domain once."""
+    """Loops that contain only this block, one per iterator, and run its domain once."""
 
     block: BlockOp
     loops: tuple[ForOp, ...]
@@ -70,7 +70,7 @@ class OwnNest:
 
 
 def own_nest(block: BlockOp) -> OwnNest | str:
-    """The dedicated nest of a block, or the reason why there is none."""
+    """The reason if there is none."""
     name = f'block "{block.label}"'
     if len(parts_of(block)) > 1:
         return f"loop_partition made {name} one of several parts of a block"
@@ -102,8 +102,8 @@ def own_nest(block: BlockOp) -> OwnNest | str:
 
 
 def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue]) -> None:
-    """Replace iterators in `body` by indices over other values. Affine expressions, bindings and region annotations are
-    replaced whole, so that they stay simple; other uses are replaced by `known` values."""
+    """Replace iterators by indices over other values. Affine expressions, bindings and region annotations are replaced
+    whole, so that they stay simple; other uses are replaced by `known` values."""
     for op in [op for op in body.walk() if any(operand in mapping for operand in op.operands)]:
         if isinstance(op, affine.ApplyOp):
             index = Index.of(op.result).substitute(mapping, range_of).simplified(range_of)
@@ -122,9 +122,8 @@ def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Map
 
 
 def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
-    """Replace iterators around a block in its bindings and guards. Do not simplify iterators of extent 1 away: a guard
-    on an enclosing iterator defines which instances an iteration excludes, whereas a constant guard would always
-    exclude part of the domain."""
+    """Does not simplify iterators of extent 1 away: a guard on an enclosing iterator defines which instances an
+    iteration excludes, whereas a constant guard would always exclude part of the domain."""
     block.set_bindings(*exprs_of([index.substitute(mapping, range_of) for index in bindings_of(block)]))
     sides = [side.substitute(mapping, range_of) for guard in guards_of(block) for side in guard]
     exprs, operands = exprs_of(sides)
@@ -133,14 +132,12 @@ def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
 
 @dataclass(frozen=True)
 class TransformBlockLayoutPlan(Plan):
-    """A nest, the layout of its iterators, the inverse, and the kinds of the new iterators."""
-
     nest: OwnNest
     layout: LayoutMap
     inverse: tuple[Index, ...]
     kinds: tuple[IterKindAttr, ...]
     whole: tuple[tuple[SSAValue, int], ...]
-    """Old iterators of extent 1 that are kept, because guards inside may use them, and their new positions."""
+    """Iterators of extent 1 that are kept, because guards inside may use them, and their new positions."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.nest.block
@@ -221,8 +218,7 @@ class TransformBlockLayout(Primitive):
         return TransformBlockLayoutPlan(own, layout, inverse, kinds, self._units())
 
     def _units(self) -> tuple[tuple[SSAValue, int], ...]:
-        """The iterators of extent 1 that remain iterators. Refuses requirement 3 if a guard inside uses another one of
-        extent 1."""
+        """Iterators of extent 1 that remain. Requirement 3: no guard inside uses another one."""
         block = self.block
         places = {
             expr.position: at for at, expr in enumerate(self.index_map.data.results) if isinstance(expr, AffineDimExpr)
@@ -241,8 +237,8 @@ class TransformBlockLayout(Primitive):
         return required_layout(self, (3, 4), self.index_map.data, extents, points)
 
     def _kind(self, at: int) -> IterKindAttr:
-        """The common kind of the iterators that a new one is computed from. Iterators of extent 1 are ignored if there
-        are others."""
+        """The common kind of the iterators that a new one is computed from. Those of extent 1 are ignored if there are
+        others."""
         block = self.block
         used = sorted(self.index_map.data.results[at].used_dims())
         moving = [dim for dim in used if block.extents[dim] != 1]

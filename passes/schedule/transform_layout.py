@@ -74,7 +74,7 @@ PadValue = IntegerAttr | FloatAttr
 
 
 def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
-    """A number as a constant of an element type; None if the type cannot represent it."""
+    """A number as a constant of an element type; None if that cannot represent it."""
     if not isinstance(value, IntegerAttr | FloatAttr):
         return None
     number: int | float = value.value.data
@@ -89,14 +89,13 @@ def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
 
 @dataclass(frozen=True)
 class LayoutPadding:
-    """The value of the new elements to which the index map maps no old element."""
+    """The value of new elements to which no old one is mapped."""
 
     value: PadValue | Index
     """A constant, or an index over the outputs of the layout."""
     element: Attribute
 
     def value_before(self, layout: LayoutMap, indices: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-        """The value at the new `indices`, computed just before `anchor`."""
         if not isinstance(self.value, Index):
             return result_before(arith.ConstantOp(self.value), anchor)
         mapping = {old: Index.of(new) for old, new in zip(layout.outputs, indices, strict=True)}
@@ -156,14 +155,14 @@ class Filling:
 def condition_of_piece(
     piece: Piece, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue], anchor: Operation
 ) -> SSAValue:
-    """Whether new indices are in a piece, which has conditions. Values that are not `known` are computed just before
+    """Whether new indices are in a piece with conditions. Values that are not `known` are computed just before
     `anchor`."""
     conditions: list[SSAValue] = []
     for indices, is_zero in ((piece.positives, False), (piece.zeros, True)):
         for index in substituted(indices, mapping):
             left, predicate = Index({atom: f for atom, f in index.terms.items() if f > 0}), "sge"
             right = left - index
-            if not left.terms:  # v <= 20 is more readable than 20 - v >= 0
+            if not left.terms:  # more readable than 20 - v >= 0
                 left, right, predicate = right + index.constant, Index({}, index.constant), "sle"
             sides = [known.get(side) or index_before(side, anchor) for side in (left, right)]
             compare = arith.CmpiOp(sides[0], sides[1], "eq" if is_zero else predicate)
@@ -172,7 +171,7 @@ def condition_of_piece(
 
 
 def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
-    """The producer of the whole buffer that can also write the padding, element by element, if there is one."""
+    """The producer of the whole buffer, element by element, that can also write the padding, or None."""
     stores = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
     if len(stores) != 1:
         return None
@@ -204,7 +203,7 @@ def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
 
 
 def place_before(buffer: SSAValue) -> Operation:
-    """Where to write the padding of a buffer: before its first use, outside of the serial loops around all uses."""
+    """Where to write padding: before the first use, outside of the serial loops around all uses."""
     users = [use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)]
     around: Operation = function_of(users[0])
     for parent in reversed([op for op in ancestors(users[0]) if around.is_ancestor(op)]):
@@ -231,8 +230,7 @@ def _in_init(block: BlockOp, users: Sequence[Operation]) -> bool:
 
 @dataclass(frozen=True)
 class TransformLayoutPlan(Plan):
-    """A buffer, its layout, and the writer of the padding: the producer of the buffer, or, before `place`, one block
-    for each of the `pieces` of the padding."""
+    """The padding is written by the producer, or before `place` by one block for each of the `pieces`."""
 
     buffer: SSAValue
     layout: LayoutMap
@@ -254,7 +252,6 @@ class TransformLayoutPlan(Plan):
         return ()
 
     def _retyped(self) -> SSAValue:
-        """The buffer with its new type: an allocation of new extents, or a parameter."""
         old, buffer = memref_type(self.buffer), self.buffer
         extents, owner = self.layout.new_extents or (), buffer.owner
         if isinstance(owner, memref.AllocOp):
@@ -267,7 +264,7 @@ class TransformLayoutPlan(Plan):
         return new
 
     def _padding_nest(self, piece: Piece, buffer: SSAValue, padding: LayoutPadding, place: Operation) -> Operation:
-        """A nest that writes a piece of the padding of the buffer, which already has its new layout."""
+        """Writes a piece of the padding; the buffer already has its new layout."""
         extents = [
             extent_before(extent, place) if span is None else span[1] - span[0] + 1
             for span, extent in zip(piece.spans, self.layout.new_extents or (), strict=True)
@@ -290,7 +287,7 @@ class TransformLayoutPlan(Plan):
 
 
 def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None:
-    """Rewrite all uses of a buffer to the new indices. The store of the block `written` already has them."""
+    """The store of the block `written` already has the new indices."""
     users = dict.fromkeys(use.operation for use in buffer.uses)
     function = function_of(next(iter(users)))
     known: dict[tuple[Block, Index], SSAValue] = {}
@@ -330,7 +327,6 @@ def _follow_access(
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:
-    """The value of an index computed by an earlier op in a block around `op`."""
     block = op.parent
     while block is not None:
         value = known.get((block, index))
@@ -375,7 +371,6 @@ def _follow_dimension(op: memref.DimOp, layout: LayoutMap) -> None:
 
 
 def _bare(layout: LayoutMap, at: int) -> int:
-    """The new dimension that equals an old one; -1 if there is none."""
     wanted = layout.inputs[at]
     holders = [place for place, index in enumerate(layout.results) if index.depends_on([wanted])]
     return holders[0] if len(holders) == 1 and layout.results[holders[0]].single_value is wanted else -1
@@ -397,11 +392,11 @@ class TransformLayout(MovingPrimitive):
     6. all that uses the buffer can follow: loads, stores, annotated regions and extents
     7. loops that run in parallel stay independent: parallel and vectorized ones
 
-    The extents of the new buffer are the least that contain all indices of the map. If the block that fills the buffer
-    runs element by element over dedicated loops, it also writes the padding (its loops become loops over the new
-    buffer); otherwise separate blocks do, called `<buffer>_pad`, before the first use. Parameters may be transformed:
-    callers then pass buffers of the new shape, whose padding is written. Indices are simplified by the ranges of loops
-    and iterators.
+    The extents of the new buffer are the least that contain all indices of the map. A block that fills the buffer
+    element by element over dedicated loops also writes the padding (its loops become loops over the new buffer);
+    otherwise separate blocks do, called `<buffer>_pad`, before the first use. Parameters may be transformed: callers
+    then pass buffers of the new shape, whose padding is written. Indices are simplified by the ranges of loops and
+    iterators.
 
     ```mlir
     %T = memref.alloc() : memref<64x30xf32>
@@ -419,7 +414,7 @@ class TransformLayout(MovingPrimitive):
 
     def plan(self) -> Plan:
         plan = self.draft()
-        # Without padding to write, the same iterations touch the same elements, since the map is injective.
+        # Without padding, the same iterations touch the same elements, since the map is injective.
         return plan if plan.padding is None else self.checked_on_copy(plan)
 
     def draft(self) -> TransformLayoutPlan:
@@ -521,7 +516,6 @@ class TransformLayout(MovingPrimitive):
             self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
 
     def _caller(self) -> Operation | None:
-        """An operation of the module that refers to the function, if the buffer is one of its parameters."""
         function = function_of(self.block)
         module = next((op for op in ancestors(function) if isinstance(op, ModuleOp)), None)
         name = function.sym_name.data

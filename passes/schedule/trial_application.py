@@ -1,8 +1,8 @@
 """Trial application: in functions with parallel loops, a primitive that moves blocks or loops is first applied to a
 copy, and rejected if such a loop gains a dependence.
 
-`parallel` and `vectorize` prove that the iterations of a loop are independent at that time. A block that later moves
-under such a loop, or a loop that is interchanged with it, may invalidate the proof.
+`parallel` and `vectorize` prove that the iterations of a loop are independent at that time. A later move under such a
+loop, or an interchange with it, may invalidate the proof.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from weft.support.errors import InternalError
 
 @dataclass(frozen=True)
 class FunctionCopy:
-    """A copy of some nests of a function, in a module in which calls have the same effects."""
+    """Some nests of a function, in a module in which calls have the same effects."""
 
     original: FuncOp
     function: FuncOp
     twins: Mapping[Operation, Operation]
-    """Operation of the original -> its copy."""
+    """Original -> copy."""
     values: Mapping[SSAValue, SSAValue]
-    """Value of the original -> its copy."""
+    """Original -> copy."""
 
     @cached_property
     def originals(self) -> dict[Operation, Operation]:
-        """Copied operation -> the original, at the time of the copy."""
+        """Copy -> original, at the time of the copy."""
         return {twin: original for original, twin in self.twins.items()}
 
     def apply(self, plan: Plan) -> tuple[Operation, ...]:
-        """Apply a plan for the original to the copy. All ops that the plan names must be copied."""
+        """All ops that the plan names must be copied."""
         return cast("Plan", self._translated(plan)).rewrite()
 
     def _translated(self, part: object) -> object:
@@ -87,7 +87,6 @@ class FunctionCopy:
         raise InternalError(f"a plan holds a {type(part).__name__}")
 
     def _foreign(self, part: object, place: Operation | Block) -> object:
-        """A part of a plan without a copy, which must be outside of the function."""
         parent = place if isinstance(place, Operation) else place.parent_op()
         if parent is not None and self.original.is_ancestor(parent):
             raise InternalError("a plan names a part of the function that is not in the copy")
@@ -108,7 +107,7 @@ def operations_named(part: object) -> Iterator[Operation]:
 
 
 class Originals:
-    """Compares a copy that was changed with the original."""
+    """Compares a changed copy with the original."""
 
     def __init__(self, copy: FunctionCopy) -> None:
         self._operations = copy.originals
@@ -116,13 +115,12 @@ class Originals:
         self._same: dict[Operation, bool] = {copy.function: True}
 
     def has_type(self, value: SSAValue) -> bool:
-        """Whether a value is a copy with the type of the original."""
         original = self._values.get(value)
         return original is not None and original.type == value.type
 
     def is_same(self, op: Operation) -> bool:
-        """Whether an operation is in the same loops and blocks as its original, with operands that are computed in the
-        same way. The value that a store stores is ignored."""
+        """Whether an operation is in the same loops and blocks as its original, with operands that are computed alike.
+        Ignores the value that a store stores."""
         known = self._same.get(op)
         if known is None:
             known = self._same[op] = self._compare(op)
@@ -152,7 +150,7 @@ def _place_of_region(op: Operation) -> int:
 
 
 def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy:
-    """A copy of a function without the loop nests that are not `kept`, and without ops that only these use."""
+    """Copy a function without the loop nests that are not `kept`, and without ops that only these use."""
     (body,) = function.body.blocks
     chosen = {op: None for op in body.ops if op in kept or not isinstance(op, ForOp | memref.AllocOp | ConstantOp)}
     used = {value for op in chosen for inner in operations_in(op) for value in inner.operands}
@@ -180,20 +178,18 @@ KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
 
 class MovingPrimitive(Primitive):
-    """A primitive with one requirement, `KEEPS_INDEPENDENCE`, on the result of its rewrite.
-
-    Subclasses implement `draft()`, which is `plan()` without that requirement.
-    """
+    """A primitive with one requirement, `KEEPS_INDEPENDENCE`, on the result of its rewrite. `draft()` is `plan()`
+    without it."""
 
     @abstractmethod
     def draft(self) -> Plan:
-        """Check every other requirement, and compute the plan."""
+        """Check every other requirement."""
 
     def plan(self) -> Plan:
         return self.checked_on_copy(self.draft())
 
     def checked_on_copy(self, plan: Plan) -> Plan:
-        """Check that requirement for a plan that meets all others, and return the plan."""
+        """Check that requirement for a plan that meets all others."""
         operations = list(operations_named(self))
         function = function_of(operations[0])
         concerned = _with_neighbours(function, operations)
@@ -204,8 +200,7 @@ class MovingPrimitive(Primitive):
         return plan
 
     def _check_copy(self, drafted: Plan, copy: FunctionCopy) -> None:
-        """Apply the primitive to a copy of the function. Refuse if a parallel loop of the result has a new
-        dependence."""
+        """Refuse if, in a copy of the function, a parallel loop of the result has a new dependence."""
         before = users_of_buffers(copy.function)
         copy.apply(drafted)
         changed = changed_buffers(before, copy)
@@ -229,7 +224,6 @@ class MovingPrimitive(Primitive):
 
 
 def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
-    """The parallel loops of a function, in order, each with the accesses in it to `buffers` (None for all)."""
     for nest in function.body.block.ops:
         loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and runs_in_parallel(op)]
         found = accesses(nest) if loops and buffers != set() else []
@@ -240,8 +234,8 @@ def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> I
 
 
 def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[Operation]:
-    """The ops of the body of `function` around some of `operations`, and those that share a buffer with one of these.
-    Other nests do not change and are not copied, because a function may have thousands."""
+    """Top-level ops around `operations`, and those that share a buffer with one of these. Other nests do not change and
+    are not copied, because a function may have thousands."""
     own = {child_towards(function, op) for op in operations}
     buffers = {v for nest in own for op in operations_in(nest) for v in op.operands if isinstance(v.type, MemRefType)}
     found, pending = set(own), list(with_overlapping(buffers))
@@ -258,12 +252,11 @@ def runs_in_parallel(op: Operation) -> bool:
     return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 
 
-# The buffers that a rewrite affects. Accesses of other buffers are the same as before.
+# Buffers that a rewrite affects. Accesses of other buffers are the same as before.
 
 
 def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None:
-    """Buffer -> the operations that take it, in order. None if an operation may touch buffers other than its
-    operands."""
+    """Buffer -> operations that take it, in order. None if one may touch other buffers than its operands."""
     users: dict[SSAValue, list[Operation]] = {}
     for op in operations_in(function):
         if type(op) is not memref.LoadOp and type(op) is not memref.StoreOp and effects_of(op).reads_all:
@@ -275,8 +268,8 @@ def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None
 
 
 def changed_buffers(before: Mapping[SSAValue, list[Operation]] | None, copy: FunctionCopy) -> set[SSAValue] | None:
-    """The buffers of a copied function for which a rewrite may have changed an access, or the loops around one; None
-    for all. `before` has the users of buffers before the rewrite."""
+    """Buffers for which a rewrite may have changed an access or the loops around one; None for all. `before` has the
+    users before the rewrite."""
     after = users_of_buffers(copy.function)
     if before is None or after is None:
         return None

@@ -1,4 +1,4 @@
-"""In-place conversion of functions over tensors to functions over buffers, shared by the lowerings of te and graphs."""
+"""In-place conversion of functions over tensors to functions over buffers, for te and graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from weft.support.names import free_name
 
 @lru_cache(maxsize=4096)
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The buffer type of a tensor: its shape and signless elements; the encoding is dropped."""
+    """The buffer type of a tensor: its shape, and signless elements; drops the encoding."""
     if not isinstance(tensor, TensorType):
         raise InternalError(f"expected a tensor, got {tensor}")
     return MemRefType(value_type(tensor.element_type), tensor.get_shape())
@@ -44,7 +44,7 @@ class Bufferization:
     """Moves a function over tensors into a new entry block over buffers.
 
     Each tensor argument becomes a buffer, and each returned tensor a trailing parameter. Ops are inserted into three
-    sections: the head (extents, allocations), assumptions, and the body. `finish` erases the ops that were not moved.
+    sections: head (extents, allocations), assumptions, and body. `finish` erases the ops that were not moved.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Bufferization:
         names: Sequence[str | None],
         order: Sequence[int] | None = None,
     ) -> None:
-        """`names` and `order` index the arguments, then `returned`; `order` is the order of the parameters."""
+        """`names` and `order` index the arguments, then `returned`."""
         self.function = function
         self.old = function.body.block
         self.memory: dict[SSAValue, SSAValue] = {}
@@ -65,10 +65,10 @@ class Bufferization:
         for at in allocated:
             types[len(self.old.args) + at] = descriptor_type(buffer_type(returned[at].type).get_num_dims())
         self.head, self.assumptions, self.end = scf.YieldOp(), scf.YieldOp(), ReturnOp()
-        """The ends of the sections: ops are inserted before these."""
+        """Ends of the sections: ops are inserted before these."""
         self.block = Block([self.head, self.assumptions, self.end], arg_types=[types[at] for at in self._order])
         self.sections = [self.head, self.assumptions]
-        """The ops that end sections, which `finish` erases."""
+        """They end sections; `finish` erases them."""
         for new in (*self.block.ops, *self.block.args):
             new.location = function.location
         parameters: dict[int, SSAValue] = dict(zip(self._order, self.block.args, strict=True))
@@ -82,18 +82,17 @@ class Bufferization:
                     source.replace_all_uses_with(parameter)
         self._globals: dict[Attribute, str] = {}
         self._symbols: set[str] = set()
-        """The symbols of the module, collected with the first constant."""
+        """Collected with the first constant."""
         self.results = [(value, parameters[len(self.old.args) + at]) for at, value in enumerate(returned)]
-        """The returned tensors, each with its parameter."""
+        """Returned tensors with their parameters."""
         self.allocated = {self.results[at][1] for at in allocated}
-        """The parameters that are descriptors of results."""
+        """Parameters that are descriptors of results."""
 
     def is_allocated(self, returned: SSAValue) -> bool:
         """Whether the function allocates a returned tensor, because its extents depend on data."""
         return False
 
     def insert(self, op: Operation, section: Operation) -> None:
-        """Move an op to the end of a section."""
         if op.parent is not None:
             op.detach()
         self.block.insert_op_before(op, section)
@@ -104,7 +103,7 @@ class Bufferization:
         return next(found, None)
 
     def constant(self, elements: DenseIntOrFPElementsAttr[Any], tensor: SSAValue, at: Operation) -> None:
-        """Make the elements of `tensor` a global of the module; equal constants of the function share it."""
+        """Make elements a global of the module; equal constants of the function share it."""
         module, type_ = self.function.parent_op(), buffer_type(tensor.type)
         if not isinstance(module, ModuleOp):
             raise InternalError(f"@{self.function.sym_name.data} has constants, and is not in a module")
@@ -133,7 +132,7 @@ class Bufferization:
         hint: str,
         at: Operation,
     ) -> None:
-        """Append loops that copy a buffer to another one; the iterators of the block are named `hint` and a number."""
+        """Append loops that copy a buffer; iterators are named `hint` and a number."""
         numbers, kinds = range(len(extents)), [SPATIAL] * len(extents)
         hints, loop_hints = [f"{hint}{number}" for number in numbers], [f"i{number}" for number in numbers]
         block, nest = block_in_loops(label, kinds, extents, hints, at, loop_hints)
@@ -144,7 +143,6 @@ class Bufferization:
         self.insert(nest, self.end)
 
     def finish(self) -> None:
-        """Give the function the new block and its type."""
         for placeholder in self.sections:
             Rewriter.erase_op(placeholder)
         function = self.function

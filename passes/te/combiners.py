@@ -1,4 +1,4 @@
-"""The combiners of `te.reduce` as scalar IR: their identity, and one step."""
+"""The combiners of `te.reduce` as scalar IR."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from weft.passes.index_builders import insert_at_start, number_attribute
 Append = Callable[[Operation], SSAValue]
 """Adds an op; returns its first result."""
 MakeConstant = Callable[[float | int, Attribute], SSAValue]
-"""Returns a constant of a type."""
 
 
 def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
-    """The initial values of `reduce`: constants, or for `custom` a copy of its identity region."""
+    """The initial values of a reduction: constants, or for `custom` a copy of its identity region."""
     if reduce.kind is Combiner.CUSTOM:
         return copy_yielded(reduce.combiner_regions[1].block, [], append)
     types = [result.type for result in reduce.results]
@@ -33,7 +32,6 @@ def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[S
 def combine(
     reduce: ReduceOp, accumulators: Sequence[SSAValue], values: Sequence[SSAValue], append: Append
 ) -> list[SSAValue]:
-    """The accumulators after combining `values` into them."""
     match reduce.kind:
         case Combiner.CUSTOM:
             return copy_yielded(reduce.combiner_regions[0].block, [*accumulators, *values], append)
@@ -47,8 +45,8 @@ def combine(
 
 
 def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue], append: Append) -> SSAValue:
-    """Whether the pair `new` replaces `old`: its value is better, or equal with a smaller index. NaN is best and equals
-    itself here, so that the order is total and the combiner associative."""
+    """The pair `new` replaces `old` if its value is better, or equal with a smaller index. NaN is best and equals
+    itself, so that the order is total and the combiner associative."""
     earlier = append(arith.CmpiOp(new[1], old[1], "slt"))
     greater = kind is Combiner.ARGMAX
     if not isinstance(new[0].type, AnyFloat):
@@ -66,7 +64,7 @@ def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue],
 
 
 def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) -> list[SSAValue]:
-    """Append copies of the ops of `block` with its arguments replaced; returns the operands of its terminator."""
+    """Copy the ops of `block`; returns the operands of its terminator."""
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     terminator = block.last_op
     for op in block.ops:
@@ -76,14 +74,14 @@ def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) ->
 
 
 def _key(attribute: Attribute) -> object:
-    """Equal for equal numbers, except that 0.0 and -0.0 differ."""
+    """A key that distinguishes 0.0 from -0.0."""
     if isinstance(attribute, FloatAttr):
         return attribute, math.copysign(1.0, attribute.value.data)
     return attribute
 
 
 class ConstantPool:
-    """Removes the scalar constants from a function; `place` inserts them, and those made since, at its start."""
+    """Removes scalar constants from a function; `place` inserts them, and those made since, at its start."""
 
     def __init__(self, function: FuncOp) -> None:
         self._ops: dict[object, ConstantOp] = {}
@@ -97,7 +95,6 @@ class ConstantPool:
                 op.erase()
 
     def get(self, number: float | int, type: Attribute) -> SSAValue:
-        """A float, integer or index constant."""
         attribute = number_attribute(number, type)
         key = _key(attribute)
         if key not in self._ops:
@@ -105,7 +102,6 @@ class ConstantPool:
         return self._ops[key].result
 
     def place(self, block: Block) -> None:
-        """Insert the used constants at the start of `block`."""
         for op in reversed(self._ops.values()):
             if op.result.first_use is not None:
                 insert_at_start(block, op)

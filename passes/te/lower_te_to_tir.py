@@ -50,8 +50,8 @@ from weft.support.names import new_name
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
-    """The functions of `module` that `lower-te-to-tir` lowers: those over tensors that contain tensor expressions.
-    Functions that only copy tensors are included if `graph.call_tir` calls them, or if they are `named`."""
+    """The functions over tensors that contain tensor expressions. Those that only copy tensors are included if
+    `graph.call_tir` calls them, or if they are `named`."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for name in named:
         if name not in known:
@@ -77,13 +77,12 @@ def _is_copy(function: FuncOp) -> bool:
 
 
 def lower_te_function(function: FuncOp) -> None:
-    """Give a function of tensor expressions loops and buffers, in place, as `lower-te-to-tir` does.
+    """Give a function of tensor expressions loops and buffers, in place. Raises CompileError for ops that do not belong
+    to tensor expressions, for calls of functions over tensors, for results that are not tensors, and for reduce axes
+    whose extent depends on the element.
 
     A block gets a number if its name is taken. A result that is not returned is a `memref.alloc`; `tir.assume_shape`
-    states the extents of buffers.
-
-    Raises CompileError for ops that do not belong to tensor expressions, for calls of functions over tensors, for
-    results that are not tensors, and for reduce axes whose extent depends on the element.
+    states extents.
     """
     _check(function)
     constants = ConstantPool(function)
@@ -119,7 +118,6 @@ def _check(function: FuncOp) -> None:
 
 
 def _hoist_dims(function: FuncOp) -> None:
-    """Move extents that are queried within an element before the computation: they are the same for all elements."""
     entry = function.body.block
     for dim in [op for op in function.body.walk() if isinstance(op, TensorDimOp)]:
         if not isinstance(dim.index.owner, ConstantOp):
@@ -137,8 +135,6 @@ def _erase_unused(function: FuncOp) -> None:
 
 
 class _FunctionLowering(Bufferization):
-    """Emits extents and allocations, then assumptions, then loop nests."""
-
     def __init__(self, function: FuncOp, constants: ConstantPool) -> None:
         self._constants = constants
         self._labels: set[str] = set()
@@ -158,16 +154,15 @@ class _FunctionLowering(Bufferization):
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """State that results are only written: elements are read after they were written, which analyses cannot always
-        prove."""
+        """State that results are only written, because analyses cannot always prove that elements are written before
+        they are read."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
-    # Ops
-
     def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
-        """Insert an op, with the location of `like`, before all loops; after the current ones if it depends on them."""
+        """Insert an op before all loops, or after the current ones if it depends on them, with the location of
+        `like`."""
         op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
@@ -194,7 +189,7 @@ class _FunctionLowering(Bufferization):
                 self._lower_scalar(op)
 
     def _lower_scalar(self, op: Operation) -> None:
-        """A scalar between computations; it follows the computation whose result it reads."""
+        """Follows the computation whose result it reads."""
         op.detach()
         holder = Block([op])
         reads = [inner for inner in op.walk() if isinstance(inner, ExtractOp)]
@@ -266,10 +261,7 @@ class _FunctionLowering(Bufferization):
         self._place(alloc, compute)
         return alloc.memref
 
-    # Results
-
     def _copy_results(self, returned: ReturnOp) -> None:
-        """Copy returned tensors that were not computed into their parameters."""
         for value, parameter in self.results:
             if self.memory[value] is parameter:
                 continue
@@ -295,8 +287,8 @@ class _FunctionLowering(Bufferization):
 
 
 def _may_leave_unwritten(op: Operation) -> bool:
-    """Whether analyses may fail to prove that all elements of a result are written: for statements, and for reductions
-    that may be empty, whose init is assumed to run in the first step."""
+    """Whether analyses may fail to prove that all elements are written: for statements, and for reductions that may be
+    empty, whose init is assumed to run."""
     if not isinstance(op, ComputeOp):
         return isinstance(op, ExternOp)
     reduce = reduction_of(op)
@@ -304,7 +296,6 @@ def _may_leave_unwritten(op: Operation) -> bool:
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str]:
-    """A unique name for each argument and returned tensor."""
     inputs = len(function.args)
     taken: dict[str, None] = {}
     for position, source in enumerate((*function.args, *returned)):
@@ -317,7 +308,6 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 
 
 def _parameter_order(function: FuncOp, returned: Sequence[SSAValue]) -> list[int]:
-    """Positions in arguments and returned tensors, in the order of the parameters."""
     count = len(function.args) + len(returned)
     attribute = function.attributes.get(PARAMETER_ORDER)
     if attribute is None:
@@ -338,7 +328,7 @@ class LowerTeToTirPass(ModulePass):
 
     Each `tensor` argument becomes a `memref`, each result a trailing `memref` parameter (or at the position in
     `te.parameter_order`) named after the returned value. Every `te.compute` becomes a loop nest around a block named
-    after the computation; its results are buffers. Reductions within larger expressions are split off first
+    after the computation; its results are buffers. Reductions in larger expressions are split off
     (`te-split-reductions`); unused computations are dropped. Functions that only copy tensors are lowered if
     `graph.call_tir` calls them, or if `func` names them. Raises `CompileError` for operations that do not belong to
     tensor expressions.
@@ -352,7 +342,7 @@ class LowerTeToTirPass(ModulePass):
     name = "lower-te-to-tir"
 
     func: tuple[str, ...] = ()
-    """Functions to lower in addition, although they only copy tensors."""
+    """Functions to lower although they only copy tensors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = te_functions(op, self.func)
@@ -375,11 +365,11 @@ def compute_nest(
     memory: Mapping[SSAValue, SSAValue],
     constants: ConstantPool,
 ) -> Operation:
-    """The loops that compute `compute` into the buffers `outputs`, around a block named `label`; takes its region.
+    """The loops that compute into the buffers `outputs`, around a block named `label`; takes the region of `compute`.
 
-    `memory` maps each tensor that it reads to its buffer. The computation has one of the forms that
-    `te-split-reductions` leaves. A reduction over no values stores the identity, without loops over its axes; axes of
-    dynamic extent must have at least one value, since `tir.init` runs with the first.
+    `memory` maps read tensors to buffers. The computation has one of the forms that `te-split-reductions` leaves. A
+    reduction over no values stores the identity, without loops over its axes; axes of dynamic extent must have at least
+    one value, since `tir.init` runs with the first.
 
     ```mlir
     %Y = te.compute "Y" (%i) : tensor<4xf32> {
@@ -426,7 +416,6 @@ def compute_nest(
 
 
 def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue]) -> None:
-    """Replace reads of tensors by loads of their buffers."""
     for read in reads:
         buffer = memory.get(read.tensor)
         if buffer is None:
@@ -447,8 +436,6 @@ def _take_yielded(body: Block) -> list[SSAValue]:
 
 @dataclass
 class _Writer:
-    """Turns the yielded values of an element region into stores."""
-
     body: Block
     outputs: Sequence[SSAValue]
     indices: Sequence[SSAValue]
@@ -482,10 +469,7 @@ class _Writer:
             self._store(value, buffer, block)
 
     def reduce(self, reduce: ReduceOp) -> None:
-        """Make an init, and an update of the buffers by the values of the reduction's body.
-
-        `outputs` contains the buffers of the yielded values, then those of the reduction's other results.
-        """
+        """Make an init, and an update. `outputs` are the buffers of the yielded values, then of other results."""
         self.location = reduce.location
         buffers = self._buffers_of(reduce)
         init = Block()

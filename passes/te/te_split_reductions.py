@@ -26,8 +26,7 @@ from weft.support.errors import CompileError, InternalError
 
 
 def reduction_of(compute: ComputeOp) -> ReduceOp | None:
-    """The reduction of a `compute` that consists of one: its only reduction, whose results are the elements
-    unchanged."""
+    """The only reduction of a `compute` whose elements are its results, unchanged."""
     values = list(compute.yielded.values)
     owner = values[0].owner if values else None
     if not isinstance(owner, ReduceOp) or owner.parent is not compute.body.block or len(set(values)) != len(values):
@@ -39,8 +38,8 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave two forms of `te.compute` in `function`: without reductions, and single reductions (`reduction_of`). For a
-    reduction under a condition, the reads of its operands keep that condition.
+    """Leave two forms of `te.compute`: without reductions, and single reductions (`reduction_of`). Operands of a
+    conditional reduction are read under its condition.
 
     Raises CompileError for an axis whose extent depends on the element.
 
@@ -65,7 +64,7 @@ def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
     ```
     """
     for compute in [op for op in operations_in(function.body) if isinstance(op, ComputeOp)]:
-        # Inner reductions precede the ones around them: the current reduction contains no other.
+        # Innermost first: the current reduction contains no other.
         for reduce in [op for op in operations_in(compute.body, inner_first=True) if isinstance(op, ReduceOp)]:
             _check_extents(compute, reduce)
             if reduction_of(compute) is not reduce:
@@ -83,8 +82,6 @@ def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:
 
 
 class _Split:
-    """Moves one reduction, which contains no other, out of a computation."""
-
     def __init__(self, compute: ComputeOp, reduce: ReduceOp, constants: ConstantPool) -> None:
         self._constants = constants
         self._compute = compute
@@ -94,8 +91,6 @@ class _Split:
         self._indices = self._used_indices()
 
     def _enclosing(self) -> list[tuple[Operation, Block]]:
-        """The ops around the reduction, from the computation inwards, each with its block that contains the
-        reduction."""
         path: list[tuple[Operation, Block]] = []
         op: Operation = self._reduce
         while op is not self._compute:
@@ -107,7 +102,6 @@ class _Split:
         return path[::-1]
 
     def _slice(self) -> set[Operation]:
-        """The ops of the element that the reduction and the conditions around it depend on."""
         needed: set[Operation] = set()
         pending: list[SSAValue] = [op.cond for op, _ in self._path if isinstance(op, IfOp)]
         pending += _used_by(self._reduce)
@@ -122,7 +116,6 @@ class _Split:
         return needed
 
     def _used_indices(self) -> dict[SSAValue, Extent]:
-        """The indices and outer reduce axes of the temporary, with their extents."""
         used = {value for op in (*self._needed, self._reduce) for value in _used_by(op)}
         used |= {op.cond for op, _ in self._path if isinstance(op, IfOp)}
         indices: dict[SSAValue, Extent] = {}
@@ -160,7 +153,6 @@ class _Split:
                 )
 
     def _fill(self, block: Block, mapped: dict[SSAValue, SSAValue]) -> None:
-        """Write the reduction into `block`; ops it needs from branches move into its body, under their conditions."""
         first_branch = next((i for i, (op, _) in enumerate(self._path) if isinstance(op, IfOp)), len(self._path))
         for _, region in self._path[:first_branch]:
             self._copy_needed(region, block, mapped)
@@ -179,7 +171,7 @@ class _Split:
     def _guard(
         self, reduce: ReduceOp, branches: Sequence[tuple[Operation, Block]], mapped: dict[SSAValue, SSAValue]
     ) -> None:
-        """Make the body of `reduce` yield its values if the conditions hold, else the identity."""
+        """Yield the values if the conditions hold, else the identity."""
         level = inner = reduce.body.block
         body_ops = detached_ops(inner)
         pending: list[tuple[Block, IfOp]] = []
@@ -226,7 +218,7 @@ def _used_by(op: Operation) -> list[SSAValue]:
 
 
 def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
-    """Reject a combiner that uses values computed in the branch that the reduction leaves."""
+    """It must not use values of the branch that the reduction leaves."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
             if any(compute.is_ancestor(operand.owner) for operand in op.operands):
@@ -250,9 +242,9 @@ def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> No
 class TeSplitReductionsPass(ModulePass):
     """Give every reduction of tensor expressions a separate `te.compute`.
 
-    A reduction within a larger expression is computed into a temporary tensor, which the expression reads. The
-    temporary has exactly the indices that the reduction depends on, so that no sum is repeated. Raises `CompileError`
-    for an axis whose extent depends on the element.
+    A larger expression reads its reduction from a temporary tensor. The temporary has exactly the indices that the
+    reduction depends on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the
+    element.
 
     Requires: functions of tensor expressions.
 

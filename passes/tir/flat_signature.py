@@ -1,5 +1,5 @@
-"""The signature of a flat function for its callers: full shapes, symbols for dynamic extents and strides, and whether
-each buffer parameter is read, written or updated."""
+"""The signature of a flat function for its callers: full shapes, symbols for dynamic extents and strides, and the
+access to each buffer parameter."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from weft.support.names import free_name, new_name
 
 
 class Quantity(NamedTuple):
-    """A number determined by the arrays of a call: an extent or a stride of a parameter."""
+    """An extent or a stride of a parameter, determined by the arrays of a call."""
 
     parameter: int
     dimension: int
@@ -63,7 +63,7 @@ class Quantity(NamedTuple):
 
 
 def quantity_of(value: SSAValue) -> Quantity | None:
-    """The extent or stride of a parameter that `value` reads with `memref.dim` or `low.stride`."""
+    """The extent or stride of a parameter that `memref.dim` or `low.stride` reads."""
     op = value.owner
     if isinstance(op, StrideOp) and isinstance(op.buffer, BlockArgument):
         dimension = op.dimension.value.data
@@ -78,27 +78,26 @@ def quantity_of(value: SSAValue) -> Quantity | None:
 
 @dataclass
 class FlatSignature:
-    """The parameters of a function as callers see them, and the added symbols."""
+    """Parameters as callers see them, and the added symbols."""
 
     types: list[Attribute]
     labels: list[str]
     symbols: list[str]
     of_quantity: dict[Quantity, str]
-    """Dynamic extent or stride of a parameter -> symbol. Those of one parameter are in order, extents first."""
+    """Dynamic extent or stride -> symbol. Those of one parameter are in order, extents first."""
     of_scalar: dict[int, str]
-    """Index parameter -> the symbol that it must equal, for parameters that state extents or strides."""
+    """Index parameter that states an extent or stride -> the symbol that it must equal."""
     memrefs: list[int]
     access: dict[int, AccessMode] = field(default_factory=dict[int, AccessMode])
     facts: list[str] = field(default_factory=list[str])
-    """Conditions that calls check in addition to shapes (`call_facts`)."""
+    """Conditions that calls check, in addition to shapes (`call_facts`)."""
 
     @staticmethod
     def of(function: FuncOp) -> FlatSignature:
-        """The signature that the body of a tir function requires."""
         elements = _elements(function)
         arguments = function.args[: len(function.args) - len(elements)]
         labels: list[str] = []
-        for a in arguments:  # names may repeat: that of `%x_1` and `%x_2` is `x`
+        for a in arguments:  # names may repeat: `%x_1` and `%x_2` are named `x`
             labels.append(free_name(a.name_hint or f"arg{a.index}", labels))
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
         types = list(parameter_types(function))[: len(arguments)]
@@ -133,7 +132,6 @@ class FlatSignature:
 
     @staticmethod
     def of_low(function: FuncOp) -> FlatSignature:
-        """The signature of a function that is already at the low level."""
         params = params_of(function)
         of_quantity = {
             own: symbol.data
@@ -147,8 +145,7 @@ class FlatSignature:
         return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
 
     def add_symbols(self, function: FuncOp) -> dict[str, SSAValue]:
-        """Add a parameter for each symbol to a function, and the attributes that state the signature; returns the
-        parameters by name."""
+        """Add a parameter for each symbol, and the attributes of the signature; returns parameters by name."""
         block, given = function.body.block, len(self.labels)
         symbols: dict[str, SSAValue] = dict(zip(self.symbols, block.args[given:], strict=False))
         new = self.symbols[len(symbols) :]
@@ -181,7 +178,6 @@ class FlatSignature:
 
 
 def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
-    """The positions of index parameters that calls read from arrays -> the parameter and the element."""
     found: dict[int, tuple[int, int]] = {}
     for position, entry in enumerate(argument_attributes(function)):
         place = entry.data.get(ELEMENT)
@@ -192,14 +188,12 @@ def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
 
 
 def quantities_of(position: int, type_: Attribute) -> list[Quantity]:
-    """The numbers determined by arrays of a type, in the order of `low.param`: dynamic extents, then dynamic
-    strides."""
+    """The extents and strides in the order of `low.param`: dynamic extents, then dynamic strides."""
     extents = [Quantity(position, dimension) for dimension in dynamic_extents(type_)]
     return extents + [Quantity(position, dimension, True) for dimension in dynamic_strides(type_)]
 
 
 def _hint(argument: BlockArgument, own: Quantity) -> str | None:
-    """The name under which the function reads this extent or stride, if it does."""
     for use in argument.uses:
         op = use.operation
         if isinstance(op, StrideOp) and own.is_stride and op.dimension.value.data == own.dimension:
@@ -210,7 +204,7 @@ def _hint(argument: BlockArgument, own: Quantity) -> str | None:
 
 
 def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
-    """Extent or stride -> the equal one, or the equal index parameter, according to `tir.assume_shape` and
+    """Extent or stride -> the equal one, or the equal index parameter, by `tir.assume_shape` and
     `tir.assume_strides`."""
     shared: dict[Quantity, SSAValue | Quantity] = {}
 
@@ -230,7 +224,7 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
             elif isinstance(value, BlockArgument):
                 same = value
             else:
-                continue  # computed from others: a separate symbol, and a fact (`call_facts`)
+                continue  # a computed one is a separate symbol, and a fact (`call_facts`)
             mine = resolve(own)
             if mine != same and isinstance(mine, Quantity):
                 shared[mine] = same
@@ -238,17 +232,15 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
 
 
 def stated_quantities(op: AssumeSizesOp) -> Iterator[tuple[Quantity, SSAValue]]:
-    """The extents or strides of a parameter that an op states, and their values; none for other buffers."""
+    """The extents or strides of a parameter that an op states, and their values."""
     if isinstance(op.buffer, BlockArgument):
         for dimension, value in zip(op.dimensions, op.values, strict=True):
             yield Quantity(op.buffer.index, dimension, op.is_of_strides), value
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
-    """The facts stated by `tir.assume`, and extents and strides that are computed from others.
-
-    Raises CompileError for a fact that depends on anything except parameters and their extents.
-    """
+    """Facts of `tir.assume`, and extents and strides computed from others. Raises `CompileError` for a fact that
+    depends on anything except parameters and their extents."""
     facts: list[str] = []
     for op in operations_in(function):
         if isinstance(op, AssumeOp):
@@ -294,8 +286,8 @@ class _Texts:
         return text[2:] if text.startswith("+ ") else f"0 {text}"
 
     def negative(self, index: Index) -> str:
-        """The comparison that an index is negative, with its positive terms on the left side. A distance `max(x - y, y
-        - x)` less than 1 is the equation `x == y`."""
+        """`index < 0`, with positive terms on the left side. A distance `max(x - y, y - x)` less than 1 is the equation
+        `x == y`."""
         above, relation = index + 1, "<="
         meaning = None if above.single_value is None else meaning_of(above.single_value)
         if isinstance(meaning, Choice) and meaning.larger and meaning.left == meaning.right * -1:
@@ -339,10 +331,10 @@ def _wrapped(text: str) -> str:
 
 
 def state_parameter_accesses(module: ModuleOp) -> None:
-    """Annotate every tir function with its accesses to each parameter, unless it is already annotated.
+    """Annotate tir functions with their accesses to parameters, unless annotated.
 
-    The signature belongs to the original program. Therefore this runs before schedules and lowering passes, which may
-    remove loads, stores and loops without iterations.
+    The signature is that of the original program, so this precedes schedules and lowering passes, which may remove
+    loads, stores and loops without iterations.
     """
     parameters = ParameterAccesses()
     for function in tir_functions(module):
@@ -352,10 +344,10 @@ def state_parameter_accesses(module: ModuleOp) -> None:
 
 @dataclass
 class ParameterAccesses:
-    """The accesses of functions to their buffer parameters, from annotations or bodies; calls are followed.
+    """Accesses to buffer parameters, from annotations or bodies; calls are followed.
 
     A parameter is `write` if every element that is read was provably written before in the same call, as by the init of
-    a reduction. If integer sets do not decide that, it is `readwrite`.
+    a reduction; if undecided, it is `readwrite`.
     """
 
     _known: dict[tuple[str, int], AccessMode] = field(default_factory=dict[tuple[str, int], AccessMode])
@@ -368,7 +360,7 @@ class ParameterAccesses:
             return AccessMode.READ
         attribute = function.attributes.get(PARAMETER_ACCESS)
         noted = attribute.data if isinstance(attribute, ArrayAttr) else ()
-        # Passes of users may have added parameters, or writes to buffers that were only read.
+        # Passes of users may have added parameters, or writes to read-only buffers.
         entry = noted[position] if len(noted) == len(function.args) else None
         if isinstance(entry, AccessAttr) and entry.data is not AccessMode.READ:
             return entry.data
@@ -382,7 +374,6 @@ class ParameterAccesses:
         return self._known[key]
 
     def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
-        """Whether each element of a parameter that is read was written before in the same call."""
         if any(type(use.operation) in RENAMES for use in buffer.uses):
             return False  # accesses of an alias are not listed for `buffer`
         found = self._accesses_in(function).get(buffer, [])
@@ -424,7 +415,7 @@ class ParameterAccesses:
 
 
 def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
-    """Combine several accesses into one; None is no access."""
+    """Combine accesses; None is no access."""
     found = set(accesses) - {None}
     if found <= {AccessMode.READ}:
         return AccessMode.READ

@@ -21,13 +21,13 @@ from weft.passes.index_builders import bool_constant, conjunction_before, detach
 from weft.passes.tir.tir_pass import range_of, remembered_ranges
 
 _MOST_CHOICES: Final = 32
-"""The most maxima and minima of a question about assumptions. A question with more takes half a second, and a loop has
-dozens of questions."""
+"""Maxima and minima of a question about assumptions. With more, one of the dozens of questions of a loop takes half a
+second."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """`index >= 0`, or `index == 0` for an equality; `index != 0` for one that is `negated`."""
+    """`index >= 0`, `index == 0` for an equality, `index != 0` if that is `negated`."""
 
     index: Index
     equality: bool = False
@@ -35,7 +35,7 @@ class Constraint:
 
 
 def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | None:
-    """The signed comparison of two index values as a constraint. `ranges` may be memoised (`remembered_ranges`)."""
+    """The constraint of a signed comparison. `ranges` may be memoised (`remembered_ranges`)."""
     if not isinstance(op.lhs.type, IndexType):
         return None
     left, right = Index.of(op.lhs), Index.of(op.rhs)
@@ -55,7 +55,6 @@ def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | 
 
 
 def conjuncts(condition: SSAValue) -> Iterator[SSAValue]:
-    """The conjuncts of `condition`."""
     if isinstance(condition, OpResult) and isinstance(condition.op, arith.AndIOp):
         yield from conjuncts(condition.op.lhs)
         yield from conjuncts(condition.op.rhs)
@@ -64,7 +63,6 @@ def conjuncts(condition: SSAValue) -> Iterator[SSAValue]:
 
 
 def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tuple[arith.CmpiOp, Constraint]]:
-    """The index comparisons among the conjuncts of `condition`."""
     for part in conjuncts(condition):
         if isinstance(part, OpResult) and isinstance(part.op, arith.CmpiOp):
             constraint = constraint_of(part.op, ranges)
@@ -73,7 +71,7 @@ def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tup
 
 
 def _truth(condition: SSAValue, ranges: RangeOf) -> bool | None:
-    """The value of `condition` if the ranges of loops decide it, else None."""
+    """The value of a condition; None unless the ranges of loops decide it."""
     constant = constant_integer(condition)
     if constant is not None:
         return bool(constant)
@@ -108,7 +106,7 @@ def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
 
 
 def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
-    """Whether the function's assumptions about its symbols (`tir.assume`) prove that an index is non-negative."""
+    """Whether the assumptions about symbols (`tir.assume`) prove that an index is non-negative."""
     if not any(assumptions_about(value) for value in index.values()):
         return False
     system = System()
@@ -132,7 +130,7 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
 
 
 def decide_ifs(root: Operation | Region) -> None:
-    """Fold every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
+    """Fold every `scf.if` that ranges decide, and drop decided conjuncts of others."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is None:
@@ -148,7 +146,6 @@ def decide_ifs(root: Operation | Region) -> None:
 
 
 def _replace_by_branch(op: scf.IfOp, region: Region) -> None:
-    """Replace `op` by the region that runs."""
     if region.blocks:
         *ops, end = detached_ops(region.block)
         for result, value in zip(op.results, end.operands, strict=True):
@@ -159,7 +156,6 @@ def _replace_by_branch(op: scf.IfOp, region: Region) -> None:
 
 
 def replace_by_truth(op: Operation, value: bool) -> None:
-    """Replace the only result of `op`, a condition, by a constant."""
     constant = bool_constant(value)
     insert_before(op, [constant])
     op.results[0].replace_all_uses_with(constant.result)

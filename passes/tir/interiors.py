@@ -1,4 +1,4 @@
-"""Versions of the body of a loop for iterations in the interior of a domain, and for those at its border."""
+"""Versions of a loop body for the interior and for the border of a domain."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from weft.passes.tir.speculation import speculate
 from weft.passes.tir.tir_pass import range_of_difference, remembered_ranges
 
 _NARROWED: Final = 8
-"""The least number of lanes for which half the vector length is faster."""
+"""Least number of lanes for which half the vector length is faster."""
 
 
 def make_interior_version(loop: ForOp, extents: Extents) -> bool:
-    """Split `loop` where conditions of its whole body begin or cease to hold. Return whether there are such conditions.
+    """Split `loop` where conditions of its whole body begin or cease to hold; returns whether there are any.
 
     ```mlir
     tir.for %i in ceil(%n / 4) { tir.for %r in 4 unrolled { tir.for %l in 8 vectorized {
@@ -47,8 +47,8 @@ def make_interior_version(loop: ForOp, extents: Extents) -> bool:
     else { tir.for %i in %n floordiv 4 { ... { scf.if %j * 8 + %l < %m { BODY } } } }
     tir.for %i from %n floordiv 4 { ... { scf.if %i * 4 + %r < %n and %j * 8 + %l < %m { BODY } } }
     ```
-    In the interior no conditions remain, or only those that differ between lanes; at the border all remain. They become
-    masks. The annotation of `loop` is removed. `extents` are those of the function.
+    In the interior only conditions that differ between lanes remain; at the border all do. They become masks. The
+    annotation of `loop` is removed. `extents` are those of the function.
     """
     loop.attributes.pop(INTERIOR, None)
     half = _half_of_lanes(loop)
@@ -62,7 +62,7 @@ def make_interior_version(loop: ForOp, extents: Extents) -> bool:
 
 
 def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
-    """Split `loop`. If it `is_narrow`, some lanes are idle in all iterations."""
+    """If it `is_narrow`, some lanes are idle in all iterations."""
     uniform, of_lanes = _conditions(loop)
     inside, masked = (_version(loop, known, extents) for known in ([*uniform, *of_lanes], [*uniform]))
     _speculate(loop, extents)
@@ -90,7 +90,7 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
 
 def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
     """A copy of `loop` with half of the lanes, and an index that is negative if the other half is idle in the whole
-    loop. None if this is not known before the loop."""
+    loop. None if that is unknown before the loop."""
     vectors = [op for op in operations_in(loop.body) if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED]
     lanes = vectors[0].extent if vectors else 0
     if not isinstance(lanes, int) or lanes < _NARROWED or any(vector.extent != lanes for vector in vectors):
@@ -109,15 +109,14 @@ def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
 
 
 def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
-    """Whether each lane of a loop has no effect unless its distance is at most `last`."""
     effects = [op for op in vector.body.block.ops if not only_computes(op)]
     lane = Index.of(vector.induction_variable)
     return all(isinstance(op, scf.IfOp) and guards.distances.get(op.cond, {}).get(last) == lane for op in effects)
 
 
 def _conditions(loop: ForOp) -> tuple[dict[arith.CmpiOp, Index], dict[arith.CmpiOp, Index]]:
-    """The comparisons in the body of `loop`, each with an index that is non-negative if it holds in a whole iteration:
-    those uniform over lanes, and the others."""
+    """Comparisons in the body, each with an index that is non-negative if it holds in a whole iteration: those uniform
+    over lanes, and the others."""
     ranges = remembered_ranges()
     uniform: dict[arith.CmpiOp, Index] = {}
     of_lanes: dict[arith.CmpiOp, Index] = {}
@@ -140,7 +139,7 @@ def _is_affine(index: Index, variable: SSAValue) -> bool:
 
 
 def _range(loop: ForOp, needed: Sequence[Index], low: Index, high: Index) -> tuple[Index, Index]:
-    """The iterations among `low .. high-1` for which no index of `needed` is negative; computed before `loop`."""
+    """The iterations in `low .. high-1` for which no index of `needed` is negative, computed before `loop`."""
     lows: list[Index] = []
     highs: list[Index] = []
     for index in needed:
@@ -177,7 +176,6 @@ def _inner_part(index: Index, loop: ForOp) -> Index:
 
 
 def _distinct(indices: Iterable[Index]) -> list[Index]:
-    """The least index of each set of indices that differ by a constant."""
     least: dict[Index, int] = {}
     for index in indices:
         terms = index - index.constant
@@ -186,7 +184,6 @@ def _distinct(indices: Iterable[Index]) -> list[Index]:
 
 
 def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> ForOp:
-    """A detached copy of `loop` in which the `known` comparisons hold."""
     mapping: dict[SSAValue, SSAValue] = {}
     copy = copy_of(loop, mapping)
     for comparison in known:
@@ -198,12 +195,12 @@ def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> Fo
 
 @dataclass
 class _Guards:
-    """Conditions `last - distance >= 0` on code without results, with distances from 0 that vary in a body."""
+    """Conditions `last - distance >= 0` on code without results; distances vary from 0 in a body."""
 
     distances: dict[SSAValue, dict[Index, Index]]
     """Condition -> `last` -> distance."""
     sizes: dict[Index, int]
-    """`last` -> the number of distances."""
+    """`last` -> number of distances."""
 
 
 def _guards_in(loop: ForOp) -> _Guards:
@@ -227,7 +224,6 @@ def _guards_in(loop: ForOp) -> _Guards:
 
 
 def _speculate(loop: ForOp, extents: Extents) -> None:
-    """Make the updates of accumulators in idle rows and lanes unconditional (`speculate`)."""
     guards = _guards_in(loop)
     whole = {
         condition: [found[last] for last in guards.sizes]
@@ -239,7 +235,6 @@ def _speculate(loop: ForOp, extents: Extents) -> None:
 
 
 def _is_reached(last: Index) -> bool:
-    """Whether the distance 0 is at most `last` in all iterations of the enclosing loops."""
     for value in list(last.values()):
         loop = loop_with_variable(value)
         if loop is not None and last.coefficient(value) < 0:

@@ -1,4 +1,4 @@
-"""Restriction of loops to parts of their range, and the bounds between the parts."""
+"""Restriction of loops to parts of their range."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def extreme(
 
 
 def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """A copy of `loop` over `start .. end-1`, inserted before it if `start` is 0, else after it; None if empty."""
+    """Copy `loop` over `start .. end-1`, before it if `start` is 0, else after it; None if empty."""
     if is_at_most((end - start).simplified(range_of), 0):
         return None
     copy = copy_of(loop)
@@ -50,7 +50,7 @@ def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
 
 
 def restrict(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """Restrict `loop` to `start .. end-1`; returns None if that is empty."""
+    """Restrict `loop` to `start .. end-1`; None if empty."""
     size = (end - start).simplified(range_of)
     if is_at_most(size, 0):
         Rewriter.erase_op(loop)

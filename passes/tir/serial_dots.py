@@ -1,4 +1,4 @@
-"""Serial loops that compute dot products of neighbouring bytes or halves, for which processors have instructions."""
+"""Serial loops that compute dot products of adjacent bytes or halves, for which processors have instructions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ _WIDENED: Final = {arith.ExtSIOp: Signedness.SIGNED, arith.ExtUIOp: Signedness.U
 
 @dataclass(frozen=True)
 class _Factor:
-    """An element of a buffer, widened to 32 bits."""
-
     buffer: SSAValue
     place: Index
     reading: IntegerType
 
 
 _Product = tuple[_Factor, _Factor]
-"""A factor that all iterations share, and one of each iteration."""
+"""A factor shared by all iterations, and one of each iteration."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,12 @@ class Dots:
     sums: SSAValue
     place: Index
     groups: tuple[_Product, ...]
-    """The first factors of each dot product."""
+    """First factors of each dot product."""
     width: int
-    """The number of products of a group."""
+    """Products of a group."""
 
     def write(self, body: ForOp, first: Index, lanes: int) -> None:
-        """Fill the body of a loop with the dot products of `lanes` iterations from `first` on."""
+        """Fill a loop body with the dot products of `lanes` iterations from `first` on."""
         with end_of(body.body.block) as end:
 
             def pointer(buffer: SSAValue, place: Index, access: AccessMode, size: int) -> SSAValue:
@@ -67,7 +65,7 @@ class Dots:
 
 
 def dots_of(loop: ForOp) -> Dots | None:
-    """The dot products that an innermost loop computes, if that is all it does.
+    """The dot products that an innermost loop computes, or None if it has other effects.
 
     ```mlir
     tir.for %g in 384 {
@@ -117,7 +115,6 @@ def _is_part(op: Operation, store: memref.StoreOp, read: set[SSAValue]) -> bool:
 
 
 def _terms(value: SSAValue, loop: ForOp) -> Iterator[SSAValue]:
-    """The terms of a sum that a loop computes."""
     if isinstance(value.owner, arith.AddiOp) and loop.is_ancestor(value.owner):
         for operand in value.owner.operands:
             yield from _terms(operand, loop)
@@ -126,7 +123,6 @@ def _terms(value: SSAValue, loop: ForOp) -> Iterator[SSAValue]:
 
 
 def _product(value: SSAValue, loop: ForOp) -> _Product | None:
-    """The factors of a product, the one that all iterations share first."""
     if not isinstance(value.owner, arith.MuliOp):
         return None
     one, other = (_factor(operand, loop) for operand in value.owner.operands)
@@ -152,12 +148,11 @@ def _factor(value: SSAValue, loop: ForOp) -> _Factor | None:
 
 
 def _is_known_before(place: Index, loop: ForOp) -> bool:
-    """Whether a place depends only on values from before the loop, and on its variable."""
     return not any(isinstance(value.owner, Operation) and loop.is_ancestor(value.owner) for value in place.values())
 
 
 def _groups(products: Sequence[_Product], width: int) -> list[_Product] | None:
-    """The first products of groups of `width` whose factors are neighbours; None unless all products are in groups."""
+    """The first products of groups of `width` with adjacent factors; None unless all products are in groups."""
     left = list(products)
     found: list[_Product] = []
     while left:
@@ -178,12 +173,10 @@ def _groups(products: Sequence[_Product], width: int) -> list[_Product] | None:
 
 
 def _is_alike(one: _Product, other: _Product) -> bool:
-    """Whether the shared factors of two products are of one buffer, a constant number of elements apart."""
     a, b = one[0], other[0]
     return a.buffer is b.buffer and a.reading == b.reading and (a.place - b.place).is_constant
 
 
 def _moves(place: Index, variable: SSAValue, elements: int) -> bool:
-    """Whether a place moves by some elements in each iteration."""
     rest = place - Index({variable: elements})
     return place.coefficient(variable) == elements and not rest.mentions([variable])

@@ -33,9 +33,9 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
     ```
     `guards` maps conditions to the distances from the first element that decide them, from 0 to below `sizes`: of
     lanes, or of rows and lanes. Guards of equal distances are equal. If all accesses to an array index the same
-    dimensions by the distances, elements that idle lanes write are only read by idle lanes. Requires that some lane of
-    `loop` is active: values that are the same for all distances are read without a guard, as are loads that another
-    condition keeps within an array, given the `extents` of the function.
+    dimensions by the distances, only idle lanes read what idle lanes write. Some lane of `loop` must be active: values
+    that are uniform over distances are read without a guard, as are loads that another condition keeps within an array,
+    given the `extents` of the function.
     """
     arrays = {
         op.memref
@@ -51,7 +51,7 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
 
 
 def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int]) -> bool:
-    """Whether all accesses to an array are guarded, and index the same dimensions by the distances of their guards."""
+    """Whether all accesses are guarded, and index the same dimensions by the distances of their guards."""
     shape = buffer_type(array).get_shape()
     dimensions = [{at for at, extent in enumerate(shape) if extent >= size} for size in sizes]
     for use in array.uses:
@@ -70,7 +70,6 @@ def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]
 
 
 def _may_run(guarded: scf.IfOp, private: Container[SSAValue]) -> bool:
-    """Whether the guarded code only accumulates in private arrays."""
     if guarded.results or guarded.false_region.blocks:
         return False
     for op in guarded.true_region.block.ops:
@@ -89,7 +88,7 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[Index], extents: Extents) -> None:
-    """Move the guarded code before its guard. Only ops that depend on the lane and read other memory stay guarded."""
+    """Move guarded code before its guard. Ops that depend on the lane and read other memory stay guarded."""
     *ops, end = detached_ops(guarded.true_region.block)
     deciding = [value for distance in distances for value in distance.values()]
     for op in ops:
@@ -101,7 +100,7 @@ def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[In
         if isinstance(op, scf.IfOp) and _stays_in_bounds(op, deciding, extents):
             continue
         if isinstance(op, scf.IfOp) and len(op.false_region.block.ops) == 1:
-            # Results of idle lanes are not used, so they may be the other value.
+            # Results of idle lanes are unused, so they may be the other value.
             op.operands[0] = conjunction_before([guarded.cond, op.cond], op)
         elif is_guarded:
             _guard(op, guarded)
@@ -110,8 +109,8 @@ def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[In
 
 
 def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Extents) -> bool:
-    """Whether the condition of a choice keeps its loads within their arrays along the dimensions that `deciding` values
-    index, as the condition of a border does."""
+    """Whether the condition of a choice keeps its loads in bounds along the dimensions that `deciding` values index, as
+    the condition of a border does."""
     known = [constraint.index for _, constraint in comparisons(choice.cond) if not constraint.equality]
     for op in operations_in(choice):
         if isinstance(op, memref.LoadOp):
@@ -128,7 +127,6 @@ def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Ex
 
 
 def _follows(index: Index, known: Sequence[Index]) -> bool:
-    """Whether an index is non-negative, by ranges or because one of the `known` ones is."""
     index = index.simplified(range_of)
     low, _ = index.range(range_of)
     if low is not None and low >= 0:
@@ -138,7 +136,6 @@ def _follows(index: Index, known: Sequence[Index]) -> bool:
 
 
 def _guard(op: Operation, guarded: scf.IfOp) -> None:
-    """Guard an op, which precedes `guarded`, by the same condition; its results are 0 otherwise."""
     (result,) = op.results
     type_ = result.type
     zero = FloatAttr(0.0, type_) if isinstance(type_, AnyFloat) else IntegerAttr(0, cast("IntegerType", type_))

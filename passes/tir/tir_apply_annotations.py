@@ -120,8 +120,8 @@ def _parallelize_and_vectorize(block: BlockOp, parallel: int, lanes: int) -> Non
 
 
 def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """The chain of serial loops with independent iterations from the outermost loop, up to the first with which they
-    have more than `limit` iterations."""
+    """The chain of serial, independent loops from the outermost, up to the first with which they have more than `limit`
+    iterations."""
     found: list[ForOp] = []
     for loop in loops:
         if not _is_free(loop, Parallel(loop)):
@@ -133,8 +133,7 @@ def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """The longest chain of serial loops with independent iterations down to the innermost loop, with at most `limit`
-    iterations."""
+    """The longest chain of serial, independent loops down to the innermost, with at most `limit` iterations."""
     found: list[ForOp] = []
     for loop in reversed(loops):
         chained = not found or holds_one_nest(loop)
@@ -145,7 +144,6 @@ def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _is_free(loop: ForOp, change: Primitive) -> bool:
-    """Whether a loop is serial, its extent is constant, and a change of its kind is legal."""
     if loop.kind.data is not LoopKind.SERIAL or not isinstance(loop.extent, int):
         return False
     try:
@@ -177,8 +175,8 @@ def _apply_to_all(kind: type[Parallel | Vectorize], loops: Iterable[ForOp]) -> N
 
 
 def _unroll(loop: ForOp, limit: int) -> int | None:
-    """Unroll the loops in a nest, innermost first, up to `limit` copies of their body. Returns the number of copies of
-    blocks in an iteration of the enclosing loop; None if a loop remains."""
+    """Unroll a nest, innermost loop first, up to `limit` copies. Returns the number of copies of blocks in an iteration
+    of the enclosing loop; None if a loop remains."""
     inside = [_unroll(op, limit) for op in _next_loops(loop)]
     own = sum(isinstance(op, BlockOp) for op in loop.body.block.ops)
     if any(copies is None for copies in inside):

@@ -39,8 +39,7 @@ class AssignSpacesPass(TirPass):
     // becomes
       %T = memref.alloc() : memref<512xf32, "local">
     ```
-    A temporary with a memory space keeps it. Raises CompileError if its values would have to be visible to more threads
-    than that space allows.
+    A temporary keeps its memory space. Raises CompileError if more threads need its values than the space allows.
 
     Requires: kernels of one loop an axis (`tir-bind-threads`).
 
@@ -65,8 +64,8 @@ class AssignSpacesPass(TirPass):
 
 
 def _is_combined(access: Access) -> bool:
-    """Whether threads read an accumulator of a combination across threads: the values of each thread are in another
-    buffer, and each thread gets the result in its accumulators. With several accumulators, all must be local."""
+    """Whether threads read an accumulator of a combination across threads: each thread's values are in another buffer,
+    and each gets the result in its accumulators. With several accumulators, all must be local."""
     block = block_around(access.op)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
         return False
@@ -81,7 +80,6 @@ def _threads_around(op: Operation) -> ForOp | None:
 
 
 def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access], *, required: bool) -> None:
-    """Make a temporary private to each thread if no other thread reads its values."""
     if kernel is not None and is_private(alloc.memref, kernel, found):
         loop = private_loop(alloc, found)
         if loop is not None:

@@ -49,7 +49,6 @@ class AsyncCopiesPass(KernelPass):
 
 
 def _is_committed(op: Operation) -> bool:
-    """Whether `op` can be in a group: the next commit, barrier or wait after it is a commit."""
     inner: Operation | None = op
     while inner is not None and not isinstance(inner, FuncOp):
         following = inner.next_op
@@ -110,7 +109,7 @@ def _nothing_between(first: Operation, second: Operation) -> bool:
 
 
 def _width(places: Sequence[Index], lanes: int, size: int) -> int | None:
-    """The number of elements per copy: the largest that divides the lanes and both indices."""
+    """Elements per copy: the largest number that divides the lanes and both indices."""
     for total in _SIZES:
         width = total // size
         if total % size or width > lanes or lanes % width:

@@ -35,7 +35,7 @@ from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 AXES = (*reversed(BLOCK_AXES), *reversed(THREAD_AXES))
-"""The axes in the order of the loops of a kernel, outermost first."""
+"""In the order of the loops of a kernel, outermost first."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class BindThreadsPass(TirPass):
     name = "tir-bind-threads"
 
     target: str = "cuda"
-    """The target, as in `weft.build`, for its limits and instructions."""
+    """As in `weft.build`; gives limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
@@ -106,8 +106,8 @@ def _drop_tags(function: FuncOp) -> None:
 
 
 def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
-    """The nests of host code that become kernels. Raises CompileError for ops that are valid neither in host code nor
-    as kernels."""
+    """The nests of host code that become kernels. Raises CompileError for ops valid neither in host code nor as
+    kernels."""
     for op in block.ops:
         if isinstance(op, ForOp):
             if axis_of(op) is not None:
@@ -133,7 +133,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
 
 
 def _drop_single_iterations(block: Block) -> None:
-    """Dissolve host loops of one iteration, since their body may be a kernel."""
+    """Dissolve host loops of one iteration, because their body may be a kernel."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and axis_of(op) is None:
             _drop_single_iterations(op.body.block)
@@ -146,7 +146,6 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    """Refuse a loop of host code with any effect except calls."""
     work = next(
         (op for op in loop.walk() if isinstance(op, BlockOp) or (not isinstance(op, CallOp) and touches_memory(op))),
         None,
@@ -163,8 +162,6 @@ def _refuse_unbound(loop: ForOp, target: Target) -> None:
 
 
 class _Binder:
-    """Builds one kernel."""
-
     def __init__(self, root: Operation, target: Target) -> None:
         self.root = root
         self.target = target
@@ -190,7 +187,7 @@ class _Binder:
             loop.attributes[VIRTUAL_THREADS] = UnitAttr()
 
     def give_lanes(self, extents: dict[str, int | SSAValue]) -> None:
-        """If a block works on tiles, make threadIdx.x the threads of a warp."""
+        """Make threadIdx.x the threads of a warp if a block works on tiles."""
         blocks = [op for op in self.root.walk() if isinstance(op, BlockOp) and works_on_tiles(op)]
         if blocks:
             require_lanes(blocks, self.loops[LANES], extents.get(LANES))

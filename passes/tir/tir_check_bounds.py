@@ -53,7 +53,7 @@ _DIVISIONS: Final = Statistic("tir-check-bounds", "divisions-checked", "integer 
 
 @dataclass(frozen=True)
 class CheckBoundsPass(ModulePass):
-    """Guard each load and store that is not proved to stay in its buffer, and log those out of bounds.
+    r"""Guard each load and store that is not proved to stay in its buffer, and log those out of bounds.
 
     ```mlir
     func.func @gather(%A: memref<16xf32>, %I: memref<8xindex>, %B: memref<8xf32>) { ...
@@ -70,9 +70,9 @@ class CheckBoundsPass(ModulePass):
         scf.yield 0.0 : f32
       }
     ```
-    The log has a row for each guarded dimension of an access: whether it failed, an index that failed, and the extent.
-    Callers pass zeros and read it after the call; a function of the module that calls one passes on its log. Taking
-    maxima makes the log independent of the order of threads, and a reduction in vectorized loops.
+    The log has a row for each guarded dimension: whether it failed, an index that failed, and the extent. Callers pass
+    zeros and read it after the call; callers in the module pass on their log. Taking maxima makes the log independent
+    of the order of threads, and a reduction in vectorized loops.
 
     Accesses that are proved in bounds, from the extents of loops, guards and assumptions (`analysis.bounds.may_leave`),
     are unchanged. A division of integers, but not of indices, also gets a row if its divisor is not constant: the first
@@ -118,15 +118,13 @@ class CheckBoundsPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Guard:
-    """A load or store, and the dimensions in which it may be out of bounds."""
-
     function: FuncOp
     access: Access
     op: memref.LoadOp | memref.StoreOp
     dimensions: tuple[int, ...]
 
     def texts(self) -> list[str]:
-        """The texts of its rows of the log, one per dimension."""
+        """One row of the log per dimension."""
         block = "" if self.access.block is None else f'block "{self.access.block.label}" '
         verb = "writes" if self.access.is_write else "reads"
         place = location_of(self.access.op)
@@ -163,8 +161,6 @@ def _unproved(function: FuncOp) -> list[_Guard]:
 
 @dataclass(frozen=True)
 class _Division:
-    """An integer division whose divisor may be zero."""
-
     function: FuncOp
     op: Operation
 
@@ -187,8 +183,6 @@ def _divisions(function: FuncOp) -> list[_Division]:
 
 @dataclass(frozen=True)
 class _Size:
-    """A data-dependent size."""
-
     function: FuncOp
     op: CheckSizeOp
 
@@ -209,8 +203,6 @@ def _extent(
 
 
 class _BoundsLog:
-    """Adds a log to the functions of a module, and guards accesses with it."""
-
     def __init__(self, module: ModuleOp, guards: Sequence[_Guard], divisions: Sequence[_Division | _Size]) -> None:
         self.module = module
         self.guards = guards
@@ -236,7 +228,7 @@ class _BoundsLog:
             row += 1
 
     def _give_log(self, function: FuncOp, functions: Collection[FuncOp]) -> None:
-        """Add the parameter to a function and its callers, which pass on their log."""
+        """Callers get the parameter, too, and pass on their log."""
         if function in self.logs:
             return
         names = {argument.name_hint for argument in function.args}
@@ -264,7 +256,6 @@ class _BoundsLog:
 
 
 def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log: SSAValue) -> None:
-    """Execute an access only if its indices are in bounds, and log each index that is not in its row."""
     types = [result.type for result in access.results]
     anchor: Operation = access
     for dimension, row in rows.items():
@@ -312,7 +303,6 @@ def _check_size(op: CheckSizeOp, row: int, log: SSAValue) -> None:
 
 
 def _log_before(anchor: Operation, log: SSAValue, row: int, numbers: Sequence[SSAValue]) -> None:
-    """`log[row] = max(log[row], numbers)`, unsigned, before `anchor`."""
     first = constant_before(row, anchor)
     for column, number in enumerate(numbers):
         place = [first, constant_before(column, anchor)]

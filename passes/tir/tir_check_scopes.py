@@ -65,11 +65,8 @@ def require_capacity(
     place: Operation | None,
     argument: str,
 ) -> None:
-    """Raise `ScheduleError` at `place`, or at the first buffer, if buffers of static shape need more bytes than
-    `capacity`.
-
-    `needs` is the text of the error, with the fields `total` and `listed` (the size of each buffer).
-    """
+    """Raise `ScheduleError` at `place`, or at the first buffer, if static buffers need more bytes than `capacity`.
+    `needs` is the text, with the fields `total` and `listed` (the size of each buffer)."""
     sizes = [op.memref.type.element_count() * bytes_of(op.memref.type.element_type) for op in buffers]
     if sum(sizes) > capacity:
         listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(buffers, sizes, strict=True))

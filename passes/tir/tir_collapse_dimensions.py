@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import TypeAlias, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import affine, arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, MemRefType, ModuleOp, NoneAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue, Use
@@ -38,7 +38,7 @@ from weft.passes.schedule.nest_builders import new_loop, set_extents
 from weft.passes.tir.tir_pass import buffer_type, tir_functions
 
 _Pair: TypeAlias = tuple["SSAValue | BlockOp", int]
-"""A buffer and one of its dimensions, or a block and one of its iterators: that one and the next."""
+"""A dimension of a buffer, or an iterator of a block, and the next one."""
 _Extent: TypeAlias = "int | SSAValue"
 _Use: TypeAlias = tuple[Operation, int]
 """An operation and the number of an operand."""
@@ -48,10 +48,9 @@ _Use: TypeAlias = tuple[Operation, int]
 class CollapseDimensionsPass(ModulePass):
     """Collapse adjacent dimensions that a function always traverses together into one, and their loops into one.
 
-    This applies where schedules could not fuse the loops: to symbolic extents, because the values of the loops would be
-    quotients by numbers that are only known at run time, and to transpositions, which access the fused dimensions at
-    other strides. Row-major indices stay the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j,
-    ..]` of `h * w`.
+    Applies if schedules could not fuse the loops: to symbolic extents, because loop values would be quotients by
+    run-time numbers, and to transpositions, which access the fused dimensions at other strides. Row-major indices stay
+    the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j, ..]` of `h * w`.
 
     Requires: functions of block loops.
 
@@ -72,8 +71,6 @@ class CollapseDimensionsPass(ModulePass):
 
 
 def _is_candidate(function: FuncOp) -> bool:
-    """Whether a private function has a buffer with adjacent dimensions of which the inner is symbolic, or a
-    transposition."""
     if function.sym_visibility is None or function.sym_visibility.data != "private":
         return False
     types = [type_ for type_ in function.function_type.inputs if isinstance(type_, MemRefType)]
@@ -92,7 +89,7 @@ def _iterator(block: BlockOp, index: SSAValue) -> int | None:
 
 
 def collapse(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Collapse the dimensions of a function, and those of its arguments at its calls."""
+    """Collapse the dimensions of a function, and of its arguments at calls."""
     parts: list[list[list[int]]] = [[[at] for at in range(_rank(argument))] for argument in function.args]
     changed = False
     while (chosen := _Collapse.of(function)) is not None:
@@ -118,7 +115,7 @@ def _rank(value: SSAValue) -> int:
 def _collapsed(
     buffer: SSAValue, parts: Sequence[Sequence[int]], type_: MemRefType[Attribute], call: CallOp
 ) -> SSAValue:
-    """Reshape a buffer to `type_`; each new dimension collapses one of the `parts` of the old ones."""
+    """Reshape to `type_`; each new dimension collapses one of the `parts`."""
     extents, sizes = extents_before(buffer, call), list[Index]()
     for part in parts:
         size = Index.of(1)
@@ -131,7 +128,7 @@ def _collapsed(
     given: list[list[_Extent]] = []
     for indices, known in ((sizes, type_.get_shape()), (strides, type_.get_strides() or ())):
         is_known = [number not in (None, DYNAMIC_INDEX) for number in known]
-        # A size that is dynamic in the type is an operand, even if it is known here.
+        # A size that is dynamic in the type is an operand, even if it is known.
         pairs = zip(indices, is_known, strict=True)
         given.append([index.constant if known else index_before(index, call) for index, known in pairs])
     shape, steps = given
@@ -151,7 +148,7 @@ class _Collapse:
 
     @staticmethod
     def of(function: FuncOp) -> _Collapse | None:
-        """A set of pairs of a function that can be collapsed; None if there are no more."""
+        """A set of pairs that can be collapsed, or None."""
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
@@ -176,7 +173,6 @@ class _Collapse:
         return any(map(_transposes, blocks)) and all(pattern_of(b).kind is PatternKind.INJECTIVE for b in blocks)
 
     def _uses(self) -> Iterator[_Use]:
-        """The uses of the extents that disappear when the pairs are collapsed."""
         for buffer, at in self.buffers:
             symbolic = [number for number in dynamic_extents(buffer.type) if number in (at, at + 1)]
             for op, first in _telling(buffer):
@@ -207,7 +203,6 @@ class _Collapse:
         erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
 
     def _extent(self) -> _Extent:
-        """The extent of the collapsed dimension, computed before the first use."""
         outer, inner = self.extents
         if isinstance(outer, int) and isinstance(inner, int):
             return outer * inner
@@ -239,7 +234,6 @@ def _kept(count: int, first: Collection[int]) -> list[int]:
 
 
 def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) -> None:
-    """Join the dimensions in `pairs` with the next ones, to dimensions of the given extent."""
     old = buffer_type(buffer)
     kept = _kept(old.get_num_dims(), pairs)
     joined = extent if isinstance(extent, int) else DYNAMIC_INDEX
@@ -265,7 +259,6 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) 
 
 
 def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None:
-    """Join the iterators in `pairs`, and their loops, with the next ones, to loops of the given extent."""
     loops, kept = loops_around(block), _kept(len(block.iter_vars), pairs)
     variables = [loop.induction_variable for loop in loops]
     for at in pairs:
@@ -285,7 +278,7 @@ def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None
 
 
 def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
-    """The sets of pairs that can only be collapsed together, with one outer and one inner extent each."""
+    """Sets of pairs that can only be collapsed together, with one outer and one inner extent each."""
     extents: dict[_Pair, tuple[_Extent, _Extent]] = {}
     links: dict[_Pair, list[_Pair]] = {}
     apart = set[_Pair]()
@@ -313,15 +306,17 @@ def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
 
 
 _Found: TypeAlias = tuple[_Pair, "tuple[_Extent, _Extent] | None", "list[_Pair | None]"]
-"""A pair, its extents if known, and the pairs that accesses combine with it; None for an access that uses only one of
-its two members."""
+"""A pair, its extents if known, and the pairs that accesses combine with it; None for an access that uses only one
+member."""
 
 
 def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
     for block in child_blocks(function):
         loops, variables = loops_around(block), block.iter_vars
         for at, (outer, inner) in enumerate(pairwise(variables)):
-            joined = [_indexed(use, step, outer, inner) for step, v in enumerate((outer, inner)) for use in v.uses]
+            joined = [
+                _indexed(use, step, outer, inner) for step, v in enumerate((outer, inner)) for use in _index_uses(v)
+            ]
             may_join = (
                 is_plain(block)
                 and block.kinds[at] is block.kinds[at + 1]
@@ -332,13 +327,28 @@ def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
 
 
 def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) -> _Pair | None:
-    """The dimensions of a buffer that are indexed by two iterators, from a use of the outer one (`step` 0) or the inner
-    one (1)."""
+    """The dimensions of a buffer that two iterators index, from a use of the outer one (`step` 0) or the inner one
+    (1)."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp):
         return None
     at = use.index - _first_index(op) - step
-    return (op.memref, at) if at >= 0 and tuple(op.indices[at : at + 2]) == (outer, inner) else None
+    return (op.memref, at) if at >= 0 and [*map(_equal_value, op.indices[at : at + 2])] == [outer, inner] else None
+
+
+def _index_uses(iterator: SSAValue) -> Iterator[Use]:
+    """The uses of an iterator, and those of indices that equal it."""
+    for use in iterator.uses:
+        op = use.operation
+        if isinstance(op, affine.ApplyOp) and _equal_value(op.result) == iterator:
+            yield from op.result.uses
+        else:
+            yield use
+
+
+def _equal_value(index: SSAValue) -> SSAValue:
+    """The value that an index equals, because iterators of extent 1 are 0, as in a convolution by 1 x 1."""
+    return Index.of(index).simplified().single_value or index
 
 
 def _first_index(op: memref.LoadOp | memref.StoreOp) -> int:
@@ -362,11 +372,10 @@ def _tells_extents(use: Use) -> bool:
 
 
 def _indexing(use: Use, at: int) -> _Pair | None:
-    """The iterators of a block that index a dimension of a buffer and the next one."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp) or use.index != _first_index(op) - 1:
         return None
-    outer, inner = op.indices[at : at + 2]
+    outer, inner = map(_equal_value, op.indices[at : at + 2])
     if not isinstance(outer, BlockArgument) or not isinstance(block := outer.block.parent_op(), BlockOp):
         return None
     following = block.iter_vars[outer.index + 1 : outer.index + 2]
@@ -374,7 +383,6 @@ def _indexing(use: Use, at: int) -> _Pair | None:
 
 
 def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
-    """The extents of a buffer; None for unknown ones."""
     shape = buffer_type(buffer).get_shape()
     found: list[_Extent | None] = [None if extent == DYNAMIC_INDEX else extent for extent in shape]
     for op, first in _telling(buffer):
@@ -387,8 +395,6 @@ def _extents_of(buffer: SSAValue) -> list[_Extent | None]:
 
 
 def _telling(buffer: SSAValue) -> Iterator[_Use]:
-    """The operations with the symbolic extents of a buffer as operands, with the number of the first of these
-    operands."""
     if isinstance(buffer, OpResult):
         yield buffer.op, 0
     for use in buffer.uses:

@@ -42,10 +42,10 @@ class CompactBuffersPass(TirPass):
       %t = memref.alloc() : memref<4x64xf32>
       tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
     ```
-    A dimension shrinks if every index into it is one value that is fixed in the scope plus a part whose range is
-    constant, given the loops and conditions around; it keeps its extent otherwise. The rank stays. For a buffer of
-    space "shared", the box contains the accesses of all threads of a thread block. Buffers whose size is only known at
-    run time are allocated before the serial loops in which it is invariant, once for all of their iterations.
+    A dimension shrinks if every index into it is one value that is fixed in the scope plus a part of constant range,
+    given the loops and conditions around; otherwise it keeps its extent. The rank stays. The box of a buffer of space
+    "shared" contains the accesses of all threads of a thread block. Buffers of dynamic size are allocated once, before
+    the serial loops in which it is invariant.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -62,7 +62,7 @@ class CompactBuffersPass(TirPass):
 
 
 def _hoist(alloc: memref.AllocOp) -> None:
-    """Allocate a buffer of symbolic size before the serial loops in which its size is invariant."""
+    """Allocate before the serial loops in which the symbolic size is invariant."""
     if not alloc.dynamic_sizes:
         return
     loop = alloc.parent_op()
@@ -75,7 +75,7 @@ def _hoist(alloc: memref.AllocOp) -> None:
 
 
 def compact(alloc: memref.AllocOp) -> None:
-    """Shrink `alloc` to the region that loads, stores and pointers touch. With other uses it stays unchanged."""
+    """Shrink a temporary to the region that loads, stores and pointers touch. With other uses it stays unchanged."""
     uses: list[_Use] = []
     for use in alloc.memref.uses:
         op = use.operation
@@ -118,8 +118,8 @@ def compact(alloc: memref.AllocOp) -> None:
 
 
 def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
-    """The `box` of an index, extended by the box of a pointer, or for a load or store restricted by the conditions
-    around it: `c - part >= 0` bounds the varying part of the index by c."""
+    """The `box` extended by the box of a pointer, or restricted by the conditions around a load or store: `c - part >=
+    0` bounds the varying part of the index by c."""
     if box is None:
         return None
     if isinstance(op, AccessPtrOp):
@@ -142,8 +142,8 @@ def _conditions_around(op: Operation) -> list[Index]:
 
 @dataclass(frozen=True)
 class _FixedIn:
-    """Whether a value is fixed in a scope: values defined around it, its induction variable, and quotients and
-    remainders by symbols that it computes. For shared buffers, thread indices are not fixed."""
+    """Values defined around a scope, its induction variable, and quotients and remainders by symbols that it computes
+    are fixed. For shared buffers, thread indices are not."""
 
     scope: Block
     for_all_threads: bool = False
@@ -160,7 +160,6 @@ class _FixedIn:
 
 
 def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: Sequence[Span | None]) -> SSAValue:
-    """Replace `alloc` by one with the extents of `boxes` (None keeps the old extent)."""
     extents = mixed_extents(old.get_shape(), alloc.dynamic_sizes)
     kept = [extent for extent, box in zip(extents, boxes, strict=True) if box is None and isinstance(extent, SSAValue)]
     shape = [extent if box is None else box.extent for extent, box in zip(old.get_shape(), boxes, strict=True)]

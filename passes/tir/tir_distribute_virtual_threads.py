@@ -57,7 +57,7 @@ class DistributeVirtualThreadsPass(TirPass):
 
 @dataclass
 class _Part:
-    """Statements that run once for all virtual threads, or in each of them; or a loop around parts."""
+    """Statements that run once for all virtual threads, or in each; or a loop around parts."""
 
     ops: list[Operation] = field(default_factory=list[Operation])
     together: bool = False
@@ -89,7 +89,6 @@ def _fills_shared(op: Operation) -> bool:
 def _parts(
     block: Block, loop: ForOp, allocations: list[memref.AllocOp], repeatable: set[Operation]
 ) -> list[_Part] | None:
-    """Partition the statements of a block, in order; None if they cannot be separated."""
     parts: list[_Part] = []
     for op in block.ops:
         if isinstance(op, memref.AllocOp):
@@ -115,7 +114,6 @@ def _parts(
 
 
 def _repeatable_ops(loop: ForOp) -> set[Operation]:
-    """The pure ops whose operands can be recomputed, and which load no memory that the loop writes."""
     written = with_overlapping(buffers_written(loop))
     found: set[Operation] = set()
     for op in loop.body.walk():
@@ -130,7 +128,6 @@ def _repeatable_ops(loop: ForOp) -> set[Operation]:
 
 
 def _is_alike(op: Operation, loop: ForOp) -> bool:
-    """Whether a statement has the same effect for each virtual thread, and only fills shared memory."""
     stores = [inner for inner in op.walk() if isinstance(inner, memref.StoreOp)]
     if not all(is_shared(store.memref) for store in stores):
         return False
@@ -142,7 +139,7 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
 
 
 def _is_legal(parts: Sequence[_Part]) -> bool:
-    """Whether parts only share values that can be recomputed, and the common parts read no buffer that virtual threads
+    """Whether parts only share values that can be recomputed, and common parts read no buffer that virtual threads
     write."""
     single = _flat(parts)
     if not any(part.together for part in single):
@@ -178,7 +175,7 @@ def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
 
 @dataclass
 class _Builder:
-    """Builds the new statements, and recomputes values of the old loop in each part that uses them."""
+    """Recomputes values of the old loop in each part that uses them."""
 
     loop: ForOp
     repeatable: set[Operation]
@@ -211,7 +208,6 @@ class _Builder:
         return result
 
     def _is_repeated(self, op: Operation) -> bool:
-        """Whether an op is a computation between the statements of the old loop, not inside one of them."""
         if op not in self.repeatable:
             return False
         parent = op.parent_op()

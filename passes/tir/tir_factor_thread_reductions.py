@@ -56,7 +56,6 @@ class FactorThreadReductionsPass(TirPass):
 
 
 def _thread_loop(block: BlockOp) -> ForOp | None:
-    """The loop over threads that a reduce iterator of a block is bound to."""
     if ACROSS_THREADS in block.attributes or any(isinstance(op, AtomicOp) for op in block.walk()):
         return None
     reduced = sources_of(block, IterKind.REDUCE)
@@ -67,7 +66,6 @@ def _thread_loop(block: BlockOp) -> ForOp | None:
 
 
 def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
-    """Factor the reduction of `block` by `loop`; returns the block of partial results."""
     axis = axis_of(loop) or ""
     written = buffers_written(block)
     rank = buffer_type(written[0]).get_num_dims() if written else 0
@@ -98,7 +96,7 @@ def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
 
 
 def _start_before(partial: BlockOp) -> None:
-    """Move the init before the loops, because a thread whose loops have no iterations needs a partial result, too."""
+    """Move the init before the loops: a thread whose loops have no iterations needs a partial result, too."""
     loops = [loop for loop in loops_around(partial) if _binds_reduction(partial, loop)]
     if not loops:
         return

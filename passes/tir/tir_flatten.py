@@ -73,17 +73,17 @@ from weft.support.errors import CompileError
 from weft.support.names import free_name, new_name
 
 LOCAL_LIMIT = 64 * 1024
-"""The largest size in bytes of a buffer of space "local" on the stack."""
+"""Largest size in bytes of a "local" buffer on the stack."""
 _STACK_LIMIT = 16 * 1024
-"""The largest size in bytes of a buffer of another space on the stack. Inside a hot loop an allocation would cost more
-than the loop. Frames stay far below stack limits of 8 MB (main) and 512 KB (threads on some platforms)."""
+"""Largest size in bytes of another buffer on the stack. In a hot loop an allocation would cost more than the loop.
+Frames stay far below stack limits of 8 MB (main) and 512 KB (threads on some platforms)."""
 _FRAME_LIMIT = 256 * 1024
-"""The largest stack frame of a function in bytes."""
+"""Largest stack frame in bytes."""
 _ALIGNMENT = 64
-"""Alignment of temporaries in bytes: a cache line, and the widest vector."""
+"""Bytes of temporaries: a cache line, and the widest vector."""
 _MAKES_BUFFERS = (memref.AllocOp, memref.CastOp, memref.GetGlobalOp, memref.ReinterpretCastOp, memref.ViewOp)
 _KERNEL_ALIGNMENT = 16
-"""Alignment in kernels in bytes, since four lanes of 32 bits move at once."""
+"""Bytes in kernels: four lanes of 32 bits move at once."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ def flat_type(type_: MemRefType) -> MemRefType:
 def allocate_several(
     alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
 ) -> memref.AllocOp:
-    """Replace the buffer of `alloc` by one with an additional first dimension of extent `count`, allocated before
-    `anchor`. Loads, stores and pointers access the slice at `place_of(op)`. Other uses may only query strides."""
+    """Add a first dimension of extent `count` to a buffer, allocated before `anchor`. Loads, stores and pointers access
+    the slice at `place_of(op)`. Other uses may only query strides."""
     buffer, old = alloc.memref, buffer_type(alloc.memref)
     type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
     new = allocate_before(anchor, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
@@ -199,7 +199,7 @@ def allocate_several(
 
 
 def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
-    """Axis -> factor and offset, from the annotation of `storage_align` on an allocation."""
+    """Axis -> factor and offset, from `storage_align`."""
     noted = op.attributes.get(STORAGE_ALIGN)
     entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
     found: dict[int, tuple[int, int]] = {}
@@ -213,7 +213,6 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
 
 
 def _changes_in(loop: ForOp | scf.IfOp, values: Sequence[SSAValue]) -> bool:
-    """Whether values are computed in a loop or condition, or depend on the threads that the loop is bound to."""
     is_bound = isinstance(loop, ForOp) and loop.thread_axis is not None
     return is_bound or any(loop.is_ancestor(value.owner) for value in values)
 
@@ -223,7 +222,7 @@ def _is_in_kernel(op: Operation) -> bool:
 
 
 class _Flattener:
-    """Flattens one function. Shapes of buffers are stored by value, because types are flat afterwards."""
+    """Flattens one function. Shapes are stored by value, because types are flat afterwards."""
 
     def __init__(self, function: FuncOp, signatures: dict[str, FlatSignature], keep: tuple[str, ...]) -> None:
         self.function = function
@@ -232,12 +231,12 @@ class _Flattener:
         self.signature = signatures[function.sym_name.data]
         self.shapes: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
         self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
-        """The strides of parameters that are not dense."""
+        """Of parameters that are not dense."""
         self.aligned: dict[SSAValue, dict[int, tuple[int, int]]] = {}
         """Axes whose stride is a multiple of a factor plus an offset."""
         self.frame = 0
         self.names = ExtentNames()
-        """Symbols as polynomials of others, as far as the facts of the function determine them."""
+        """Symbols as polynomials of others, by the facts of the function."""
         self.own_facts: set[_Differences] = set()
         self.products: dict[tuple[Index, Index, Block | None], Index] = {}
         """Products of two indices, by the block that computes them."""
@@ -329,8 +328,8 @@ class _Flattener:
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
-        """The product of two indices. If both vary it is computed once for all accesses, before the outermost loop or
-        condition around `op` in which they are invariant, since passes compare addresses by their values."""
+        """The product of two indices. If both vary, it is computed once, before the outermost loop or condition in
+        which they are invariant, because passes compare addresses by their values."""
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
         values = [*left.values(), *right.values()]
@@ -352,8 +351,8 @@ class _Flattener:
         set_access(op, buffer, [place])
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
-        """Prefetch the element at the distance annotated on an access (`tir-lower-blocks`), except in kernels, whose
-        threads hide latency."""
+        """Prefetch at the distance annotated on an access (`tir-lower-blocks`), except in kernels, whose threads hide
+        latency."""
         noted = op.attributes.pop(PREFETCHED, None)
         if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
@@ -406,7 +405,7 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
-        """Allocate memory of a thread, a thread block or a multiprocessor, of static size and freed implicitly."""
+        """Memory of a thread, a thread block or a multiprocessor, of static size and freed implicitly."""
         name = f"%{op.memref.name_hint}"
         if flat.get_shape()[0] < 0:
             extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
@@ -437,7 +436,7 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_cast(self, op: memref.CastOp) -> None:
-        """Keep the known shape. A cast can only change whether the flat extent is static."""
+        """A cast can only change whether the flat extent is static."""
         known = self.shapes[op.source]
         if not isinstance(op.dest.type, MemRefType):
             raise CompileError.at(op, f"{op.name} to a buffer without a rank, {op.dest.type}, is not supported")
@@ -454,7 +453,6 @@ class _Flattener:
             self.strides[new] = self.strides[op.source]
 
     def _flatten_reshape(self, op: memref.ReinterpretCastOp) -> None:
-        """The elements of a dense buffer from the first one on, in other dimensions."""
         starts_inside = op.offsets or any(op.static_offsets.get_values())
         if starts_inside or op.source in self.strides or self.aligned.get(op.source):
             raise CompileError.at(op, f"{op.name} is of a dense buffer, from its first element on")
@@ -478,7 +476,7 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_call(self, op: CallOp) -> None:
-        """Pass the extents and strides that the callee takes as symbols."""
+        """Pass extents and strides for the callee's symbols."""
         self._check_aligned(op)
         callee = self.signatures.get(op.callee.root_reference.data)
         if callee is None:
@@ -507,7 +505,6 @@ class _Flattener:
                 raise CompileError.at(op, f"{name} takes dense buffers, and %{buffer.name_hint} is a view")
 
     def _keep_shapes(self, op: CallOp) -> None:
-        """Pass buffers with their shapes to a function that is not flattened."""
         callee = callee_of(op)
         if callee is None or len(callee.function_type.inputs) != len(op.arguments):
             return
@@ -529,8 +526,8 @@ def _check_call_facts(
     names: ExtentNames,
     own: Collection[_Differences],
 ) -> None:
-    """Check that a call in the module meets the assumptions of its callee for all values that are only known at run
-    time. The caller may have the same assumption (`own`), or call under a condition that implies it."""
+    """Check that a call in the module meets its callee's assumptions for all run-time values. The caller may have the
+    same assumption (`own`), or call under a condition that implies it."""
     conditions = _conditions_around(op, names)
     own = {*own, *conditions, *(_without_excluded(assumed, conditions) for assumed in own)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
@@ -549,7 +546,7 @@ def _check_call_facts(
                 continue
             if len(differences) == 1 and any(_implies(assumed, *differences) for assumed in own):
                 continue
-            # The call runs, so loops around it have an iteration.
+            # The call runs, so enclosing loops have an iteration.
             given_loops = [add(extent, -1) for _, extent in empty]
             weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
             if any(_holds(*difference, not_negative) for difference in (*differences, *weaker)):
@@ -594,7 +591,7 @@ def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
 
 
 _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
-"""The relations of a fact, and the difference of their sides (left minus right)."""
+"""Relations of a fact, and left minus right side."""
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
@@ -615,7 +612,6 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
 
 
 def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]) -> bool:
-    """Whether a relation holds for sides with that difference, if the names in `not_negative` are non-negative."""
     if relation == "==":
         return difference == 0
     return is_never_negative(difference * -1, not_negative)
@@ -632,8 +628,8 @@ def _is_passed_on(buffer: SSAValue) -> bool:
 
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
-    """Flatten constants of the module; their values are row-major already. Constants that other functions use stay as
-    they are, next to a flat copy; private ones without uses are erased."""
+    """Flatten constants of the module, which are row-major. Those that other functions use remain, next to a flat copy;
+    private ones without uses are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
@@ -660,8 +656,8 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
 
 
 def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, Operation]:
-    """The `functions` that ops outside of them refer to, by name, with the first such op. Functions that were flattened
-    before already call by flat signatures."""
+    """Name -> first op outside of `functions` that refers to one. Functions that were flattened before already call by
+    flat signatures."""
     names = {function.sym_name.data for function in functions}
     found: dict[str, Operation] = {}
     for holder in module.ops:
@@ -675,10 +671,8 @@ def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str,
 def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
-    """Rename a flat function, and add one of its old name and type that calls it. `user` is an op that refers to it.
-
-    Raises CompileError if a parameter is strided, because a flat buffer has no start offset of a view.
-    """
+    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at the op `user`
+    that refers to it, if a parameter is strided, because a flat buffer has no start offset of a view."""
     name = function.sym_name.data
     for position in signature.memrefs:
         if strides_of(type_.inputs.data[position]) is not None:
@@ -703,7 +697,6 @@ def _keep_signature(
 
 
 def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionType) -> Block:
-    """The body of a function with the old signature that calls the flat one."""
     block = Block(arg_types=type_.inputs.data)
     end = ReturnOp()
     end.location = function.location
@@ -736,7 +729,6 @@ def _shape(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
 def _recast(
     buffer: SSAValue, shape: Sequence[int | SSAValue], type_: MemRefType[Attribute], anchor: Operation
 ) -> SSAValue:
-    """Cast a dense buffer of extents `shape` to another dense type of the same size, before `anchor`."""
     if buffer.type == type_:
         return buffer
     extents = list(shape)
@@ -757,8 +749,7 @@ def _recast(
 
 
 def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    """The number of elements of a box, computed by `arith` ops, because index maps are not lowered in functions of
-    others."""
+    """Count elements by `arith` ops, because index maps are not lowered in functions of others."""
     static = prod(extent for extent in extents if isinstance(extent, int))
     dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
     if not dynamic:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     """Compile the functions of a module at tir level; may change the module."""
 
 _MOST_GROWTH: Final = 16
-"""The largest ratio of the size of a large result to that of its operands; a larger result is cheaper to recompute."""
+"""Largest ratio of the sizes of a large result and its operands; larger results are cheaper to recompute."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FoldConstantCallsPass(ModulePass):
     """Evaluate the calls whose buffers are all constants of the module and temporaries that only they write.
 
     Such temporaries become constants of the module; constants and private functions without uses are erased. A result
-    that is many times larger than its operands is not folded. Calls are interpreted; `weft.build` compiles them.
+    many times larger than its operands is not folded. Calls are interpreted; `weft.build` compiles them.
 
     Requires: functions of block loops, and functions over buffers that call them (`tir-split-constant-packing`).
 
@@ -64,9 +64,9 @@ def _interpreted(module: ModuleOp) -> Run:
 
 
 def fold_constant_calls(module: ModuleOp, compile_: Compile, *, declared: bool = False) -> int:
-    """Fold constant calls with functions compiled by `compile_`, and return the number of calls. With `declared`, also
-    fold calls of functions that are already compiled, which the module declares at the low level."""
-    # not bound to a name: the search references constants, which are erased one by one below
+    """Compile and fold constant calls; returns their number. With `declared`, also calls of compiled functions that the
+    module declares at the low level."""
+    # not bound to a name: the search references constants, which are erased below
     calls = _Search(module, declared).calls()
     if not calls:
         return 0
@@ -86,13 +86,11 @@ class _ConstantCall:
     op: CallOp
     function: FuncOp
     sources: tuple[SSAValue, ...]
-    """The buffers that it reads: constants, or results of earlier constant calls."""
+    """Buffers that it reads: constants, or results of earlier constant calls."""
     results: tuple[AllocOp, ...]
 
 
 class _Search:
-    """Finds the calls that can be evaluated."""
-
     def __init__(self, module: ModuleOp, declared: bool) -> None:
         self._declared = declared
         self._accesses = ParameterAccesses()
@@ -103,7 +101,6 @@ class _Search:
         return [call for function in self._functions for call in self._calls_in(function)]
 
     def _calls_in(self, function: FuncOp) -> list[_ConstantCall]:
-        """The constant calls of a function, each after those that compute its operands."""
         known: set[SSAValue] = set()
         found: list[_ConstantCall] = []
         for op in operations_in(function):
@@ -145,7 +142,6 @@ class _Search:
         return _ConstantCall(op, function, tuple(sources), tuple(results))
 
     def _is_result(self, buffer: SSAValue, call: CallOp) -> bool:
-        """Whether a temporary can be an array, and `call` is its only writer."""
         type_ = buffer.type
         if not isinstance(type_, MemRefType) or not type_.has_static_shape() or array_name(type_.element_type) is None:
             return False
@@ -163,15 +159,15 @@ class _Search:
 
 
 class _Folding:
-    """Evaluates calls in order, and erases constants when they have no more uses, so that only the operands and results
-    of one call are in memory at once."""
+    """Evaluates calls in order, and erases unused constants, so that only the operands and results of one call are in
+    memory."""
 
     def __init__(self, module: ModuleOp, run: Run) -> None:
         self._module, self._run = module, run
         self._ops = named_ops(module)
         self._uses = Counter(symbol for op in module.ops for symbol, _ in symbol_uses(op))
         self._known: dict[tuple[str, ...], tuple[GlobalOp, ...]] = {}
-        """Function and constants -> the constants that the function computes from them."""
+        """Function and constants -> the constants computed from them."""
 
     def fold(self, call: _ConstantCall) -> None:
         gets = [source.owner for source in call.sources]

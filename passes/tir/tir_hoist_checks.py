@@ -41,11 +41,11 @@ class HoistChecksPass(TirPass):
     scf.if %inside { } else { LOG(%p) }
     tir.for %j in 64 { %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { ZERO }; USE(%a, %j) }
     ```
-    Without the stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Only
-    guards of `tir-check-bounds` are hoisted, with the computations and loads that they need, out of as many loops as
-    possible; the access is hoisted, too, if it is invariant. The log contains maxima, so logging once is equivalent to
-    logging in each iteration. Conditions around a guard stay around its log, and a condition on the extent is added if
-    the loop may have no iterations, because an access that does not run is not reported.
+    Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Only guards of
+    `tir-check-bounds` are hoisted, with the computations and loads that they need, out of as many loops as possible; an
+    invariant access is hoisted, too. The log contains maxima, so logging once suffices. Conditions around a guard stay
+    around its log, and a condition on the extent is added if the loop may have no iterations, because an access that
+    does not run is not reported.
 
     A load is hoisted if the loop does not write its buffer.
 
@@ -65,8 +65,6 @@ class HoistChecksPass(TirPass):
 
 
 class _Hoist:
-    """Hoists checks out of one loop."""
-
     def __init__(self, loop: ForOp, log: SSAValue) -> None:
         self.loop = loop
         self.log = log
@@ -74,7 +72,6 @@ class _Hoist:
 
     def run(self) -> None:
         used: set[SSAValue] = set()
-        """The values that the checks depend on."""
         candidates: list[Operation] = []
         for op in reversed(list(self.loop.body.block.ops)):
             inside = operations_in(op)
@@ -102,7 +99,6 @@ class _Hoist:
         return not self.loop.is_ancestor(value.owner)
 
     def _repeats(self, op: Operation) -> bool:
-        """Whether `op`, which has no regions, is idempotent for the same operands."""
         if isinstance(op, memref.LoadOp):
             return underlying(op.memref) not in self.written
         return self._logs(op) or isinstance(op, scf.YieldOp) or (is_pure(op) and not may_trap(op))
@@ -115,12 +111,11 @@ class _Hoist:
         )
 
     def _split(self, guard: scf.IfOp) -> list[Operation]:
-        """Split the ops that log in `guard` and can be hoisted, with the conditions around them, from `guard`."""
+        """Split the ops that log and can be hoisted, with the conditions around them, from `guard`."""
         known: dict[SSAValue, SSAValue] = {}
         split: list[tuple[Operation, Operation]] = []
 
         def part(region: Region) -> Region:
-            """The part of `region` that can be hoisted, without results."""
             copies = Block()
             for op in [op for block in region.blocks for op in block.ops]:
                 if not all(self._is_invariant(v) or v in known for v in op.operands):
@@ -150,7 +145,6 @@ class _Hoist:
 
 
 def _require_iterations(loop: ForOp) -> None:
-    """Guard `loop` by the condition that it has iterations, unless that is known."""
     extent = Index.of(loop.extent)
     low, _ = extent.range(range_of)
     if low is not None and low >= 1:

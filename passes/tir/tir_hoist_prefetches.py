@@ -50,7 +50,7 @@ class HoistPrefetchesPass(FunctionPass):
 
 
 def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
-    """Move one prefetch before the outermost unrolled loop whose iterations prefetch the same elements."""
+    """Move a prefetch before the outermost unrolled loop whose iterations prefetch the same elements."""
     place, lanes = Index.of(prefetch.index).simplified(ranges), prefetch.lanes.value.data
     goal: tuple[ForOp, Index, int] | None = None
     loop = prefetch.parent_op()

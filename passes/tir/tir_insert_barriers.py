@@ -41,9 +41,9 @@ class InsertBarriersPass(KernelPass):
       READ %S[(%t + 1) mod 64]
       low.barrier }
     ```
-    Dependences through memory that threads share are decided by integer sets, within an iteration of the loops around
-    both accesses, and from one iteration to a later one. A barrier is inserted as far out as the accesses allow.
-    Accesses that are not affine, or not decided within the budget, get a barrier.
+    Integer sets decide dependences through shared memory, within an iteration of the loops around both accesses and
+    from one to a later one. A barrier is inserted as far out as the accesses allow. Accesses that are not affine, or
+    not decided within the budget, get a barrier.
 
     Raises CompileError if a barrier is, or would have to be, under a condition or in a loop that differs between the
     threads, and if two threads write one element at once.
@@ -76,14 +76,12 @@ def _thread_loops(body: Block) -> tuple[ForOp, ...]:
 
 @dataclass
 class _Summary:
-    """The accesses of a part of a kernel."""
-
     first: list[Access] = field(default_factory=list[Access])
-    """Accesses that may precede its first barrier."""
+    """May precede its first barrier."""
     last: list[Access] = field(default_factory=list[Access])
-    """Accesses that may follow its last barrier."""
+    """May follow its last barrier."""
     passes: bool = True
-    """Whether some path through it has no barrier."""
+    """Some path has no barrier."""
 
 
 @dataclass
@@ -92,7 +90,7 @@ class _Inserter:
     threads: tuple[ForOp, ...]
 
     def check_writes(self, body: Block) -> None:
-        """Refuse if two threads write one element with the same op, except with atomic operations."""
+        """Refuse if two threads write one element with the same op, except by atomic operations."""
         for op in body.walk():
             for access in self.found.get(op, ()):
                 if (
@@ -104,7 +102,7 @@ class _Inserter:
                     raise CompileError.at(op, f"{conflict.describe()}, by different threads at the same time")
 
     def sequence(self, block: Block, divergent: Operation | None) -> _Summary:
-        """Insert barriers between the ops of a block. `divergent` is the op at which threads diverged, if they have."""
+        """Insert barriers between ops. `divergent` is the op at which threads diverged."""
         total = _Summary()
         for op in list(block.ops):
             part = self.part(op, divergent)
@@ -119,7 +117,7 @@ class _Inserter:
         return total
 
     def part(self, op: Operation, divergent: Operation | None) -> _Summary:
-        """Insert barriers in one op, and return its accesses."""
+        """Insert barriers in one op; returns its accesses."""
         if isinstance(op, ForOp):
             return self._loop(op, divergent)
         if isinstance(op, scf.IfOp):
@@ -175,7 +173,7 @@ class _Inserter:
         return None
 
     def _conflict_with_itself(self, access: Access) -> Conflict | None:
-        """A conflict of two threads at one element, except those of a warp that work on a tile together."""
+        """Two threads at one element, except those of a warp that work on a tile together."""
         together = is_of_warp(access.op)
         threads = [loop for loop in self.threads if not (together and axis_of(loop) == LANES)]
         try:

@@ -53,7 +53,6 @@ class LowerAtomicReductionsPass(TirPass):
 
 
 def _checked(block: BlockOp, loop: ForOp) -> tuple[AtomicUpdate, ...]:
-    """The updates of a block over a loop, if all may be atomic. Raises CompileError otherwise."""
     name = f'block "{block.label}"'
     refused = why_not_atomic(block, loop, kernel_around(loop))
     updates = atomic_updates(block)

@@ -37,8 +37,8 @@ class LowerBlocksPass(TirPass):
     ```
     Loops stay. Nested blocks are also replaced.
 
-    Annotation `prefetch`: accesses of the block prefetch for later instances. Its shifts apply to block iterators
-    rather than to loops, so that they are independent of the loops around the block.
+    Annotation `prefetch`: accesses prefetch for later instances. Shifts apply to block iterators, hence are independent
+    of loops.
 
     ```mlir
     tir.block "exp" ... attributes {prefetch = [["read", 0, [1, 0]]]} { memref.load %A[%vi, %vk] ... }
@@ -74,7 +74,6 @@ class LowerBlocksPass(TirPass):
         _mark_nontemporal(blocks)
         for block in blocks:
             _lower_block(block)
-        # Blocks may have been the only ops of the level.
         function.attributes[TIR_FUNCTION] = UnitAttr()
 
 
@@ -94,10 +93,10 @@ _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of e
 
 
 def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
-    """Annotate accesses of the blocks with the distance to prefetch, or prefetch at the start of blocks. Buffers in
-    registers and elements at an unknown or zero distance are not prefetched, nor are temporaries by a block other than
-    the accessing one. Raises `CompileError` if an annotation is malformed, or names an unknown block or a buffer that
-    the block does not access."""
+    """Annotate accesses with the distance to prefetch, or prefetch at the start of blocks. Buffers in registers and
+    elements at an unknown or zero distance are not prefetched, nor are temporaries of another block. Raises
+    `CompileError` if an annotation is malformed, or names an unknown block or a buffer that the block does not
+    access."""
     for block in blocks:
         noted = block.attributes.get(PREFETCH)
         for entry in () if noted is None else _entries(block, noted, blocks):
@@ -109,7 +108,7 @@ def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
 
 @dataclass(frozen=True)
 class _Prefetch:
-    """The elements of `buffer` that `accessing` reads or writes, with its iterators shifted."""
+    """Elements of `buffer` that `accessing` reads or writes, with its iterators shifted."""
 
     accessing: BlockOp
     kind: str
@@ -135,7 +134,6 @@ def _mark(entry: _Prefetch) -> None:
 
 
 def _prefetch_at_head(block: BlockOp, entry: _Prefetch) -> None:
-    """Prefetch the elements that the other block accesses at the start of `block`."""
     shifted: dict[SSAValue, Index] = {
         theirs: Index.of(own) + shift
         for theirs, own, shift in zip(entry.accessing.iter_vars, block.iter_vars, entry.shifts, strict=True)
@@ -172,7 +170,7 @@ def _entries(block: BlockOp, noted: Attribute, blocks: Sequence[BlockOp]) -> Ite
 
 def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> SSAValue:
     """The buffer at position `at` among those that `accessing` reads or writes (`kind`). Raises `CompileError` at
-    `block`, which has the annotation, if there is none."""
+    `block`, which has the annotation."""
     buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
     if not 0 <= at < len(buffers):
         raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')
@@ -180,7 +178,6 @@ def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> 
 
 
 def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
-    """The block called `name`. Raises `CompileError` unless it has the same number of iterators."""
     other = next((other for other in blocks if other.label == name), None)
     if other is None or len(other.iter_vars) != len(block.iter_vars):
         why = "there is no such block"
@@ -191,8 +188,6 @@ def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
 
 
 def _distances(indices: Sequence[SSAValue], shifted: dict[SSAValue, Index]) -> list[int] | None:
-    """The distance of the element with shifted iterators from the one at `indices`, in each dimension; None if it
-    varies."""
     found: list[int] = []
     for value in indices:
         index = Index.of(value)
@@ -208,8 +203,8 @@ _YES: Final = BoolAttr.from_bool(True)
 
 
 def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
-    """Annotate the stores of blocks that are non-temporal, except to buffers in registers. Raises `CompileError` if an
-    annotation is malformed, or names a buffer that the block does not write."""
+    """Annotate non-temporal stores, except to buffers in registers. Raises `CompileError` if an annotation is
+    malformed, or names a buffer that the block does not write."""
     for block in blocks:
         noted = block.attributes.get(NONTEMPORAL)
         for buffer in () if noted is None else _buffers(block, noted):

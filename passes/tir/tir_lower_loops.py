@@ -58,7 +58,7 @@ class LowerLoopsPass(FunctionPass):
 
 
 def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
-    """Replace a loop by one of the low level. The indices of the function are those of `emitter` already."""
+    """Lower a loop whose indices are already those of `emitter`."""
     kind = loop.kind.data
     extent = loop.extent
     if extent == 1:
@@ -81,10 +81,10 @@ def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
 
 
 class IndexEmitter:
-    """Replaces the index arithmetic of a function by shared sums, built from the outer loops inwards.
+    """Replaces index arithmetic by shared sums, built from the outer loops inwards.
 
-    The terms of an index are added in the order of the loops in which they vary, so each partial sum is in the
-    outermost place where its operands are defined, and indices with equal prefixes share them.
+    Terms are added in the order of the loops in which they vary, so each partial sum is in the outermost place where
+    its operands are defined, and indices with equal prefixes share them.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -93,18 +93,18 @@ class IndexEmitter:
         self.values: dict[Index, SSAValue] = {}
         self.constants: dict[int, SSAValue] = {}
         self.last: dict[Block | Operation, Operation] = {}
-        """The last op inserted at the start of a block, or after an operation."""
+        """Last op inserted at the start of a block, or after an operation."""
         self.depths: dict[Block, int] = {}
         self.anchors: dict[SSAValue, Block | Operation] = {}
-        """The places of the values that this emitter inserted."""
+        """Places of inserted values."""
         self.products: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
         self.ranges = remembered_ranges()
         self.copies: dict[Operation, int] = {}
-        """The number of copies of the innermost body made by unrolled loops."""
+        """Copies of the innermost body made by unrolled loops."""
 
     def run(self) -> None:
         ops = [op for op in operations_in(self.function) if _is_traced(op)]
-        # Read all indices before replacing any, because lowered divisions cannot be traced.
+        # Before replacing any, because lowered divisions cannot be traced.
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
         indices = [Index.of(op.results[0]).simplified(self.ranges) for op in demanded]
         new = {op: self.value(index) for op, index in zip(demanded, indices, strict=True)}
@@ -126,7 +126,7 @@ class IndexEmitter:
         return self.constants[value]
 
     def value(self, index: Index) -> SSAValue:
-        """The value of `index`, defined wherever all its atoms are."""
+        """The value of an index, defined wherever all of its atoms are."""
         if index not in self.values:
             self.values[index] = self._sum(index)
         return self.values[index]
@@ -211,7 +211,7 @@ class IndexEmitter:
 
 
 def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
-    """Add multiples of the divisors to numerators that may be negative, without changing the value of the index."""
+    """Add multiples of the divisors to numerators that may be negative, without changing the index."""
     terms: dict[Atom, int] = {}
     constant = index.constant
     for atom, factor in index.terms.items():

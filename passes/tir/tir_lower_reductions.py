@@ -67,10 +67,10 @@ class LowerReductionsPass(TirPass):
 
 @dataclass(frozen=True)
 class _Hoist:
-    """The hoisting of the init of a block.
+    """Hoisting of the init of a block.
 
-    `loops`, outermost first, are those that the init moves out of; its nest repeats them except `dropped`, whose
-    variables are 0 there. `conditions` are indices that must be 0 for the init to run.
+    It moves out of `loops`, outermost first; its nest repeats them except `dropped`, whose variables are 0 there.
+    `conditions` are indices that must be 0 for the init to run.
     """
 
     loops: tuple[ForOp, ...]
@@ -86,7 +86,7 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
         if kind is IterKind.REDUCE
     ]
     if all(binding == Index({}) for binding in reduce) and not _may_be_empty(block):
-        # Every instance starts its accumulation, so the init precedes the update.
+        # Every instance starts its accumulation.
         block.body.block.insert_ops_before(detached_ops(init.body.block), init)
     elif (hoist := _plan_hoist(block, reduce)) is not None:
         if hoist.conditions or _guards_depend_on(block, hoist.dropped):
@@ -105,8 +105,7 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
 
 
 def _may_be_empty(block: BlockOp) -> bool:
-    """Whether a loop of the reduction has an extent that is known only at run time. Even with an upper bound of 1, it
-    may be 0."""
+    """Whether a loop of the reduction has a dynamic extent, which may be 0 even with an upper bound of 1."""
     extents = zip(block.kinds, block.extents, strict=True)
     return any(kind is IterKind.REDUCE and isinstance(extent, SSAValue) for kind, extent in extents)
 
@@ -118,7 +117,6 @@ def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
 
 
 def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
-    """Plan the hoisting of the init of `block`; None if it must stay."""
     if takes_pointers(block) or opaque_op(block) is not None or why_overlapping(block) is not None:
         return None
     chain = loop_chain(block)
@@ -136,11 +134,8 @@ def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
 
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
-    """The indices that must be 0, in addition to the dropped induction variables, for all reduce bindings to be 0.
-
-    Returns None unless each binding is a sum of dropped variables with positive factors and a non-negative rest, which
-    is 0 if and only if all its terms are.
-    """
+    """Indices that must be 0, in addition to dropped induction variables, for all reduce bindings to be 0. None unless
+    each binding is a sum of dropped variables with positive factors and a non-negative rest."""
     zeros = {variable: Index({}) for variable in dropped}
     seen: set[SSAValue] = set()
     conditions: list[Index] = []
@@ -167,7 +162,6 @@ def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
 
 
 def _hoist_init(block: BlockOp, hoist: _Hoist) -> None:
-    """Build the nest of the init before the outermost loop of `hoist`."""
     anchor = hoist.loops[0]
     zero = constant_before(0, anchor)
     mapping: dict[SSAValue, SSAValue] = dict.fromkeys(block.iter_vars, zero)
@@ -202,7 +196,7 @@ def _renamed(extent: int | SSAValue, mapping: Mapping[SSAValue, SSAValue]) -> in
 
 
 def _start_when_empty(block: BlockOp) -> None:
-    """Run the init of `block` before its reduction if an extent of the reduction is 0 at run time.
+    """Run the init before a reduction of which an extent is 0 at run time.
 
     ```mlir
     tir.for %k in %n { tir.for %i in 8 { tir.block "Y" ... { tir.init { INIT } UPDATE } } }

@@ -52,12 +52,12 @@ _SHUFFLING = ("cuda", "metal")
 class LowerThreadReductionsPass(TirPass):
     """Lower the blocks that combine one value of each thread (`tir-factor-thread-reductions`), inside kernels.
 
-    The threads of a warp combine by shuffles, halving their number in each step; the warps store their results in
-    shared memory, and the first warp combines those. This requires the axis to be `threadIdx.x`, with the extent of the
-    reduction, which must be a power of two up to a warp, or a multiple of a warp. Otherwise, and on targets without
-    shuffles, the values of all threads are combined in shared memory. The first thread of the axis then runs the init
-    of the block, combines the result into it, and stores; `tir-insert-barriers` inserts barriers later. If the
-    accumulator is in memory of space "local", all threads of the axis get the result and execute these steps.
+    The threads of a warp combine by shuffles, halving their number in each step; the first warp combines the results of
+    all warps in shared memory. This requires axis `threadIdx.x` with the extent of the reduction: a power of two up to
+    a warp, or a multiple of a warp. Otherwise, and on targets without shuffles, the values of all threads are combined
+    in shared memory. The first thread of the axis then runs the init of the block, combines the result into it, and
+    stores; `tir-insert-barriers` inserts barriers later. If the accumulator is in memory of space "local", all threads
+    of the axis get the result and execute these steps.
 
     ```mlir
     tir.block "B" iters(%vi: spatial<8>, %vt: reduce<32>) = [%i, %t] {tir.across_threads = "threadIdx.x"} {
@@ -80,7 +80,7 @@ class LowerThreadReductionsPass(TirPass):
     fast_math = (FastMathFlag.REASSOC,)
 
     target: str = "cuda"
-    """The target, as in `weft.build`, for its limits and instructions."""
+    """As in `weft.build`; gives limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         for block in [b for b in function.walk() if isinstance(b, BlockOp) and ACROSS_THREADS in b.attributes]:
@@ -88,7 +88,7 @@ class LowerThreadReductionsPass(TirPass):
 
 
 class _Lowering:
-    """Lowers one block. `values` are the partial combinations of this thread, one per accumulator."""
+    """`values` are the partial combinations of this thread, one per accumulator."""
 
     def __init__(self, block: BlockOp, target: Target) -> None:
         self.block = block
@@ -102,9 +102,9 @@ class _Lowering:
         self.thread_loop, self.count = owner, count
         self.thread = Index.of(owner.induction_variable)
         self.others = [loop for loop in around if loop is not owner]
-        """The loops over threads along the other axes."""
+        """Over threads along the other axes."""
         self.anchor: Operation = block
-        """The op before which new ops are inserted."""
+        """New ops are inserted before this one."""
         self.conditions = guards_of(block)
         stored = buffers_written(block)
         self.body = [op for op in block.body.block.ops if not isinstance(op, InitOp)]
@@ -137,7 +137,7 @@ class _Lowering:
         return fits and scalars and self.thread_loop.extent == self.count and self.count <= warp * warp
 
     def _own_values(self) -> list[SSAValue]:
-        """The values of this thread; zero if the block does not run in it."""
+        """Zero if the block does not run in this thread."""
         conditions = self._compare(self.conditions)
         own: list[SSAValue] = []
         for term in self.terms:
@@ -190,7 +190,7 @@ class _Lowering:
         return self._loaded(scratch, Index({}))
 
     def _halved(self, values: list[SSAValue], count: int, width: int) -> list[SSAValue]:
-        """Combine the first `count` lanes of each group of `width` lanes into lane 0."""
+        """Combine the first `count` lanes of each `width` lanes into lane 0."""
         offset = 1
         while offset * 2 < count:
             offset *= 2
@@ -223,7 +223,6 @@ class _Lowering:
         return self._load_from(scratch, thread, values, compare_before("eq", thread, Index({}), self.block))
 
     def _scratch(self, values: Sequence[SSAValue], count: int) -> list[SSAValue]:
-        """Shared memory for `count` values along the axis, for each thread of the other axes."""
         shape = [*(loop.extent for loop in self.others if isinstance(loop.extent, int)), count]
         found: list[SSAValue] = []
         for value, store in zip(values, self.stores, strict=True):
@@ -251,7 +250,6 @@ class _Lowering:
     def _load_from(
         self, scratch: list[SSAValue], along: Index, otherwise: Sequence[SSAValue], condition: SSAValue
     ) -> list[SSAValue]:
-        """The values in shared memory if `condition` holds, else those of this thread."""
         place, found = self._place(along), list[SSAValue]()
         for buffer, value in zip(scratch, otherwise, strict=True):
             load = memref.LoadOp.get(buffer, place)
@@ -261,7 +259,6 @@ class _Lowering:
         return found
 
     def _store(self, values: Sequence[SSAValue]) -> None:
-        """Run the block in the first thread (or all of them), with the combined values in place of the terms."""
         block = self.block
         for term, value in zip(self.terms, values, strict=True):
             term.res.replace_all_uses_with(value)

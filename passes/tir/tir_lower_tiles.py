@@ -48,7 +48,7 @@ from weft.support.errors import CompileError
 from weft.support.target import Target
 
 LANES: Final = THREAD_AXES[0]
-"""The axis whose threads form a warp, in kernels that work on tiles."""
+"""Its threads form a warp in kernels that work on tiles."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ class LowerTilesPass(KernelPass):
 
 
 def _require_together(op: TileOp) -> None:
-    """Refuse an op that only some of the threads of a warp may execute."""
     for parent in ancestors(op):
         value = parent.cond if isinstance(parent, scf.IfOp) else parent.extent if isinstance(parent, ForOp) else None
         if isinstance(value, SSAValue) and differs_between_threads(value, (LANES,)):
@@ -118,7 +117,6 @@ def _pointer(value: SSAValue) -> AccessPtrOp:
 
 
 def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
-    """A new buffer for the part of the fragments in `buffer` that one thread holds, with an additional dimension."""
     alloc, type_ = buffer.owner, buffer_type(buffer)
     shape, tile = type_.get_shape(), fragment.tile
     if not isinstance(alloc, memref.AllocOp) or DYNAMIC_INDEX in shape or len(shape) < 2:
@@ -139,8 +137,6 @@ def _erase_buffer(buffer: SSAValue) -> None:
 
 
 class _Lowering:
-    """Lowers one op on tiles."""
-
     def __init__(self, op: TileOp, parts: dict[SSAValue, SSAValue]) -> None:
         self.op = op
         self.parts = parts
@@ -226,7 +222,7 @@ class _Lowering:
         insert_before(self.op, [op])
 
     def part(self, fragment: FragmentAttr, tile: SSAValue) -> tuple[SSAValue, list[Index]]:
-        """The buffer and indices of a thread's part of a tile."""
+        """Buffer and indices of a thread's part of a tile."""
         pointer = _pointer(tile)
         *outer, i, j = [Index.of(index).simplified(range_of) for index in pointer.indices]
         rows, columns = fragment.tile
@@ -252,7 +248,7 @@ class _Lowering:
     def moved(
         self, pointer: AccessPtrOp, by: tuple[Index, Index], access: AccessMode, sizes: Sequence[int]
     ) -> SSAValue:
-        """A pointer moved `by` a number of rows and columns."""
+        """Move a pointer by a number of rows and columns."""
         *outer, i, j = [Index.of(index) for index in pointer.indices]
         indices = [*outer, i + by[0], j + by[1]]
         values = [index_before(index.simplified(range_of), self.op) for index in indices]
@@ -262,11 +258,10 @@ class _Lowering:
 
 
 def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Index]:
-    """The row and column, in the tile, of the 8 elements whose address a thread provides: row l mod 8 of matrix l
-    floordiv 8.
+    """Row and column, in the tile, of the 8 elements whose address a thread provides: row l mod 8 of matrix l floordiv
+    8.
 
-    The parts of a fragment follow each other down the rows of the matrix. If there are only two, threads from 16 on
-    repeat addresses.
+    The parts of a fragment follow each other down the rows. With only two, threads from 16 on repeat addresses.
     """
     two = len(fragment.parts) == 2
     zero = Index({})
@@ -281,7 +276,7 @@ def works_on_tiles(block: BlockOp) -> bool:
 
 
 def is_of_warp(op: Operation) -> bool:
-    """Whether an op is a pointer to a tile, whose accesses a whole warp executes together."""
+    """Whether an op is a pointer to a tile, which a whole warp accesses together."""
     return isinstance(op, AccessPtrOp) and any(isinstance(use.operation, TileOp) for use in op.pointer.uses)
 
 
@@ -345,7 +340,6 @@ def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int
 
 
 def lanes_around(op: Operation) -> ForOp:
-    """The loop over the threads of a warp around an op in a kernel."""
     for parent in ancestors(op):
         if isinstance(parent, ForOp) and axis_of(parent) == LANES:
             return parent

@@ -45,9 +45,9 @@ from weft.passes.tir.tir_pass import (
 from weft.passes.tir.vectorizer import LaneReduction, Vectorizer, analyse, lanes_constant
 
 _UNROLL_LIMIT = 64
-"""The most lanes of a loop that is unrolled if it cannot be vectorized; a longer one stays a loop."""
+"""Lanes up to which a loop that cannot be vectorized is unrolled."""
 _MOST_LANES = 1024
-"""The most lanes of a loop that becomes one vector; a longer one is strip-mined."""
+"""Lanes up to which a loop becomes one vector; longer loops are strip-mined."""
 _STRIP = 64
 """Lanes of a strip: the bytes of a cache line."""
 
@@ -80,7 +80,6 @@ class LowerVectorizedPass(FunctionPass):
       integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after
       the enclosing serial loops that combine into the same element (`_accumulate_in_lanes`).
     - A buffer allocated inside the loop is replicated for each lane.
-    - A buffer that is allocated inside the loop gets a copy for each lane.
 
     Code without a vector form (calls, inner loops whose extents differ between lanes, lanes that store to one element,
     a nested vectorized loop) falls back to the scalar loop in order, unrolled up to 64 lanes. A loop of dynamic extent
@@ -95,7 +94,7 @@ class LowerVectorizedPass(FunctionPass):
     name = "tir-lower-vectorized"
 
     shuffles: bool = True
-    """Whether to shuffle vectors; otherwise each lane is loaded separately."""
+    """Otherwise each lane is loaded separately."""
 
     def rewrite(self, function: FuncOp) -> None:
         for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
@@ -104,7 +103,7 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    """Replace one vectorized loop that contains no other one."""
+    """Vectorize a loop that contains no other vectorized loop."""
     _leave_out_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
@@ -127,8 +126,7 @@ def vectorize(loop: ForOp, *, shuffles: bool) -> None:
 
 
 def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
-    """Replace a vectorized loop by a loop over strips, and one over the remaining iterations; returns the vectorized
-    loops."""
+    """A loop over strips, and one over the remaining iterations; returns the vectorized loops."""
     strips = [loop]
     if count % _STRIP:
         rest = loop.clone()
@@ -146,7 +144,7 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
 
 
 def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
-    """Move buffers of the body out of it, with `count` elements, one per lane, for each element."""
+    """Move buffers out of the body, with `count` elements, one per lane, for each element."""
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
@@ -173,9 +171,8 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
 
 
 def _leave_out_idle_lanes(loop: ForOp) -> None:
-    """Halve a vectorized loop of static extent while all iterations of its second half are idle.
-
-    Half a vector costs no more than a whole one, on some processors less, and needs no mask if all of its lanes run:
+    """Halve a vectorized loop of static extent while all iterations of its second half are idle. Half a vector costs no
+    more than a whole one, on some processors less, and needs no mask if all of its lanes run:
 
     ```mlir
     tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
@@ -200,7 +197,6 @@ def _leave_out_idle_lanes(loop: ForOp) -> None:
 
 
 def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:
-    """The number of leading lanes for which a condition can hold, from comparisons of the lane with constants."""
     active = count
     for _, constraint in comparisons(condition, ranges):
         factor = constraint.index.coefficient(loop.induction_variable)
@@ -211,7 +207,7 @@ def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf)
 
 
 def _make_conditions_uniform(loop: ForOp) -> None:
-    """Replace comparisons that have the same outcome in all iterations of `loop` by ones that do not use its variable.
+    """Replace comparisons that are uniform over the iterations of `loop` by ones without its variable.
 
     `x >= 0` if and only if `x floordiv c >= 0`, for each positive c. If c divides all terms except the induction
     variable, the variable may vanish:
@@ -235,24 +231,23 @@ def _make_conditions_uniform(loop: ForOp) -> None:
 
 
 _MOST_ROWS: Final = 16
-"""The most accumulators of one reduction; more would be spilled from registers."""
+"""Accumulators of one reduction; more would be spilled from registers."""
 
 
 @dataclass(frozen=True)
 class _Accumulators:
-    """The loops after which a reduction is combined, and its accumulators: one vector for each iteration of `rows`."""
+    """The loops after which a reduction is combined, and one vector for each iteration of `rows`."""
 
     loops: list[ForOp]
     """Innermost first."""
     rows: list[ForOp]
-    """The loops in which the address varies."""
+    """The address varies in these loops."""
 
     @property
     def extents(self) -> list[int]:
         return [row.extent for row in self.rows if isinstance(row.extent, int)]
 
     def position(self, lanes: int) -> Index:
-        """The index of the accumulator of an iteration."""
         result, step = Index({}), lanes
         for row, extent in zip(self.rows, self.extents, strict=True):
             result += Index({row.induction_variable: step})
@@ -260,7 +255,6 @@ class _Accumulators:
         return result
 
     def iterations(self) -> list[dict[SSAValue, Index]]:
-        """The induction variables of all rows, for each iteration."""
         variables = [row.induction_variable for row in self.rows]
         return [
             {variable: Index({}, at) for variable, at in zip(variables, numbers, strict=True)}
@@ -269,7 +263,7 @@ class _Accumulators:
 
 
 def _accumulate_in_lanes(reduction: LaneReduction) -> None:
-    """Move the combination of lanes after the enclosing serial loops with the same element, if any."""
+    """Move the combination of lanes after the enclosing serial loops with the same element."""
     accumulators = _accumulators(reduction)
     type_ = reduction.lanes.type
     if not accumulators.loops or not isinstance(type_, VectorType):
@@ -291,7 +285,7 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
     """The chain of enclosing serial loops, innermost first, in which no other op touches the buffer. The address is
-    invariant in them, except in unrolled loops that are inside other loops of the chain."""
+    invariant in them, except in unrolled loops inside other loops of the chain."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
     users = [use.operation for buffer in (store.memref, *overlapping(store.memref)) for use in buffer.uses]
@@ -330,15 +324,15 @@ def _combine_in_lanes(
     place = store.indices[0]
     for op in (store, reduction.combine, reduction.reduction):
         Rewriter.erase_op(op)
-    # The vectorized combiner, with the old value broadcast to all lanes, has no use either.
+    # The vectorized combiner, with the old value broadcast, has no use either.
     erase_if_unused([*_users(reduction.load), reduction.load])
     erase_if_unused([place])
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
-    """Combine the lanes after the loops, under a condition if one of the loops may have no iterations."""
+    """Combine the lanes after the loops, under a condition if one of them may have no iterations."""
     loops = accumulators.loops
-    anchor = scf.YieldOp()  # a placeholder
+    anchor = scf.YieldOp()  # placeholder
     anchor.location = loops[-1].location
     Rewriter.insert_op(anchor, InsertPoint.after(loops[-1]))
     result = reduction.combine.results[0]

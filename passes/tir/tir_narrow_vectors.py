@@ -24,7 +24,7 @@ from weft.support.statistics import Statistic
 
 _NARROWED: Final = Statistic("tir-narrow-vectors", "loops-narrowed", "vectorized loops with a narrower version")
 _SHARE: Final = 4
-"""Ratio of the lanes of a vectorized loop to those of its narrower version."""
+"""Ratio of the lanes of a loop to those of its narrower version."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class NarrowVectorsPass(TirPass):
     scf.if %n - %k * 64 <= 16 { tir.for %j in 16 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     else { tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     ```
-    All lanes of a masked vector are computed: without the narrower version, a row shorter than one machine vector would
-    take as long as one that fills all lanes of the loop.
+    All lanes of a masked vector are computed, so without the narrower version a short row would take as long as one
+    that fills all lanes.
 
     Requires: loops without blocks (`tir-lower-blocks`), whose main parts are free of conditions
     (`tir-partition-loops`).
@@ -71,8 +71,8 @@ class NarrowVectorsPass(TirPass):
 
 
 def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
-    """The last active lane, from the condition around the whole body of a vectorized loop. None if it is not a symbolic
-    index, or if there are other conditions on lanes."""
+    """The last active lane, by the condition around the whole body. None if it is not a symbolic index, or if there are
+    other conditions on lanes."""
     conditions = [op for op in loop.body.block.ops if isinstance(op, scf.IfOp)]
     if len(conditions) != 1 or conditions[0].results or conditions[0].false_region.blocks:
         return None

@@ -79,7 +79,7 @@ class OutlineKernelsPass(ModulePass):
     name = "tir-outline-kernels"
 
     target: str = "cuda"
-    """The target, as in `weft.build`, for its limits and instructions."""
+    """As in `weft.build`; gives limits and instructions."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
@@ -96,13 +96,10 @@ class OutlineKernelsPass(ModulePass):
 
 @dataclass
 class _Outliner:
-    """Outlines the nest `root` as a kernel."""
-
     root: ForOp
     name: str
     target: Target
     loops: dict[str, ForOp] = field(default_factory=dict[str, ForOp])
-    """Axis -> its loop."""
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Value from outside -> its replacement in the kernel."""
 
@@ -133,7 +130,6 @@ class _Outliner:
         return kernel
 
     def _promise(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
-        """Copy the promises of the function to the kernel; temporaries of the host overlap no other buffer."""
         promises = function_of(self.root).attributes.get(PROMISES)
         if promises is not None:
             kernel.attributes[PROMISES] = promises
@@ -141,7 +137,7 @@ class _Outliner:
             set_noalias(kernel, [at for at in buffers if not is_exposed(underlying(arguments[at]))])
 
     def _body(self) -> Block:
-        """The innermost body of the nest, to which ops between its loops move."""
+        """Ops between the loops of the nest move there."""
         loop = self.root
         between: list[Operation] = []
         while True:
@@ -159,7 +155,7 @@ class _Outliner:
         return loop.body.block
 
     def _captured(self, body: Block) -> tuple[list[SSAValue], list[Operation]]:
-        """The values from outside that become arguments, and the ops outside to clone into the kernel."""
+        """Values from outside that become arguments, and ops outside to clone into the kernel."""
         arguments: dict[SSAValue, None] = {}
         computed: dict[Operation, None] = {}
 
@@ -209,7 +205,6 @@ _EXTENT = 2
 
 
 def _rank(value: SSAValue) -> int:
-    """Order of arguments: buffers, then values, then non-negative values."""
     if isinstance(value.type, MemRefType):
         return 0
     low, _ = range_of(value) if isinstance(value.type, IndexType) else (None, None)

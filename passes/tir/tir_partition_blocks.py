@@ -50,7 +50,7 @@ class PartitionBlocksPass(TirPass):
 
 
 def thread_bodies(root: Operation) -> list[Block]:
-    """The bodies of the innermost loops over threads and thread blocks in `root`, one per kernel."""
+    """Bodies of the innermost loops over threads and thread blocks, one per kernel."""
     loops = [op for op in root.walk() if isinstance(op, ForOp) and axis_of(op) is not None]
     return [loop.body.block for loop in loops if not any(loop.body.is_ancestor(inner) for inner in loops)]
 
@@ -108,7 +108,7 @@ def _is_uniform(index: Index, kernel: Operation) -> bool:
 
 
 def _weakest(indices: Iterable[Index]) -> list[Index]:
-    """The least of each set of indices that differ by constants: if it is non-negative, so are the others."""
+    """The least of indices that differ by constants: if it is non-negative, so are the others."""
     least: dict[Index, Index] = {}
     for index in indices:
         key = index - index.constant
@@ -118,7 +118,6 @@ def _weakest(indices: Iterable[Index]) -> list[Index]:
 
 
 def _compare(index: Index, anchor: Operation) -> SSAValue:
-    """`index >= 0`, as `block < bound` if it depends on only one block index."""
     blocks = [atom for atom in index.terms if isinstance(atom, SSAValue) and _is_block(atom)]
     if len(blocks) == 1 and (factor := -index.coefficient(blocks[0])) > 0:
         rest = index + Index({blocks[0]: factor})

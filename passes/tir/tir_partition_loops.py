@@ -54,11 +54,11 @@ _INTERIORS: Final = Statistic(
     "tir-partition-loops", "interiors", "loops with a version for iterations whose conditions all hold"
 )
 _GROWTH_OF_VERSIONS: Final = 32
-"""The most that a function may grow by versions for numbers of iterations, as a factor of its number of operations."""
+"""Growth of a function by versions for numbers of iterations, as a factor of its operations."""
 _GROWTH_OF_CHECKED: Final = 3
-"""The value of `growth` for functions with a log, where each copy of an access also copies its guards."""
+"""`growth` of functions with a log, where each copy of an access also copies its guards."""
 _CUTS_OF_VERSION: Final = 6
-"""The most that a version may grow by further splits, as a factor of its number of operations."""
+"""Growth of a version by further splits, as a factor of its operations."""
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
 
@@ -66,9 +66,9 @@ _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 class PartitionLoopsPass(TirPass):
     """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
 
-    This applies to each `scf.if` whose condition is a conjunction of affine comparisons (guards of non-dividing splits,
-    padding, `k == 0`). The outermost serial, parallel or unrolled loop is split in which the condition provably holds,
-    or provably fails, in most iterations:
+    Applies to each `scf.if` on a conjunction of affine comparisons (guards of non-dividing splits, padding, `k == 0`).
+    The outermost serial, parallel or unrolled loop is split in which the condition provably holds, or provably fails,
+    in most iterations:
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -76,17 +76,15 @@ class PartitionLoopsPass(TirPass):
     tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
     tir.for %i1 in 2 { BODY(31, %i1) }
     ```
-    The remaining parts (before and after the main one) are partitioned in the same way if they have several iterations;
-    a part in which the condition is false and that has no other effect is erased. Extents may be dynamic. The order of
-    iterations stays the same. Loops are copied while the function stays below `growth` times its size; remaining
-    conditions are kept.
+    Remaining parts of several iterations are partitioned in the same way; a part in which the condition is false and
+    that has no other effect is erased. Extents may be dynamic. The order of iterations stays the same. Loops are copied
+    while the function stays below `growth` times its size; remaining conditions are kept.
 
     Unrolled loops are not split for a condition that selects a value, as padding does, if the bound is a constant,
     because each copy of the body evaluates it.
 
-    A loop whose body is mostly other code is not split if a loop over rows inside it can be: one that contains all code
-    which the condition controls, and in which the condition is constant on both sides of the split. Its bounds then
-    depend on the loops around it.
+    A loop whose body is mostly other code is not split if an inner loop over rows can be: one that contains all code
+    under the condition, which is constant on both sides of the split. Its bounds then depend on the loops around it.
 
     ```mlir
     tir.for %s in 14 { tir.for %r in 6 { ROW where %s * 4 + %r >= 1, else ZEROS } MUCH }
@@ -116,8 +114,8 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
-    For symbolic bounds, an inner loop around other loops is split if possible, so that the loops around it have one
-    copy. Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
+    For symbolic bounds, an inner loop around other loops is split if possible, so that outer loops are not copied.
+    Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
 
     A loop with the annotation `interior` is split for all conditions in it at once, and no loop in it is split further:
     its main part has no conditions, or only masks of lanes, and the parts at its ends have masks. Loops around it are
@@ -144,7 +142,7 @@ class PartitionLoopsPass(TirPass):
     name = "tir-partition-loops"
 
     growth: int = 12
-    """The most that a function may grow, as a factor of its number of operations."""
+    """Growth of a function, as a factor of its operations."""
 
     def rewrite(self, function: FuncOp) -> None:
         if any(isinstance(op, scf.IfOp) for op in operations_in(function)):
@@ -153,14 +151,14 @@ class PartitionLoopsPass(TirPass):
 
 @dataclass
 class _Bounds:
-    """The iterations `low .. high-1` of a loop for which comparisons hold (for equalities: do not hold)."""
+    """Iterations `low .. high-1` for which comparisons hold (for equalities: do not hold)."""
 
     lows: list[Index]
     highs: list[Index]
     proved: dict[arith.CmpiOp, bool]
-    """The value of each comparison in the main part."""
+    """Value of each comparison in the main part."""
     exclusive: bool
-    """Whether the loop has no effect outside the main part."""
+    """The loop has no effect outside the main part."""
 
     @property
     def is_symbolic(self) -> bool:
@@ -169,7 +167,7 @@ class _Bounds:
 
 @dataclass
 class _BlockRemainder:
-    """The number of iterations, from `least` to `most`, of unrolled loops at the end of a loop around them."""
+    """Iterations, from `least` to `most`, of unrolled loops at the end of an enclosing loop."""
 
     number: Index
     least: int
@@ -194,12 +192,11 @@ class _Partitioner:
         self._look_again()
 
     def _look_again(self) -> None:
-        """Invalidate cached facts about loops and comparisons, after loops have changed."""
         self.ranges = remembered_ranges()
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
 
     def _has_threads(self, block: Block) -> bool:
-        """Whether threads of a device run a block. All of them must pass each barrier that a later pass inserts."""
+        """Whether threads of a device run the block: all must pass each barrier that a later pass inserts."""
         loop = block.parent_op()
         if not self.is_for_threads or loop is None:
             return False
@@ -213,7 +210,7 @@ class _Partitioner:
     def run(self) -> None:
         decide_ifs(self.function)
         self.visit_block(self.function.body.block)
-        # Done last, because loops around them would be split for these conditions.
+        # Last, because loops around them would be split for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
             if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
@@ -227,7 +224,7 @@ class _Partitioner:
                     self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
-        """Split `loop` and the loops in it. At the end of a loop that was split for conditions (`is_end`), these may be
+        """Split `loop` and inner loops. At the end of a loop that was split for conditions (`is_end`), these may be
         known to fail."""
         if INTERIOR in loop.attributes:
             if make_interior_version(loop, dynamic_extents_of(self.function)):
@@ -235,6 +232,7 @@ class _Partitioner:
             self._look_again()
             return
         if (bounds := self.plan(loop, is_end=is_end)) is None:
+            self._skip_idle_end(loop)
             self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
             return
         if not bounds.exclusive:
@@ -254,14 +252,30 @@ class _Partitioner:
             elif piece.parent is not None:
                 self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
 
+    def _skip_idle_end(self, loop: ForOp) -> None:
+        """Restrict a loop around loops to the iterations before the first one in which a condition that controls all of
+        its effects always fails, such as to the panels of a factor that have columns."""
+        if not isinstance(loop.extent, int) or not _repeats_loops(loop):
+            return
+        conditions = (op.cond for op in operations_in(loop.body) if type(op) is scf.IfOp)
+        for comparison, constraint in itertools.chain.from_iterable(map(self.comparisons, conditions)):
+            edge = edge_of(loop, constraint, self.ranges, value=False)
+            if edge is None or not edge.is_low or not _has_symbols(edge.bound) or not loop.is_ancestor(comparison):
+                continue
+            if self._is_idle_without(loop, comparison):
+                some = extreme([edge.bound], Index({}), arith.MaxSIOp, loop)
+                restrict(loop, Index({}), extreme([some], Index.of(loop.extent), arith.MinSIOp, loop))
+                self._look_again()
+                return
+
     def _visit_piece(self, body: Block, *, is_end: bool) -> None:
         blocks = self._versions(body)
         for block in blocks:
             (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
 
     def _versions(self, body: Block) -> list[Block]:
-        """The blocks of a part of a loop in which loops may still be split: its body, or its versions for each number
-        of iterations of the unrolled loops in it, if that is only known at run time."""
+        """The blocks of a part of a loop in which loops may still be split: its body, or versions of it for each
+        symbolic number of iterations of unrolled loops."""
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
@@ -277,8 +291,8 @@ class _Partitioner:
         return blocks
 
     def _visit_versions(self, block: Block) -> None:
-        """Split loops in a block at the end of a loop, in a version for each number of iterations of unrolled loops
-        that accumulate. Several remainders, such as rows and columns, get nested versions."""
+        """Split loops at the end of a loop, in a version for each number of iterations of unrolled loops that
+        accumulate. Several remainders get nested versions."""
         remainder = None if self._has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
@@ -293,8 +307,8 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _BlockRemainder | None:
-        """The number of iterations of unrolled loops that accumulate in a block, if it is invariant there but symbolic.
-        None if copies are too large."""
+        """Iterations of unrolled loops that accumulate in a block, if symbolic and invariant there. None if copies are
+        too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
@@ -311,7 +325,7 @@ class _Partitioner:
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
-        """Plan where to split `loop`; None if no split helps. At an end, only conditions that fail are considered."""
+        """Plan where to split a loop; None if no split helps. At an end, only conditions that fail are considered."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -351,14 +365,12 @@ class _Partitioner:
         return bounds if bounds.proved else None
 
     def _ends_rows(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """Whether a comparison only determines the number of iterations of a loop over rows in `loop`."""
         found = row_loop_of(loop, comparison, self.ranges)
         if found is None or not found[1].value or _is_square(found[0]):
             return False
         return self._is_idle_without(found[0], comparison)
 
     def _is_idle_without(self, loop: ForOp, comparison: arith.CmpiOp) -> bool:
-        """Whether all effects of a loop are under the condition of a comparison."""
         wanted = constraint_of(comparison, self.ranges)
 
         def is_idle(block: Block) -> bool:
@@ -376,13 +388,13 @@ class _Partitioner:
         return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
-        """Split loops over rows in a small part of `loop` instead of `loop`, so that the rest of it is not copied."""
+        """Split loops over rows in a small part of `loop`, so that the rest of it is not copied."""
         rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
         sizes = [_size(found[0]) for found in rows if found is not None]
         if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
             return False
         for comparison in comparisons:
-            # Earlier splits may have decided the comparison, and changed the loop around it.
+            # Earlier splits may have decided the comparison and changed the loop around it.
             found = None if comparison.parent is None else row_loop_of(loop, comparison, self.ranges)
             if found is not None:
                 self.budget -= _size(found[0])
@@ -391,7 +403,6 @@ class _Partitioner:
         return True
 
     def _worth_copying(self, loop: ForOp, edge: ConditionEdge) -> bool:
-        """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
         if 2 * _size(loop) > self.budget or _has_no_iterations(loop, edge, self.ranges):
             return False
         if not all(map(_is_computed_outside, edge.bound.values())):
@@ -408,7 +419,6 @@ def _has_versions(op: Operation, loop: ForOp) -> bool:
 
 
 def _is_computed_outside(value: SSAValue) -> bool:
-    """Whether a value is invariant in all loops of the function, even if it is computed in one."""
     op = value.owner
     if is_fixed(value):
         return True
@@ -435,8 +445,8 @@ def _repeats_loops(loop: ForOp) -> bool:
 
 
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """Whether a loop inside `loop` that contains other loops can be split for a comparison. Then `loop`, on which its
-    bounds depend, needs one copy."""
+    """Whether a loop in `loop` that contains other loops can be split. Then `loop`, on which its bounds depend, is not
+    copied."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
         if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
@@ -446,14 +456,12 @@ def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Const
 
 
 def _has_no_iterations(loop: ForOp, edge: ConditionEdge, ranges: RangeOf) -> bool:
-    """Whether the side of an edge on which its comparison is known is empty."""
     low, high = (edge.bound, Index.of(loop.extent)) if edge.is_low else (Index({}), edge.bound)
     most = range_of_difference(high, low, ranges)[1]
     return most is not None and most <= 0
 
 
 def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
-    """The unrolled loops in `root` around an op, innermost first."""
     parent = op.parent_op()
     while parent is not None and root not in (parent, op.parent):
         if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED:
@@ -462,7 +470,7 @@ def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
 
 
 def _accumulates(loop: ForOp) -> bool:
-    """Whether `loop` updates elements of a buffer, which are registers if all indices are known."""
+    """Whether a loop updates elements of a buffer, which are registers if all indices are known."""
     ops = operations_in(loop.body)
     loaded = {op.memref for op in ops if isinstance(op, memref.LoadOp)}
     return any(isinstance(op, memref.StoreOp) and op.memref in loaded for op in ops)
@@ -473,7 +481,6 @@ def _varies_in(index: Index, block: Block) -> bool:
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
-    """Whether `condition` controls all effects of `loop`, and has no else branch."""
     if condition.results or condition.false_region.blocks:
         return False
     inner: Operation = condition
@@ -489,7 +496,7 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[ForOp | Block]:
     """Split `loop` once for all of its conditions. Returns the bodies and loops that can be split further, including
-    the parts at the ends, unless `loop` is itself an end and has a symbolic extent."""
+    the ends, unless `loop` is itself an end of symbolic extent."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -510,7 +517,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
         if piece is not None:
             decide_ifs(piece)
             settled = _settle(piece)
-            # Conditions may hold in most of an end, which is shorter, although not in most of the loop.
+            # Conditions may hold in most of an end although not in most of the loop.
             again = piece is not main and piece.extent != 1 and piece.parent is not None
             again = again and (isinstance(piece.extent, int) or not is_end)
             pieces.extend([piece] if again else settled)
@@ -518,7 +525,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
 
 
 def _is_shared_nest(loop: ForOp) -> bool:
-    """Whether threads share iterations of `loop` that contain loops: a split may leave much work to a single thread."""
+    """Whether threads share iterations that contain loops: a split may leave much work to a single thread."""
     inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
@@ -560,8 +567,8 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Replace the body of a loop by versions in which the number of iterations of unrolled loops is a constant. Return
-    the versions that have an effect."""
+    """Versions of a loop's body in which the number of iterations of unrolled loops is constant. Returns those with an
+    effect."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
@@ -592,7 +599,6 @@ def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
 
 
 def _know_remainder(root: Operation, number: Index, known: int) -> None:
-    """Replace comparisons in unrolled loops, whose edge is at `number`, by those with the constant `known`."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if type(op) is scf.IfOp and op is not root]:
         for comparison, constraint in list(comparisons(op.cond, ranges)):
@@ -608,7 +614,7 @@ def _know_remainder(root: Operation, number: Index, known: int) -> None:
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
-    """Split `loop` at an exact edge of `comparison`, which is decided in both parts."""
+    """Split at an exact edge of `comparison`, which is decided in both parts."""
     zero, extent = Index({}), Index.of(loop.extent)
     at = extreme([extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
@@ -626,8 +632,8 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
-    """Simplify a part in which conditions are decided, and return the loops or blocks to split further: a loop of one
-    iteration is dissolved, one without effect erased."""
+    """Simplify a part in which conditions are decided, and return what to split further: a loop of one iteration is
+    dissolved, one without effect erased."""
     erase_idle_loops(loop)
     parent = loop.parent
     if parent is None:
@@ -657,19 +663,19 @@ def erase_idle_loops(root: ForOp) -> None:
 
 @dataclass(frozen=True)
 class Remainder:
-    """The remainder of a symbolic extent: unrolled loops over it, of `extent` iterations each. Their comparisons are
-    `last >= step * i + r` for the induction variable `i` and values `r` from 0 to `step - 1`."""
+    """The remainder of a symbolic extent: unrolled loops over it, of `extent` iterations each. Comparisons are `last >=
+    step * i + r` for the induction variable `i` and `r` from 0 to `step - 1`."""
 
     last: Index
     step: int
     extent: int
     loops: dict[ForOp, list[arith.CmpiOp]]
-    """The loops -> their comparisons; iterations for which these fail are idle."""
+    """Loop -> its comparisons; iterations for which these fail are idle."""
     versions: int
     """The largest possible number of remaining iterations."""
 
     def distances(self) -> dict[SSAValue, Index]:
-        """For each comparison, the distance from the first element of the remainder."""
+        """Comparison -> distance from the first element of the remainder."""
         every = [comparison for found in self.loops.values() for comparison in found]
         constraints = {comparison.result: constraint_of(comparison) for comparison in every}
         return {
@@ -678,7 +684,7 @@ class Remainder:
 
 
 def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
-    """The remainder that a loop of at most one iteration computes; None if it has no unrolled loops over one, or
+    """The remainder that a loop of at most one iteration computes; None without unrolled loops over one, or for
     conditions on several."""
     found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
     inner_remainders = False
@@ -706,9 +712,9 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
         return None
     (((last, step, extent), loops),) = found.items()
     if inner_remainders and step == 1:
-        # The inner loops also have versions, and can be promoted to registers without these.
+        # Inner loops have versions, too, and can be promoted to registers without these.
         return None
-    # The range of a remainder is only known in its normal form.
+    # The range of a remainder is only known in normal form.
     first = last.substitute({loop.induction_variable: Index({})}, ranges)
     quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]
     is_less = len(quotients) == 1 and first - _recombined(quotients[0]) in (Index({}, -1), Index({}))
@@ -716,12 +722,11 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
 
 
 def _recombined(quotient: Quotient) -> Index:
-    """A number minus its quotient times the divisor, that is, its remainder."""
     return quotient.numerator - Index({quotient: quotient.divisor})
 
 
 def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
-    """Replace the body of a loop by versions of it, selected by the number of remaining iterations."""
+    """Select versions of the body by the number of remaining iterations."""
     if remainder.step > 1:
         distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
         extents = dynamic_extents_of(function_of(loop))
@@ -755,8 +760,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 
 
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
-    """Set the number of iterations of an unrolled loop, given by its body, to `count`. With several elements per step,
-    the last iteration may be masked."""
+    """Set the number of iterations. With several elements per step, the last one may be masked."""
     unrolled = cast("ForOp", body.parent_op())
     if count == 0:
         Rewriter.erase_op(unrolled)
@@ -775,19 +779,19 @@ def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.Cm
 
 
 _MUCH: Final = 4
-"""A part of a body is small if the rest is at least this factor larger."""
+"""A part of a body is small if the rest is this factor larger."""
 
 
 @dataclass
 class ConditionEdge:
-    """The iteration of a loop at which one comparison changes: it is `value` for all iterations from `bound` on
-    (`is_low`), or for all below it."""
+    """The edge of a comparison: it is `value` for all iterations of a loop from `bound` on (`is_low`), or for all below
+    it."""
 
     bound: Index
     is_low: bool
     value: bool
     exact: bool
-    """Whether the comparison provably has the opposite value on the other side."""
+    """It provably has the opposite value on the other side."""
 
 
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> ConditionEdge | None:
@@ -808,15 +812,14 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool
 
 
 def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> ConditionEdge | None:
-    """The edge of a comparison that is invariant in each iteration of `loop`."""
     edge = edge_of(loop, constraint, ranges)
     other = None if edge is None or edge.exact else edge_of(loop, constraint, ranges, value=False)
     return edge if edge is not None and (edge.exact or (other is not None and other.bound == edge.bound)) else None
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
-    """The factor of the induction variable of `loop` in a constraint, and the invariant and varying parts of the rest.
-    None if the variable does not occur, or occurs in quotients."""
+    """The factor of the induction variable in a constraint, and the invariant and varying parts of the rest. None if
+    the variable does not occur, or occurs in quotients."""
     variable = loop.induction_variable
     factor = constraint.index.coefficient(variable)
     rest = constraint.index - Index({variable: factor})
@@ -829,8 +832,7 @@ def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] |
 def _edge_of_equality(
     loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
 ) -> ConditionEdge | None:
-    """The edge of an equality, which can hold for few iterations only: it fails after them if they are the first, else
-    before."""
+    """An equality can hold for few iterations only: it fails after them if they are the first, else before."""
     low, high = inner
     extent = loop.extent
     if low is None or high is None or not outer.is_constant or not isinstance(extent, int):
@@ -850,8 +852,7 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Whether an index varies inside of the loop. Thread indices count as varying, because all threads run the same
-    iterations."""
+    """Whether an index varies in the loop. Thread indices do, because all threads run the same iterations."""
     return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
@@ -861,7 +862,7 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
-    """Whether lanes would run different numbers of iterations, so that a mask is better than a split."""
+    """Whether lanes would run different numbers of iterations, so a mask is better than a split."""
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
@@ -869,8 +870,7 @@ def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
 
 
 def is_in_small_parts(loop: ForOp, comparisons: Iterable[Operation]) -> bool:
-    """Whether the parts of the body of `loop` that contain `comparisons` are small compared with the rest, by code size
-    after unrolling."""
+    """Whether the parts of a body with the comparisons are small, by code size after unrolling."""
     parts = {part for part in loop.body.block.ops if any(part.is_ancestor(op) for op in comparisons)}
     small = sum(map(_code_size, parts))
     return _MUCH * small <= sum(_code_size(part) for part in loop.body.block.ops if part not in parts)
@@ -883,7 +883,7 @@ def _code_size(root: Operation) -> int:
 def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, ConditionEdge] | None:
     """The outermost serial loop over rows in `loop` with an exact edge for `comparison`.
 
-    A row contains a loop, so it costs more than the bounds that are computed before it. All lanes run the same rows.
+    A row contains a loop, so it costs more than its bounds. All lanes run the same rows.
     """
     constraint = constraint_of(comparison, ranges)
     found: tuple[ForOp, ConditionEdge] | None = None

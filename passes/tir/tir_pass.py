@@ -43,8 +43,7 @@ class FunctionPass(ModulePass, ABC):
             self.rewrite(function)
 
     @abstractmethod
-    def rewrite(self, function: FuncOp) -> None:
-        """Rewrite one function."""
+    def rewrite(self, function: FuncOp) -> None: ...
 
 
 class TirPass(FunctionPass):
@@ -55,15 +54,14 @@ class TirPass(FunctionPass):
 
 
 class KernelPass(FunctionPass):
-    """A pass on the functions with kernels made by `tir-bind-threads`."""
+    """A pass on functions with kernels made by `tir-bind-threads`."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp) and IN_STEP in op.attributes)
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` at tir level: those of `buffer_functions` that contain an op of the level, or are
-    marked as `TIR_FUNCTION`."""
+    """The `buffer_functions` that contain an op of the tir level, or are marked as `TIR_FUNCTION`."""
     for function in buffer_functions(module):
         if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
             yield function
@@ -74,7 +72,7 @@ def _is_of_tir(op: Operation) -> bool:
 
 
 def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` that can be at tir level: with a body, over buffers, not lowered, and not kernels."""
+    """Functions that can be at tir level: with a body, over buffers, not lowered, and not kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)
@@ -87,7 +85,7 @@ def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def bind_iterators(block: BlockOp) -> None:
-    """Replace the iterators of `block` by their bindings, computed before it."""
+    """Replace iterators by their bindings, computed before the block."""
     for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
         if variable.first_use is not None:
             value = index_before(binding.simplified(range_of), block, variable.name_hint)
@@ -105,7 +103,7 @@ def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) ->
 
 
 def repetitions(op: Operation, root: Operation) -> int:
-    """The number of copies of `op` after unrolling the loops around it up to and including `root`."""
+    """Copies of `op` after unrolling the loops around it up to and including `root`."""
     count = 1
     while op is not root and (parent := op.parent_op()) is not None:
         op = parent
@@ -136,7 +134,7 @@ def allocate_before(
     alignment: Attribute | None = None,
     sizes: Sequence[SSAValue] = (),
 ) -> Allocation:
-    """Allocate a new buffer before `anchor`; `sizes` are its dynamic extents."""
+    """Allocate a buffer before `anchor`; `sizes` are the dynamic extents."""
     properties = {} if alignment is None else {"alignment": alignment}
     alloc = kind.build(operands=[list(sizes), []], result_types=[type_], properties=properties)
     alloc.memref.name_hint = hint
@@ -151,8 +149,8 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """The range of an index value, as in `weft.analysis.integer_ranges`. Variables of loops of dynamic extent are
-    bounded by the greatest extent, and the extents that flat functions take are non-negative."""
+    """Extend `weft.analysis.integer_ranges.range_of`: variables of loops of dynamic extent are bounded by the greatest
+    extent, and extents that flat functions take are non-negative."""
     return _range_of(value, range_of)
 
 
@@ -176,8 +174,7 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
 
 
 def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
-    """Whether a parameter is one of the extents appended to the parameters of a flat function. Extents are
-    non-negative; strides may be negative."""
+    """Whether a parameter is an extent appended by `tir-flatten`. Extents are non-negative; strides may be negative."""
     if KERNEL in function.attributes:
         return value.index >= len(function.args) - len(symbols_of(function))
     params = function.attributes.get(PARAMS)
@@ -207,7 +204,7 @@ def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None
 
 
 def _partner_of(one: Quotient, factor: int, terms: Mapping[Atom, int]) -> tuple[list[Atom], Interval] | None:
-    """The terms of a sum whose values are correlated with `factor * one`, and the range of their sum with it."""
+    """Terms of a sum that are correlated with `factor * one`, and the range of their sum with it."""
     for other, times in terms.items():
         if not isinstance(other, Quotient) or other == one or times * factor >= 0:
             continue

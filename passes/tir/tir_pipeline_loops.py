@@ -53,9 +53,9 @@ class PipelineLoopsPass(KernelPass):
     low.barrier
     ```
     One barrier per iteration suffices, because the previous iteration's uses of the overwritten stage precede it. The
-    barrier after the loop is omitted if no later op touches memory that the loop touches. Copies without arithmetic
-    become asynchronous later (`tir-async-copies`); others are executed in place. On targets without asynchronous copies
-    the loop is unchanged. Raises CompileError if the body does not have this form.
+    barrier after the loop is omitted if no later op touches the same memory. Copies without arithmetic become
+    asynchronous later (`tir-async-copies`); others execute in place. On targets without asynchronous copies the loop is
+    unchanged. Raises CompileError if the body does not have this form.
 
     Requires: kernels with barriers (`tir-insert-barriers`).
 
@@ -65,7 +65,7 @@ class PipelineLoopsPass(KernelPass):
     name = "tir-pipeline-loops"
 
     target: str = "cuda"
-    """The target, as in `weft.build`, for its limits and instructions."""
+    """As in `weft.build`; gives limits and instructions."""
 
     def rewrite(self, function: FuncOp) -> None:
         gpu = Target.parse(self.target).gpu
@@ -75,8 +75,6 @@ class PipelineLoopsPass(KernelPass):
 
 @dataclass
 class _Pipeline:
-    """A loop, its stages, the ops that fetch and those that use, and the buffers between them."""
-
     loop: ForOp
     stages: int
     fetch: list[Operation]
@@ -100,7 +98,6 @@ def _pipeline_function(function: FuncOp) -> None:
 
 
 def _plan(loop: ForOp) -> _Pipeline:
-    """Plan the pipelining of a loop. Raises CompileError, and changes nothing."""
     noted = loop.attributes[PIPELINE_STAGES]
     stages = noted.value.data if isinstance(noted, IntegerAttr) else 0
     if stages < 2:
@@ -134,7 +131,6 @@ def _plan(loop: ForOp) -> _Pipeline:
 
 
 def _require_own_order(plan: _Pipeline) -> None:
-    """Refuse if fetches read buffers that the loop writes, or uses write fetched buffers."""
     for part in plan.use:
         if (opaque := opaque_op(part)) is not None:
             raise _no_pipeline(plan.loop, f"it {opaque_text(opaque)}")
@@ -152,8 +148,7 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
-    """Replicate the buffer per stage. Each access uses the stage of its iteration, accesses outside of the loops the
-    first."""
+    """Replicate the buffer per stage. An access uses the stage of its iteration, one outside of the loops the first."""
     alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
@@ -217,7 +212,6 @@ def _is_followed_up(loop: ForOp) -> bool:
 
 
 def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
-    """The non-local buffers that `root` accesses, and those that it may write."""
     touched, stored = set[SSAValue](), set[SSAValue]()
     for op in root.walk():
         for value in op.operands:
@@ -229,14 +223,13 @@ def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
 
 
 def _collect_stages(plan: _Pipeline) -> None:
-    """Assign ops that were inserted since, for the accesses of the parts, to the parts."""
     ops = [op for op in plan.loop.body.block.ops if not isinstance(op, BarrierOp)]
     end = ops.index(plan.fetch[-1]) + 1
     plan.fetch, plan.use = ops[:end], ops[end:]
 
 
 def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
-    """The part that uses, after copies of computations of the other part that it shares."""
+    """The part that uses, after copies of shared computations of the other part."""
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):
@@ -260,8 +253,6 @@ def _fetch_before(
 
 
 def _fetches_neighbours(loop: ForOp) -> bool:
-    """Whether the lanes of a vectorized loop store to, and load from, consecutive elements in the last dimension,
-    without conditions."""
     lane = loop.induction_variable
     for op in loop.body.walk():
         if isinstance(op, scf.IfOp):

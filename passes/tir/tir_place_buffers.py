@@ -27,10 +27,10 @@ class PlaceBuffersPass(TirPass):
     // becomes
     tir.for %i in 8 { %t = memref.alloc() : memref<8x64xf32>  ... }
     ```
-    A buffer is private to a loop if every element that an iteration reads was provably written before in the same
-    iteration (decided by integer sets; if they do not decide it, the buffer stays outside). Then iterations may run at
-    once, and `tir-compact-buffers` shrinks the buffer to the elements of one iteration. `parallel` and `vectorize` use
-    the same criterion for temporaries, so a loop that they accepted gets private copies here.
+    A buffer is private to a loop if integer sets prove that every element that an iteration reads was written before in
+    the same iteration. Then iterations may run at once, and `tir-compact-buffers` shrinks the buffer to the elements of
+    one iteration. `parallel` and `vectorize` use the same criterion, so a loop that they accepted gets private copies
+    here.
 
     Requires: block loops.
 

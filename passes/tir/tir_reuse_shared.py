@@ -28,7 +28,7 @@ ACCESSES: Final = (
 )
 """Ops on flat buffers whose only operand of type index is the accessed index."""
 _ALIGNMENT: Final = 16
-"""Alignment of buffers in an arena in bytes: the widest access."""
+"""Bytes; the widest access."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,10 @@ class ReuseSharedPass(KernelPass):
     %arena = memref.alloca() : memref<256xf32, "shared">
     WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
     ```
-    Two buffers may overlap if all threads have finished with one before any thread accesses the other: each access of
-    the one precedes each of the other, with a barrier in between that is always executed. This is checked in the body
-    of the kernel and in the branches of its conditions; buffers used in the same loop do not overlap. No barrier is
-    added. Buffers are placed by decreasing size, at the lowest offset without a conflict. Targets of asynchronous
-    copies are not shared.
+    Two buffers may overlap if each access of the one precedes each of the other, with a barrier in between that is
+    always executed. This is checked in the body of the kernel and in the branches of its conditions; buffers used in
+    the same loop do not overlap. No barrier is added. Buffers are placed by decreasing size, at the lowest offset
+    without a conflict. Targets of asynchronous copies are not shared.
 
     Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
 
@@ -63,8 +62,6 @@ class ReuseSharedPass(KernelPass):
 
 @dataclass(frozen=True)
 class _SharedRange:
-    """The range of a buffer in the arena, in elements."""
-
     alloca: memref.AllocaOp
     start: int
 
@@ -84,7 +81,6 @@ def _reuse(body: Block, function: FuncOp) -> None:
 
 
 def _may_move(op: memref.AllocaOp, body: Block) -> bool:
-    """Whether a buffer is shared memory of the kernel, and all of its uses are supported."""
     users = [use.operation for use in op.memref.uses]
     kernel = body.parent_op()
     return (
@@ -113,7 +109,6 @@ def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]
 
 
 def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
-    """The overlapping ranges, in groups. A buffer that shares no memory is in no group."""
     groups: list[list[_SharedRange]] = []
     for place in sorted(places, key=lambda p: (p.start, p.end)):
         if groups and place.start < max(p.end for p in groups[-1]):
@@ -124,7 +119,6 @@ def _arenas(places: Sequence[_SharedRange]) -> list[list[_SharedRange]]:
 
 
 def _merge(arena: Sequence[_SharedRange], earliest: memref.AllocaOp) -> None:
-    """Replace the allocations of an arena by one, inserted before the earliest."""
     first = min(place.start for place in arena)
     element = buffer_type(earliest.memref).element_type
     size = max(place.end for place in arena) - first
@@ -170,7 +164,6 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
 
 
 def _surely_passes(op: Operation) -> bool:
-    """Whether all threads that execute `op` pass a barrier in it."""
     if isinstance(op, BarrierOp):
         return True
     if isinstance(op, ForOp):
@@ -180,8 +173,6 @@ def _surely_passes(op: Operation) -> bool:
 
 
 def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool:
-    """Whether threads that use a buffer in `op` pass a barrier in it after their last use of the buffer (`after`), or
-    before their first."""
     return bool(op.regions) and all(
         _waits_beside(block, buffer, after=after)
         for block in blocks_of(op)

@@ -32,8 +32,7 @@ class SplitConstantPackingPass(ModulePass):
     """Move the nests that compute temporaries only from `tir.constant` parameters into separate functions.
 
     The temporary becomes a parameter of both functions, and replaces the constant if that has no other readers. Callers
-    allocate the temporary and call the new function first, so that the semantics are unchanged; `fold-constant-calls`
-    evaluates these calls.
+    allocate it and call the new function first; `fold-constant-calls` evaluates these calls.
 
     Requires: functions of block loops (tir), scheduled. A function with references other than calls is unchanged.
 
@@ -76,7 +75,7 @@ class _Group:
 
     @property
     def packed(self) -> list[AllocOp]:
-        """The temporaries that other nests read."""
+        """Temporaries that other nests read."""
         return [alloc for alloc in self.temporaries if not all(map(self.holds, alloc.memref.uses))]
 
     def holds(self, use: Use) -> bool:
@@ -89,7 +88,7 @@ class _Group:
 
 
 def _groups(function: FuncOp) -> list[_Group]:
-    """The nests at the top level of a function to split off; nests that share temporaries are grouped."""
+    """Top-level nests to split off; nests that share temporaries are grouped."""
     if not any(has_argument_attribute(function, at, CONSTANT) for at in range(len(function.args))):
         return []
     groups: list[_Group] = []
@@ -109,23 +108,17 @@ def _groups(function: FuncOp) -> list[_Group]:
 
 @dataclass(frozen=True)
 class _Parameters:
-    """A change of the parameters of a function: some are dropped, and new ones are inserted before another one."""
-
     kept: tuple[int, ...]
     before: int
-    """The number of kept parameters before the new ones."""
+    """Kept parameters before the new ones."""
 
     def changed(self, items: Sequence[T], added: Sequence[T]) -> list[T]:
-        """Apply the change to a list with one item per parameter."""
         kept = [items[position] for position in self.kept]
         return [*kept[: self.before], *added, *kept[self.before :]]
 
 
 def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
-    """Move a group of nests of a function into a new function, and let callers call both.
-
-    Returns the updated calls of the function.
-    """
+    """Move nests into a new function, and let callers call both. Returns the updated calls of the function."""
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
     packing = _packing_function(function, group, name)
@@ -161,7 +154,7 @@ def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) 
 
 
 def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
-    """The function that computes the results of a group with other readers; the nests move there."""
+    """Computes the results of a group with other readers; the nests move there."""
     sources, packed = group.sources, group.packed
     values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]
     block = Block(arg_types=[value.type for value in values])
@@ -192,7 +185,6 @@ def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
 
 
 def _copy(value: SSAValue, block: Block, new: dict[SSAValue, SSAValue]) -> None:
-    """Recompute a constant that is not a buffer at the end of `block`."""
     op = value.owner
     if value in new or not isinstance(op, Operation):
         return

@@ -60,12 +60,10 @@ class StatePreconditionsPass(ModulePass):
       %n = memref.dim %A, %c0 : memref<?xf32>
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
-    Each access is proved to stay in its buffer for all sizes, refuted for all sizes of 1 and more, conditional, or
-    data-dependent (`analysis/bounds.py`). Assumptions of a called function that are not evident at a call are assumed
-    by the caller, up to the functions that are called from outside; private functions keep their assumptions without
-    the reason, because no call checks them. An access that depends only on sizes, but whose condition has no closed
-    form, gets a remark: like a data-dependent one, it is the caller's responsibility. Functions without symbolic sizes
-    are unchanged.
+    `analysis/bounds.py` classifies each access. Assumptions of a called function that are not evident at a call are
+    assumed by the caller, up to the functions that are called from outside; private functions keep their assumptions
+    without the reason, because no call checks them. An access that depends only on sizes, but whose condition has no
+    closed form, gets a remark: like a data-dependent one, it is the caller's responsibility.
 
     Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets a
     condition of its callee. If that depends on data, the call gets a remark.
@@ -82,11 +80,8 @@ class StatePreconditionsPass(ModulePass):
 
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
-    """Add preconditions to the functions of a module, callees first.
-
-    Raises `CompileError` as the pass does, and, unless the build `is_checked`, for a call whose callee requires two
-    extents to be equal whose equality depends on data.
-    """
+    """State preconditions of functions, callees first. Raises `CompileError` as the pass does, and, unless the build
+    `is_checked`, for a call whose callee requires two extents to be equal whose equality depends on data."""
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
         return
@@ -96,7 +91,7 @@ def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
     def visit(name: str) -> None:
-        """Recursive calls propagate no assumptions."""
+        """Visit callees first; recursive calls propagate no assumptions."""
         done[name] = False
         for call in calls[name]:
             callee = call.callee.string_value()
@@ -125,13 +120,10 @@ _PRIVATE: Final = StringAttr("private")
 
 
 def _is_symbolic(function: FuncOp) -> bool:
-    """Whether a function has sizes that are only known at a call."""
     return any(isinstance(a.type, IndexType) or dynamic_extents(a.type) for a in function.args)
 
 
 class _Fact(NamedTuple):
-    """`left relation right`, the reason for the assumption, and its location."""
-
     left: KnownExtent
     relation: Relation
     right: KnownExtent
@@ -141,15 +133,13 @@ class _Fact(NamedTuple):
 
 @dataclass
 class _Preconditions:
-    """Adds the assumptions of one function."""
-
     function: FuncOp
     is_checked: bool
-    """Whether calls report violations at run time that are not known before."""
+    """Calls report violations at run time that are not known before."""
     anchor: Operation = field(init=False)
-    """The first op after those that compute extents."""
+    """First op after those that compute extents."""
     dims: dict[Quantity, SSAValue] = field(default_factory=dict[Quantity, SSAValue])
-    """Values of extents of parameters, computed before the anchor."""
+    """Extents of parameters, computed before the anchor."""
     made: list[SSAValue] = field(default_factory=list[SSAValue])
     unlifted: list[AssumeOp] = field(default_factory=list[AssumeOp])
     """Data-dependent conditions of callees."""
@@ -174,7 +164,6 @@ class _Preconditions:
         self.bounds = Bounds(self.function)
 
     def _stated_dimensions(self, buffer: SSAValue) -> set[int]:
-        """The dimensions of a parameter whose extents are values at the start of the function."""
         known = {own.dimension for own in self.dims if self.function.args[own.parameter] is buffer}
         if any(isinstance(use.operation, AssumeShapeOp) for use in buffer.uses):
             known.update(dynamic_extents(buffer.type))
@@ -195,8 +184,6 @@ class _Preconditions:
             self._lift(call, callee)
         erase_if_unused(self.made)
 
-    # Accesses
-
     def _state_accesses(self) -> None:
         found: list[Condition] = []
         for access in self.bounds.accesses():
@@ -206,7 +193,7 @@ class _Preconditions:
                     self._remark(access.op, buffer_name(access.buffer), dimension)
                 if not isinstance(answer, Answer):
                     found += answer
-        # The strongest first; conditions that follow from them are omitted.
+        # Strongest first; conditions that follow from them are omitted.
         found.sort(key=lambda condition: (len(condition.alternatives), _constants(condition)))
         for at, condition in enumerate(found):
             if at and condition.is_assumed():
@@ -222,7 +209,6 @@ class _Preconditions:
         )
 
     def _sides(self, fact: _Fact, values: Mapping[str, SSAValue], anchor: Operation) -> list[Index]:
-        """Both sides of a fact, over the values of names; their operands are computed before `anchor`."""
         extents = ExtentValues(anchor, self.function)
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value, hint = values[name], values[name].name_hint
@@ -231,7 +217,7 @@ class _Preconditions:
         return [extents.index(side) for side in (fact.left, fact.right)]
 
     def _state(self, fact: _Fact, names: Mapping[str, SSAValue]) -> bool:
-        """Insert a fact over named values; False if one of them is not known before the loops."""
+        """Insert a fact; False if a value is unknown before the loops."""
         values: dict[str, SSAValue] = {}
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value = self._at_top(names[name])
@@ -254,8 +240,6 @@ class _Preconditions:
             return value if value.block is self.function.body.block else None
         quantity = _quantity(value)
         return None if quantity is None or quantity.is_stride else self._dim(quantity)
-
-    # Calls
 
     def _lift(self, call: CallOp, callee: FuncOp) -> None:
         """Add the assumptions of the callee, over the arguments of the call."""
@@ -290,7 +274,7 @@ class _Preconditions:
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _check_equal(self, call: CallOp, fact: _Fact) -> None:
-        """Let checked builds compare two data-dependent sizes before a call that requires them to be equal."""
+        """Checked builds compare two data-dependent sizes before a call that requires them to be equal."""
         if isinstance(call.prev_op, CheckSizeOp):
             return  # from an earlier run of the pass
         left, right = (index_before(side, call) for side in self._sides(fact, self.bounds.names.values, call))
@@ -300,12 +284,10 @@ class _Preconditions:
             insert_before(call, [check])
 
     def _around(self, call: CallOp) -> list[KnownExtent]:
-        """The extents of the loops around a call, which are at least 1 if it runs."""
         loops = (op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int))
         return [self.bounds.names.of_index(Index.of(loop.extent)) for loop in loops]
 
     def _unless_empty(self, fact: _Fact, call: CallOp) -> _Fact:
-        """The fact, or the alternative that a loop around the call has no iterations."""
         loops = [op for op in ancestors(call) if isinstance(op, ForOp) and not isinstance(op.extent, int)]
         if not loops or fact.relation is Relation.EQUAL:
             return fact
@@ -318,7 +300,6 @@ class _Preconditions:
         return fact._replace(left=smallest, relation=Relation.LESS, right=0)
 
     def _passed(self, call: CallOp, value: SSAValue) -> KnownExtent | None:
-        """The extent that a call passes for a symbol of its callee."""
         quantity = _quantity(value)
         if quantity is None:
             if not isinstance(value, BlockArgument):
@@ -346,7 +327,6 @@ def _is_node(location: LocationAttr) -> bool:
 
 
 def _quantity(value: SSAValue) -> Quantity | None:
-    """The extent (in a constant dimension) or stride of a parameter that `value` is."""
     if isinstance(value.owner, memref.DimOp) and constant_integer(value.owner.index) is None:
         return None
     return quantity_of(value)
@@ -357,7 +337,7 @@ _HEAD: Final = ("arith.", "affine.apply", "memref.dim", "low.stride", "tir.assum
 
 
 def _fact_of(condition: Condition) -> _Fact:
-    """The condition as a fact: its only alternative is negative, or the smallest of them."""
+    """The only alternative, or the smallest of them, is negative."""
     location = condition.access.op.location
     if len(condition.alternatives) == 1:
         at_most, at_least = _split(add(condition.alternatives[0], 1))
@@ -375,7 +355,6 @@ def _constants(condition: Condition) -> int:
 
 
 def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
-    """The positive terms of an extent, and the negative ones without their sign."""
     if isinstance(extent, int):
         return max(extent, 0), max(-extent, 0)
     positive: KnownExtent = 0
@@ -386,8 +365,8 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
 
 
 def _truth(fact: _Fact, not_negative: Collection[str], positive: Sequence[KnownExtent]) -> bool | None:
-    """Whether a fact holds for all sizes for which the extents in `positive` are positive, or for none of them; None if
-    neither is proved."""
+    """Whether a fact holds for all sizes for which the extents in `positive` are positive, or for none; None if
+    undecided."""
     difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None

@@ -25,9 +25,9 @@ from weft.support.statistics import Statistic
 
 _TRANSPOSED: Final = Statistic("tir-transpose-tiles", "tiles-transposed", "tiles that are transposed in registers")
 _SIDES: Final = (4, 8, 16)
-"""Rows and columns of a tile: all of its rows are in registers at once."""
+"""Rows and columns of a tile; all rows are in registers at once."""
 _PART_BYTES: Final = 16
-"""Bytes of a part within which shuffles of x86 and Arm move elements; between parts they move whole ones."""
+"""Bytes within which shuffles of x86 and Arm move elements; between such parts they move whole ones."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class TransposeTilesPass(FunctionPass):
     %0 = vector.shuffle %row0, %row1 [...] ... vector.store %23, %tile[56]
     tir.for %r in 8 unrolled { tir.for %c in 8 vectorized { %a = memref.load %tile[%r * 8 + %c]; USE(%r, %c, %a) } }
     ```
-    The tile has 4, 8 or 16 rows and columns, the extents of the two loops. Exactly its elements are read: loads under
-    conditions, as at the edges of an array, stay, as do loads from buffers that the loops store to. The outer loop
-    contains only the vectorized one; it is unrolled, so that LLVM keeps the local buffer in registers.
+    The tile has 4, 8 or 16 rows and columns, the extents of the two loops. Loads under conditions, as at the edges of
+    an array, stay, as do loads from buffers that the loops store to. The outer loop contains only the vectorized one;
+    it is unrolled, so that LLVM keeps the local buffer in registers.
 
     A tile of n rows takes n log2(n) shuffles, first within parts of 16 bytes, by pairs of rows, then of whole parts
-    (Eklundh, "A fast computer method for matrix transposing", 1972). A gather would read its lanes one by one.
+    (Eklundh, "A fast computer method for matrix transposing", 1972).
 
     Requires: flat buffers (`tir-flatten`), vectorized loops.
 
@@ -65,7 +65,6 @@ class TransposeTilesPass(FunctionPass):
 
 
 def transpose_tiles(columns: ForOp) -> None:
-    """Rewrite the loads of one vectorized loop that read columns of a tile."""
     rows = columns.parent_op()
     if not isinstance(rows, ForOp) or rows.extent != columns.extent:
         return
@@ -85,7 +84,7 @@ def transpose_tiles(columns: ForOp) -> None:
 
 
 def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
-    """Redirect a load to the transposed tile, if it reads one whose rows are contiguous in memory."""
+    """Redirect a load if it reads a tile whose rows are contiguous in memory."""
     place = Index.of(load.indices[0]).simplified(range_of)
     row, column = rows.induction_variable, columns.induction_variable
     if not _reads_columns(place, row, column) or rows.is_ancestor(load.memref.owner):
@@ -111,8 +110,7 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
 
 
 def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
-    """Whether an index has stride 1 from row to row, and a constant stride from column to column that is symbolic or a
-    number other than 0 and 1."""
+    """Whether the stride is 1 from row to row, and from column to column symbolic or a number other than 0 and 1."""
     steps: list[Index] = []
     for atom, factor in place.terms.items():
         index = Index({atom: 1})
@@ -136,7 +134,7 @@ def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
 
 
 def _index_at(index: SSAValue, iteration: Mapping[SSAValue, int], loop: ForOp) -> SSAValue:
-    """The value of an index in one iteration of the loops from `loop` inwards, computed before it."""
+    """The value in one iteration of the loops from `loop` inwards, computed before it."""
     mapping = {variable: index_before(Index({}, number), loop) for variable, number in iteration.items()}
     insert_before(loop, copies_of_sources([index], mapping, loop.is_ancestor))
     return index_before(Index.of(mapping.get(index, index)).simplified(range_of), loop)
@@ -163,7 +161,6 @@ def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[
 
 
 def _transposed_parts(rows: Sequence[SSAValue], lanes: int, part: int, anchor: Operation) -> list[SSAValue]:
-    """The parts at the same position of several rows, one vector per position."""
     if len(rows) == 1:
         return list(rows)
     masks = [[at for at in range(2 * lanes) if at // part % 2 == parity] for parity in (0, 1)]

@@ -17,9 +17,9 @@ from weft.dialects.traversal import operations_in
 from weft.passes.tir.tir_pass import LOCAL, KernelPass, buffer_type, repetitions
 
 LARGEST_IN_REGISTERS: Final = 256
-"""The most elements of a buffer that may be promoted to registers of a thread."""
+"""Elements of a buffer that may be promoted to registers of a thread."""
 _COPIES = 1024
-"""The most copies of a body."""
+"""Copies of a body."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class UnrollRegistersPass(KernelPass):
 
 
 def unroll_loops_over(buffer: SSAValue) -> None:
-    """Unroll the loops that index one buffer, innermost first."""
+    """Unroll loops that index the buffer, innermost first."""
     for use in list(buffer.uses):
         user = use.operation
         indices = [operand for operand in user.operands if operand is not buffer]

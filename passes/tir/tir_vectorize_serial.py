@@ -37,25 +37,25 @@ _VECTORIZED: Final = Statistic("tir-vectorize-serial", "loops-vectorized", "seri
 _Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
 _LEAST_LANES = 4
 _LEAST_VECTORS = 4
-"""The least number of vectors in the upper bound of a dynamic extent for which a vectorized version is generated."""
+"""Least number of vectors in the upper bound of a dynamic extent for a vectorized version."""
 _CALL_VECTORS = 8
-"""The number of vectors above which contiguous moves stay scalar loops, which LLVM turns into `memset` and `memcpy`."""
+"""Vectors above which contiguous moves stay scalar loops, which LLVM turns into `memset` and `memcpy`."""
 _INTERLEAVED = 4
-"""Vectors of one iteration. In a reduction their partial results hide the latency of the combiner; in a short body they
-spread the cost of the loop."""
+"""Vectors of one iteration: partial results of a reduction hide the latency of the combiner, and a short body spreads
+the cost of the loop."""
 _SUM_BYTES = 4
-"""Bytes of a sum of products of integers."""
+"""Bytes of a sum of integer products."""
 _SHORT_BODY = 6
-"""The most accesses and computations of a short body."""
+"""Accesses and computations of a short body."""
 _UNROLLED = 8
-"""The most iterations of a short body for which the loop over its vectors is unrolled: a matmul with an elementwise
-innermost loop becomes 1.3 times faster (Zen 4)."""
+"""Iterations of a short body up to which the loop over its vectors is unrolled: a matmul with an elementwise innermost
+loop becomes 1.3 times faster (Zen 4)."""
 _ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
 _COMBINED_FREELY = frozenset(COMBINATIONS) - {arith.AddfOp, arith.MulfOp}
 _MATH: Final = frozenset(
     (*EXPANDED, math.SqrtOp, math.AbsFOp, math.FloorOp, math.CeilOp, math.TruncOp, math.RoundEvenOp, math.CopySignOp)
 )
-"""Functions with the same results at any vector length: formulas and instructions, no library calls."""
+"""Same results at any vector length: formulas and instructions, no library calls."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class VectorizeSerialPass(FunctionPass):
     - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
       vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
       the loop lets them be reassociated.
-    - Dot products of four neighbouring bytes or two halves, which iterations add to their elements of a buffer of
+    - Dot products of four adjacent bytes or two halves, which iterations add to their elements of a buffer of
       32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` for each group.
 
     Loops that contain loops, conditions, calls or integer divisions stay scalar.
@@ -95,7 +95,7 @@ class VectorizeSerialPass(FunctionPass):
     name = "tir-vectorize-serial"
 
     target: str = "llvm"
-    """The target, as in `weft.build`, for the size of a vector register."""
+    """As in `weft.build`; gives the size of a vector register."""
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
@@ -108,8 +108,6 @@ class VectorizeSerialPass(FunctionPass):
 
 
 class _Kind(Enum):
-    """The kinds of loops that are vectorized, see `VectorizeSerialPass`."""
-
     MOVES = auto()
     COMPUTES = auto()
     COMBINES = auto()
@@ -118,12 +116,11 @@ class _Kind(Enum):
 @dataclass(frozen=True)
 class _Body:
     accesses: list[_Access]
-    """The accesses that differ between lanes or are read by all of them; in a reduction, without its accumulator."""
+    """Accesses that differ between lanes or that all lanes read; in a reduction, without its accumulator."""
     kind: _Kind
 
 
 def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
-    """Vectorize one serial loop if its body qualifies."""
     dots = dots_of(loop)
     if dots is not None:
         _compute_dots(loop, dots, vector_bytes)
@@ -137,7 +134,7 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
         is_long = isinstance(extent, int) and extent > lanes * _CALL_VECTORS
         if body.kind is _Kind.MOVES and is_long and all(_steps(place, loop.induction_variable) for place, _ in places):
             return
-        # The range of the outer variable simplifies the indices. A dynamic extent bounds it from above.
+        # The range of the outer variable, bounded by a dynamic extent, simplifies the indices.
         outer = ForOp.empty(extent // lanes if isinstance(extent, int) else extent)
         inner = ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
         old: SSAValue = loop.induction_variable
@@ -160,7 +157,6 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
 
 
 def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
-    """Let a loop compute dot products of neighbouring integers, as many at once as a register has sums."""
     least = loop.extent if isinstance(loop.extent, int) else LANES[-1] * _LEAST_VECTORS
     lanes = next((lanes for lanes in LANES if lanes * _SUM_BYTES <= max(vector_bytes, 16) and lanes <= least), None)
     if lanes is None:
@@ -188,7 +184,6 @@ def _is_in_lanes(loop: ForOp) -> bool:
 
 
 def _body_of(loop: ForOp) -> _Body | None:
-    """The body of a loop, unless an op or an access in it prevents vectorization."""
     accesses: list[_Access] = []
     only_combines = True
     for op in loop.body.block.ops:
@@ -219,7 +214,6 @@ def _body_of(loop: ForOp) -> _Body | None:
 
 
 def _has_lanes(op: Operation) -> bool:
-    """Whether an op is elementwise on vectors, without library calls."""
     kind = type(op)
     if kind in DIVISIONS or len(op.results) != 1 or op.regions:
         return False
@@ -257,7 +251,7 @@ def _combined(
 
 
 def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> bool:
-    """Whether iterations less than `lanes` apart are independent, according to the indices of flat accesses.
+    """Whether iterations less than `lanes` apart are independent.
 
     Two accesses of an iteration to one stored buffer must be to one element, or at least `lanes` elements apart.
     """
@@ -276,7 +270,6 @@ def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> boo
 
 
 def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]) -> bool:
-    """Whether a loop only stores loaded or invariant values, and reads no stored buffer."""
     stored = {store.memref for store in stores}
     return (
         0 < len(stores) == len(stored)
@@ -288,7 +281,6 @@ def _are_moves(loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[me
 
 
 def _is_apart(access: _Access) -> bool:
-    """Whether an access is to a parameter or an allocation, but not to a view of another buffer."""
     if underlying(access.memref) is not access.memref:
         return False
     return isinstance(access.memref, BlockArgument) or isinstance(access.memref.owner, _ALLOCATIONS)
@@ -304,8 +296,8 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
-    """The candidate numbers of lanes, best first: powers of two that divide the extent, from several vectors of the
-    widest elements down to one, then those that leave a remainder."""
+    """Candidates, best first: powers of two that divide the extent, from several vectors of the widest elements down to
+    one, then those that leave a remainder."""
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
         values = [result.type for op in _computations(loop) for result in op.results]
@@ -386,7 +378,7 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) ->
 
 
 def _iterations(loop: ForOp) -> Index:
-    """The number of iterations. A dynamic extent that may be negative is clamped at 0 before the loop."""
+    """A dynamic extent that may be negative is clamped at 0 before the loop."""
     extent = loop.extent
     if isinstance(extent, int):
         return Index({}, extent)

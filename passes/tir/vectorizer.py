@@ -1,4 +1,4 @@
-"""Divergence analysis of a vectorized loop, and the widening of its body to vectors, op by op."""
+"""Divergence analysis of a vectorized loop, and the widening of its body to vectors."""
 
 from __future__ import annotations
 
@@ -54,23 +54,21 @@ class AccumulatorUpdate:
 
 @dataclass
 class LaneAnalysis:
-    """The results of `analyse` for the body of a vectorized loop."""
-
     loop: ForOp
     varying: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that differ between lanes."""
     reductions: dict[memref.StoreOp, AccumulatorUpdate] = field(default_factory=dict[memref.StoreOp, AccumulatorUpdate])
     obstacle: str | None = None
-    """The reason why the loop cannot become vector operations."""
+    """Why the loop cannot become vector operations."""
     ranges: RangeOf = field(default_factory=remembered_ranges)
-    """Ranges of the values in the loop, valid until it is replaced."""
+    """Valid until the loop is replaced."""
 
     def varies(self, index: Index) -> bool:
         return any(value in self.varying for value in index.values())
 
 
 def analyse(loop: ForOp) -> LaneAnalysis:
-    """Analyse `loop`, which has a static extent."""
+    """Analyse a loop of static extent."""
     lanes = LaneAnalysis(loop, {loop.induction_variable})
     _scan(loop.body.block, lanes)
     return lanes
@@ -133,7 +131,7 @@ def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysi
 
 
 def _scan_shared_store(op: memref.StoreOp, lanes: LaneAnalysis) -> None:
-    """Handle a store of all lanes to one element: a reduction that may be reordered, or a uniform value."""
+    """A store of all lanes to one element: a reduction that may be reordered, or a uniform value."""
     users = [use.operation for buffer in (op.memref, *overlapping(op.memref)) for use in buffer.uses]
     others = [user for user in users if user is not op and lanes.loop.is_ancestor(user)]
     reduction = _reduction_of(op, lanes)
@@ -167,8 +165,7 @@ def _reduction_of(op: memref.StoreOp, lanes: LaneAnalysis) -> AccumulatorUpdate 
 
 
 def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
-    """Whether ops in `block` must not run without an active lane: uniform accesses, loops, divisions of uniform
-    values."""
+    """Whether ops must not run without an active lane: uniform accesses, loops, divisions of uniform values."""
     for op in block.walk():
         if isinstance(op, ForOp):
             return True
@@ -181,9 +178,9 @@ def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
 
 _INDEX = IndexType()
 MOST_SHUFFLED: Final = 4
-"""The most vectors from which lanes are shuffled; beyond that, a gather loads each lane separately."""
+"""Vectors from which lanes are shuffled; with more, a gather loads each lane separately."""
 _WRAP: Final = 1 << 63
-"""The modulus of indices that wrap around."""
+"""Modulus of indices that wrap around."""
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
@@ -209,14 +206,14 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
 
 @lru_cache(maxsize=1024)
 def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
-    """Lanes of indices modulo 2^64; cached, because a program uses the same few repeatedly."""
+    """Modulo 2^64; cached, because a program uses the same few repeatedly."""
     wrapped = [index_attribute(lane).value.data for lane in lanes]
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
 
 
 @dataclass(frozen=True)
 class LaneReduction:
-    """`buffer[place] = combine(buffer[place], vector.reduction of lanes)`, as emitted by the vectorizer."""
+    """`buffer[place] = combine(buffer[place], vector.reduction of lanes)`, as emitted."""
 
     load: memref.LoadOp
     reduction: vector.ReductionOp
@@ -248,19 +245,18 @@ class Vectorizer:
         self.location = lanes.loop.location
         self.ops: list[Operation] = []
         self.vectors: dict[SSAValue, SSAValue] = {}
-        """The vector of a value that differs between lanes."""
+        """Vectors of values that differ between lanes."""
         self.distances: dict[Index, tuple[Index, tuple[int, ...]] | None] = {}
         """Base and offsets of indices that are not affine in the lane."""
         self.made: ChainMap[object, SSAValue] = ChainMap()
-        """Vectors created on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
+        """Vectors created on demand (broadcasts, constants, lanes of indices), by scope."""
         self.mask: SSAValue | None = None
-        """The active lanes; None if all are."""
+        """None if all lanes are active."""
         self.known_masks: dict[SSAValue, tuple[bool, ...]] = {}
-        """Masks that are constants."""
+        """Constant masks."""
         self.reduced: list[LaneReduction] = []
-        """Reductions over the lanes."""
         self.dead: list[Operation] = []
-        """Replaced ops of the body, erased at the end, since later ops may still trace through them."""
+        """Replaced ops, erased at the end because later ops may still trace through them."""
 
     def run(self) -> None:
         for op in detached_ops(self.loop.body.block):
@@ -272,8 +268,6 @@ class Vectorizer:
             op.drop_all_references()
         self.loop.detach()
         self.loop.drop_all_references()
-
-    # Ops
 
     def visit(self, op: Operation) -> None:
         """Emit the vector form of a detached op of the body."""
@@ -385,8 +379,8 @@ class Vectorizer:
         """Load lanes at constant distances as vectors, and shuffle them. None if too many vectors are needed, or if the
         active lanes are unknown and several lanes read one element.
 
-        Loads stay between the first and the last element that lanes access, so they touch no other memory. If the
-        active lanes are unknown, their elements are loaded under a mask, from arrays of symbolic size.
+        Loads stay between the first and the last accessed element. If the active lanes are unknown, their elements are
+        loaded under a mask, from arrays of symbolic size.
         """
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
@@ -406,7 +400,7 @@ class Vectorizer:
         starts = [min(place // width * width, span - width) for place in places]
         found: SSAValue | None = None
         taken = places
-        """The lanes of `found` that contain the elements loaded so far."""
+        """Lanes of `found` that contain the elements loaded so far."""
         for start in dict.fromkeys(starts):
             own = [place - start if at == start else None for at, place in zip(starts, places, strict=True)]
             from_element, type_ = self.scalar(base + (first + start)), _vector_type(op.res.type, width)
@@ -437,7 +431,7 @@ class Vectorizer:
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
         """The mask with the lanes at `places` of another one, and false beyond it. Uniform conditions are combined
-        last, so that the rest can be shared by all rows."""
+        last, so that all rows can share the rest."""
         if (found := self.made.get(("moved", mask, places))) is not None:
             return found
         parts = list(conjuncts(mask))
@@ -516,8 +510,6 @@ class Vectorizer:
         self.reduced.append(LaneReduction(reduction.load, combined, new, store, neutral))
         return self.value(new, reduction.combine.results[0].name_hint)
 
-    # Control flow
-
     def inner_loop(self, loop: ForOp) -> None:
         """Keep the loop around the vector form of its body."""
         ops = detached_ops(loop.body.block)
@@ -527,7 +519,6 @@ class Vectorizer:
         self.emit(loop)
 
     def uniform(self, op: scf.IfOp) -> None:
-        """Keep the `scf.if`, because its condition is uniform."""
         varying = [result in self.lanes.varying for result in op.results]
         then, otherwise = (self.region(r.block, varying) if r.blocks else Region() for r in op.regions)
         types = [self.type_of(r.type) if v else r.type for r, v in zip(op.results, varying, strict=True)]
@@ -542,14 +533,14 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        """The vector form of a branch; results that differ between lanes (`varying`) are yielded as vectors."""
+        """A branch in vector form; results that differ between lanes (`varying`) are yielded as vectors."""
         with self.scope(Block()) as new:
             yielded = zip(self.visit_branch(block), varying, strict=True)
             self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
         return Region(new)
 
     def visit_branch(self, block: Block) -> Sequence[SSAValue]:
-        """Emit the vector form of the ops of a branch; returns its yielded values."""
+        """Emit a branch; returns its yielded values."""
         *ops, end = detached_ops(block)
         for op in ops:
             self.visit(op)
@@ -557,7 +548,7 @@ class Vectorizer:
         return end.operands
 
     def masked(self, op: scf.IfOp) -> None:
-        """Execute both regions of a divergent condition, each under its mask, and select the results per lane."""
+        """Execute both regions of a divergent condition under masks, and select the results per lane."""
         condition = self.vectors[op.cond]
         outer = self.mask
         self.dead.append(op)
@@ -590,7 +581,7 @@ class Vectorizer:
         return self.arith(arith.AndIOp, outer, condition)
 
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """Emit the ops of `region` under `mask`; returns the lanes of its yielded values."""
+        """Emit `region` under `mask`; returns the lanes of its yielded values."""
         outer, self.mask = self.mask, mask
         if mask not in self.known_masks and needs_an_active_lane(region.block, self.lanes):
             values = self.guarded_branch(region.block, mask, op)
@@ -617,8 +608,6 @@ class Vectorizer:
         self.emit(new)
         return list(new.results)
 
-    # Emission
-
     def emit(self, op: Operation) -> None:
         op.location = self.location
         self.ops.append(op)
@@ -639,8 +628,6 @@ class Vectorizer:
         self.made = self.made.parents
         self.ops = outer
 
-    # Values
-
     def type_of(self, element: Attribute) -> VectorType:
         return _vector_type(element, self.count)
 
@@ -655,7 +642,6 @@ class Vectorizer:
         return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])
 
     def scalar(self, index: Index) -> SSAValue:
-        """The value of a uniform index."""
         if (found := self.made.get(index)) is not None:
             return found
         value, ops = materialize(index)
@@ -679,7 +665,7 @@ class Vectorizer:
         raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
 
     def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """Split `index` into a uniform index plus a constant for each lane; None if that is impossible."""
+        """A uniform index plus a constant for each lane; None if impossible."""
         factor = index.coefficient(self.variable)
         rest = index - Index({self.variable: factor})
         if not self.lanes.varies(rest):
@@ -689,11 +675,10 @@ class Vectorizer:
         return self.distances[index]
 
     def _distances(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """`offsets` of an index with the induction variable in a quotient or remainder."""
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
         first, offsets = self._at_lane(index, 0), [0] * self.count
-        # The last lane first, because it determines whether lanes reach the next multiple of a divisor.
+        # The last lane determines whether lanes reach the next multiple of a divisor.
         for lane in range(self.count - 1, 0, -1):
             distance = self._at_lane(index, lane) - first
             if not distance.is_constant:
@@ -740,8 +725,8 @@ class Vectorizer:
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
-        """The lanes of a quotient or remainder that passes at most one multiple of the divisor between the first and
-        the last lane, so that a comparison replaces a division per lane."""
+        """Lanes of a quotient or remainder that passes at most one multiple of the divisor between the first and the
+        last lane, so that a comparison replaces a division per lane."""
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 SET_THREADS: Final = "weft_set_num_threads"
-"""The symbol of exported programs that sets the number of threads."""
+"""Symbol of exported programs that sets the number of threads."""
 _INTEGERS: Final = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _ELEMENTS: Final = {
     **_INTEGERS,
     **{"bool": "bool", "float32": "float", "float64": "double", "float16": "weft_f16", "bfloat16": "weft_bf16"},
     **{name: "uint8_t" for name, element in ELEMENT_TYPES.items() if element.kind == "stored"},
 }
-"""The C type of an element in memory."""
+"""C type of an element in memory."""
 _SCALARS: Final = {**_ELEMENTS, "float16": "_Float16", "bfloat16": "__bf16"}
-"""The C type of a number that is passed by value."""
+"""C type of a number as an argument."""
 _SMALL_FLOATS: Final = """\
 typedef uint16_t weft_f16;   /* the bits of an IEEE half */
 typedef uint16_t weft_bf16;  /* the upper half of a float */
@@ -67,8 +67,7 @@ def c_header(
     weights: bool = False,
 ) -> str:
     """The header, in C99 and C++. `name` is the file's; `parallel`: the program has parallel loops; `calls_registered`:
-    it calls functions set by `weft_set_function`; `weights`: it reads a file of weights.
-    """
+    it calls functions set by `weft_set_function`; `weights`: it reads a file of weights."""
     guard = f"WEFT_HEADER_{escaped_identifier(name)}"
     functions = "\n".join(_declaration(signature) for signature in signatures)
     small = _SMALL_FLOATS if "weft_f16" in functions or "weft_bf16" in functions else ""
@@ -119,7 +118,6 @@ def _declaration(signature: Signature) -> str:
 
 
 def _check(signature: Signature, requirements: Sequence[CallPrecondition], called: Mapping[str, str]) -> str:
-    """A function that checks the requirements on the integer arguments and the symbols, in order."""
     integers = [arg.name for arg in signature.args if isinstance(arg, ScalarSpec) and arg.element.kind == "int"]
     order = [*integers, *signature.symbols]
     names = {name: called[name] for name in order}
@@ -149,7 +147,6 @@ def _described(spec: ArraySpec | ScalarSpec) -> str:
 
 
 def _role(signature: Signature, symbol: str) -> str:
-    """The arrays in whose shapes or strides a symbol occurs."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
         return f"element {element} of {signature.args[position].name}"

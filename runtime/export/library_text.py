@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LIBRARY_SYMBOL: Final = "weft_library"
 _VERSION: Final = 3
 _UNSEALED: Final = "0" * 64
-"""The placeholder of the checksum."""
+"""Placeholder of the checksum."""
 _TEXT: Final = re.compile(rb'\{"weft": \d+, "checksum": "([0-9a-f]{64})"[^\0]*')
 _ELF: Final = b"\x7fELF\x02\x01"
 """64-bit little-endian ELF."""
@@ -41,13 +41,12 @@ _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
 
 @dataclass(frozen=True)
 class LibraryText:
-    """The parsed text. `requires`: CPU features that the code was compiled for, if known."""
+    """The signatures of a library. `requires`: CPU features that the code was compiled for, if known."""
 
     target: Target
     requires: tuple[str, ...]
     signatures: tuple[Signature, ...]
     symbols: tuple[str, ...]
-    """The symbol of each function."""
 
 
 def library_text(signatures: Iterable[Signature], target: Target) -> str:
@@ -99,7 +98,6 @@ def _signature(function: dict[str, Any]) -> Signature:
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields read from JSON, with tuples for lists."""
     return {name: tuple(cast("list[object]", v)) if isinstance(v, list) else v for name, v in fields.items()}
 
 
@@ -113,10 +111,8 @@ def sealed(library: bytes) -> bytes:
 
 
 def checked_text(library: bytes) -> str:
-    """The text about the functions of a library.
-
-    Raises `CompileError` if it is not a shared library, is truncated, was not exported by weft, or was changed since.
-    """
+    """The text in a library. Raises `CompileError` if the file is not a shared library, is truncated, was not exported
+    by weft, or was changed since."""
     if not library.startswith(_FORMATS):
         raise CompileError("not a shared library")
     is_elf = library.startswith(_ELF)
@@ -134,9 +130,7 @@ def checked_text(library: bytes) -> str:
 
 
 def _segments(library: bytes) -> Iterator[tuple[int, int]]:
-    """Offset and size of each segment that the system maps. Raises `CompileError` if the file is too short for the
-    table.
-    """
+    """Offset and size of each segment that the system maps. Raises `CompileError` if the file is too short."""
     try:
         (table,) = struct.unpack_from("<Q", library, 0x20)
         entry, count = struct.unpack_from("<HH", library, 0x36)

@@ -22,8 +22,8 @@ from weft.support.machine import process_cpu, process_features
 
 @checked
 def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrary:
-    """The functions of a shared library exported by weft, called with the same checks as those of `weft.build`.
-    `weights`: the file of its large constants, if it was exported with one.
+    """The functions of a shared library exported by weft, called with the checks of `weft.build`. `weights`: the file
+    of its large constants, if it was exported with one.
 
     The current content of the file is loaded, even if an earlier version was loaded before, and stays loaded until the
     process ends, even if the file changes. Raises `CompileError` if the file is not such a library, is damaged, or
@@ -61,15 +61,12 @@ def _load_weights(code: ctypes.CDLL, name: str, weights: str | Path | None) -> N
 
 
 _libraries: dict[bytes, ctypes.CDLL] = {}
-"""The loaded libraries, by the digest of the file."""
+"""By digest of the file."""
 
 
 def _mapped(data: bytes, name: str) -> ctypes.CDLL:
-    """The code of a library, loaded into this process.
-
-    Loads a copy of the file, because the system identifies libraries by path, and because writing to a mapped file
-    changes the running code. Raises `CompileError` if the system rejects it.
-    """
+    """Load a copy of the file, because the system identifies libraries by path, and writing to a mapped file changes
+    the running code. Raises `CompileError` if the system rejects it."""
     digest = hashlib.sha256(data).digest()
     if digest not in _libraries:
         with tempfile.TemporaryDirectory(prefix="weft-") as folder:
@@ -84,7 +81,7 @@ def _mapped(data: bytes, name: str) -> ctypes.CDLL:
 
 
 class LoadedLibrary(Library):
-    """Functions of a shared library; `get_source("h")` is its header."""
+    """An exported library; `get_source("h")` is its header."""
 
     def __init__(self, code: ctypes.CDLL, text: LibraryText, name: str) -> None:
         parallel, calls_registered = address_of(code, SET_THREADS) is not None, connect(code)
@@ -101,7 +98,7 @@ class LoadedLibrary(Library):
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:
-    """Report missing CPU features here, before an illegal instruction ends the process."""
+    """Report missing CPU features, before an illegal instruction ends the process."""
     features = process_features()
     lacking = [feature for feature in text.requires if not features.get(feature, False)]
     if lacking:

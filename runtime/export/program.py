@@ -69,7 +69,7 @@ KINDS: Final = {
     "ll": (".ll",),
     "asm": (".s", ".asm"),
 }
-"""The kinds of export for a CPU, with their file suffixes."""
+"""Kinds of export for a CPU, with file suffixes."""
 _WITH_WEIGHTS: Final = ("object", "shared", "archive", "header")
 """Kinds that can store constants in a file of weights."""
 _POOL_START: Final = Path(__file__).with_name("pool_start.ll")
@@ -91,9 +91,8 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR with everything needed to export it. `c_sources` are compiled with it; the elements of `constants`, which
-    it reads under external symbols, become part of it; `kernels` are precompiled functions that it calls.
-    """
+    """LLVM IR to export. `c_sources` are compiled with it; the elements of `constants`, which it reads under external
+    symbols, become part of it; `kernels` are precompiled functions that it calls."""
 
     text: str
     signatures: tuple[Signature, ...]
@@ -103,7 +102,7 @@ class Program:
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
     kernels: tuple[CompiledKernel, ...] = ()
     reads_weights: bool = False
-    """Whether the constants are in a file of weights instead of the program."""
+    """Constants are in a file of weights instead of the program."""
 
     def export(
         self,
@@ -114,7 +113,7 @@ class Program:
         stopwatch: Stopwatch | None = None,
         weights: str | Path | None = None,
     ) -> Path:
-        """Write the program to `path`; see `Library.export`. `stopwatch` records the time of each stage."""
+        """Write the program, see `Library.export`. `stopwatch` records the time of each stage."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
@@ -181,8 +180,7 @@ class Program:
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
         """An object that depends only on libc, libm and POSIX threads. Raises `CompileError` if the program has C
-        sources or kernels and there is no compiler to join the objects.
-        """
+        sources or kernels and there is no compiler to join the objects."""
         code = self._code(self.text, stopwatch or Stopwatch())
         if not self.c_sources and not self.kernels:
             return code
@@ -196,9 +194,7 @@ class Program:
             return joined.read_bytes()
 
     def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
-        """Compile LLVM IR to an object with the runtime that it needs, including helpers that code generation calls by
-        name.
-        """
+        """An object with the runtime that it needs, including helpers that code generation calls by name."""
         with stopwatch.measure("runtime"):
             text, data = self._data.renamed(text), self._data.part()
             complete = with_runtime(
@@ -219,11 +215,9 @@ class Program:
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """A module at low level as a program to export, for any CPU. `stopwatch` records the time of emission. Private
-    functions that others call, such as the kernels of a model, are not exported.
-
-    Raises `CompileError` if the module uses something that the LLVM backend does not support.
-    """
+    """A module at low level to export for any CPU. `stopwatch` records the time of emission. Private functions that
+    others call, such as kernels of a model, are not exported. Raises `CompileError` if the LLVM backend does not
+    support the module."""
     from weft.backends.llvm.emit import emit_module  # start-up: 53 ms
 
     with stopwatch.measure(EMISSION):
@@ -250,11 +244,8 @@ def _private_callees(module: ModuleOp) -> set[str]:
 def with_runtime(
     text: str, target: Target, for_all: frozenset[str] | None = None, others: Sequence[LinkedText] = ()
 ) -> str:
-    """LLVM IR with the runtime that it needs, and with `others`. `for_all`: the runtime that several objects need,
-    which this one then provides.
-
-    Raises `CompileError` for parallel loops on a system without POSIX threads.
-    """
+    """LLVM IR with the runtime that it needs, and `others`. `for_all`: the runtime that this one of several objects
+    provides. Raises `CompileError` for parallel loops on a system without POSIX threads."""
     needed = needed_runtime(text) if for_all is None else for_all
 
     def part(runtime: str, names: tuple[str, ...], visible: tuple[str, ...] = ()) -> LinkedText:
@@ -293,30 +284,30 @@ def threads_ir(target: Target) -> str:
 def _shared_library(
     objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str
 ) -> bytes:
-    """Objects, and the C sources of the program, linked to the shared library for `path`.
+    """Link objects and C sources to the shared library for `path`.
 
-    The library is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program
-    linked with a file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises
-    `CompileError` if there is no compiler, or if a symbol is undefined.
+    It is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program linked with a
+    file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises `CompileError` if
+    there is no compiler, or if a symbol is undefined.
     """
     driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
     named = ["-Xlinker", "-install_name", "-Xlinker", f"@rpath/{path.name}"] if apple else []
-    # The library binds calls to its own functions, even if the program defines the same names.
+    # Bind calls to own functions, even if the program defines the same names.
     own = "-Wl,-Bsymbolic-functions"
     strict = [] if apple else ["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,noexecstack", own]
     libraries = ["-lm"] if apple else ["-lm", "-lpthread"]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
         files = _files(objects, sources, folder, target, driver)
-        # Tools get only paths that weft chose: a name from a user may look like an option or a response file.
+        # Tools get only paths that weft chose: a user's name may look like an option or a response file.
         linked = folder / "linked.so"
         _run([driver, "-shared", "-o", str(linked), *files, *named, *strict, *libraries], folder, f"'{path}'")
         return linked.read_bytes()
 
 
 def _archive(code: bytes, path: Path) -> bytes:
-    """The static library of one object, for `path`. Raises `CompileError` if the system has no `ar`."""
+    """Raises `CompileError` if the system has no `ar`."""
     tool = shutil.which("ar") or shutil.which("llvm-ar")
     if tool is None:
         raise CompileError(f"'{path}' is made by ar, which is not on the PATH: export an object (.o)")
@@ -358,7 +349,7 @@ def _run(command: list[str], folder: Path, name: str) -> None:
 @dataclass(frozen=True)
 class _ProgramTarget(MachineTarget):
     threads: int = 0
-    """Threads of parallel loops; the number of cores here unless given."""
+    """Of parallel loops; the number of cores here unless given."""
 
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
         """The program of a module. Raises `CompileError` unless it is at low level."""
@@ -385,7 +376,7 @@ class HeaderTarget(_ProgramTarget):
     name: ClassVar[str] = "header"
 
     file: str = "program.h"
-    """The file name of the header, from which its include guard is derived."""
+    """Its include guard is derived from this name."""
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         return self.program(module, stopwatch).header(self.file)

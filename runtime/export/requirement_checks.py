@@ -1,4 +1,4 @@
-"""C functions of a header that check the requirements of a call. Sums and products that overflow violate them."""
+"""C functions of a header that check the requirements of a call. Overflow violates them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ static inline int64_t weft_checked_remainder(int64_t x, int64_t y, bool *bad) {
 
 @dataclass(frozen=True)
 class _Number:
-    """An expression in C, with the arithmetic that preconditions use."""
+    """A C expression with the arithmetic of preconditions."""
 
     text: str
 
@@ -94,9 +94,8 @@ def _text(number: _Number | int) -> str:
 def check_function(
     name: str, parameters: Sequence[str], requirements: Sequence[tuple[CallPrecondition, str]], names: Mapping[str, str]
 ) -> str:
-    """The C function `name` of integers, which returns NULL or the text of the first violated requirement. `names` maps
-    the names in preconditions to parameters.
-    """
+    """A C function of integers that returns NULL or the text of the first violated requirement. `names` maps names in
+    preconditions to parameters."""
     lines = [f"static inline const char *{name}({', '.join(f'int64_t {parameter}' for parameter in parameters)}) {{"]
     lines.append("  bool bad = false;")
     values: dict[str, _Number] = {own: _Number(parameter) for own, parameter in names.items()}
@@ -109,7 +108,7 @@ def check_function(
 
 
 def _side(number: Callable[[Mapping[str, _Number]], _Number | int], values: Mapping[str, _Number]) -> str:
-    """One side of a comparison; sets `bad` if its constants overflow or divide by zero."""
+    """Sets `bad` if constants overflow or divide by zero."""
     try:
         return _text(number(values))
     except (OverflowError, ZeroDivisionError):

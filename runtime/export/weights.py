@@ -1,7 +1,7 @@
 """Large constants of exported programs: data of the program, or a separate file of weights.
 
-LLVM would hold text of four times their size. Data of a program is therefore compiled as a marker followed by zeros,
-and filled in after the object is built. With a file of weights, `weft_load_weights` reads the file into memory
+LLVM would hold text of four times their size, so data of a program is compiled as a marker followed by zeros, and
+filled in after the object is built. With a file of weights, `weft_load_weights` reads the file into memory
 (`weights.ll`); functions that read the constants end the program if that was not done.
 
 A file contains: 16 bytes of magic number; the total bytes of the constants and their checksum, both as little-endian
@@ -43,17 +43,14 @@ _MARK_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class ExportedConstants:
-    """The constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: their elements are in a file
-    of weights, not in the program.
-    """
+    """Constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: elements are in a file of
+    weights."""
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
 
     def renamed(self, text: str) -> str:
-        """The text with names of constants that are unique among programs; with a file, its functions also check that
-        the file was loaded.
-        """
+        """Make names of constants unique among programs; functions that use a file also check that it was loaded."""
         text = _USE.sub(lambda found: f"@{self._symbol(found[1])}", _DECLARATION.sub(self._declaration, text))
         if not self.in_file or not self.arrays:
             return text
@@ -61,7 +58,7 @@ class ExportedConstants:
         return f"{text}\ndeclare void @{_CHECK}()\n"
 
     def part(self) -> LinkedText | None:
-        """The definitions of the constants; None if there are none."""
+        """Definitions of the constants, or None."""
         if not self.arrays:
             return None
         if self.in_file:
@@ -76,7 +73,7 @@ class ExportedConstants:
         return LinkedText("\n".join(lines) + "\n")
 
     def filled(self, code: bytes) -> bytes:
-        """An object with the markers and zeros replaced by the elements."""
+        """Replace markers and zeros by the elements."""
         if self.in_file or not self.arrays:
             return code
         content = bytearray(code)
@@ -117,7 +114,6 @@ class ExportedConstants:
 
     @property
     def _sizes(self) -> list[int]:
-        """Padded bytes of each constant, in a file and in memory."""
         return [array.nbytes + -array.nbytes % BUFFER_ALIGNMENT for array in self.arrays.values()]
 
     @property
@@ -126,7 +122,7 @@ class ExportedConstants:
 
     @cached_property
     def _checksum(self) -> int:
-        """The sum of the words, each mixed with its position (SplitMix64's mixing)."""
+        """Sum of the words, each mixed with its position (SplitMix64's mixing)."""
         total, first = 0, 0
         for array, size in zip(self.arrays.values(), self._sizes, strict=True):
             words = np.frombuffer(b"".join((_bytes_of(array), bytes(size - array.nbytes))), "<u8")

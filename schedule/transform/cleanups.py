@@ -1,7 +1,7 @@
-"""Operations of scripts that clean up, bufferize or run passes, none of which changes the semantics of the program.
+"""Operations of scripts that clean up, bufferize or run passes, without changing the semantics of the program.
 
-Before the first step of a script they run on the program. Later they run on the resulting payload, because block loops
-contain no code that they would simplify.
+Before the first step of a script they run on the program, later on the resulting payload, because block loops contain
+no code that they would simplify.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _RETURNING = ("structured.hoist_redundant_vector_transfers", "structured.hoist_r
 
 
 def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
-    """Run a pass on the program, or later on the resulting payload."""
     try:
         passes = list(parse_passes(text, installed_universe().all_passes))
     except CompileError as error:
@@ -55,7 +54,7 @@ def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
 
 @handles("apply_patterns")
 def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
-    """Clean-up patterns, which weft's lowering applies in any case."""
+    """Accept clean-up patterns that weft's lowering applies in any case."""
     for pattern in op.regions[0].block.ops:
         if op_name(pattern) not in _PATTERNS:
             raise CompileError.at(pattern, f"{op_name(pattern)} is not supported")
@@ -63,7 +62,7 @@ def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
 
 @handles(*_KEEPING)
 def keep(interpreter: Interpreter, op: Operation) -> None:
-    """Clean-ups that weft's lowering does in any case, so that nothing remains to do."""
+    """Accept clean-ups that weft's lowering does in any case."""
 
 
 @handles(*_RETURNING)

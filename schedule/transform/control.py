@@ -31,7 +31,7 @@ from weft.support.errors import CompileError, Remark, did_you_mean
 
 _ISOLATED = ("func.func", "builtin.module")
 _INTERFACES = ((StructuredOp, InitialOp), (StructuredOp, InitialOp), (LoopOp,))
-"""The payload classes that have each interface: LinalgOp, TilingInterface, LoopLikeInterface."""
+"""Payload classes with the interfaces LinalgOp, TilingInterface, LoopLikeInterface."""
 _PROPAGATE = MODES.index("propagate")
 
 
@@ -199,9 +199,6 @@ def emit_remark_at(interpreter: Interpreter, op: Operation) -> None:
         warnings.warn(Remark(text_of(op, "message") or "", target.location), stacklevel=2)
 
 
-# Control flow
-
-
 @handles("sequence")
 def sequence(interpreter: Interpreter, op: Operation) -> list[Sequence[Associated]]:
     given = [interpreter.associated(operand, op) for operand in op.operands] or [[interpreter.payload.root()]]
@@ -252,9 +249,6 @@ def alternatives(interpreter: Interpreter, op: Operation) -> list[Sequence[Assoc
             failures.append(error.message)
     listed = "; ".join(f"{number}: {message}" for number, message in enumerate(failures))
     raise interpreter.failure(op, f"all alternatives failed: {listed}")
-
-
-# Matching by sequences
 
 
 @handles("foreach_match")
@@ -308,7 +302,6 @@ def collect_matching(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 def _matched(
     interpreter: Interpreter, op: Operation, matcher: NamedSequenceOp, given: Sequence[Sequence[Associated]]
 ) -> list[Sequence[Associated]] | None:
-    """The values that a matcher yields; None if it does not match."""
     try:
         return interpreter.run_block(_block(op, matcher, given), given, _PROPAGATE)
     except Silenceable:
@@ -316,7 +309,6 @@ def _matched(
 
 
 def _sequence(interpreter: Interpreter, op: Operation, symbol: SymbolRefAttr) -> NamedSequenceOp:
-    """A named sequence of the module."""
     name = symbol.root_reference.data
     known = {one.sym_name.data: one for one in program_ops(interpreter.module) if isinstance(one, NamedSequenceOp)}
     if name not in known:
@@ -325,7 +317,6 @@ def _sequence(interpreter: Interpreter, op: Operation, symbol: SymbolRefAttr) ->
 
 
 def _block(op: Operation, sequence: NamedSequenceOp, given: Sequence[object]) -> Block:
-    """The body of a sequence that takes as many arguments as are given."""
     block = sequence.body.block
     if len(block.args) != len(given):
         name = sequence.sym_name.data
@@ -364,9 +355,6 @@ def compare_params(interpreter: Interpreter, op: Operation) -> None:
             raise interpreter.failure(op, f"{integers[0]} {predicate} {integers[1]} does not hold")
 
 
-# Searches
-
-
 @handles("tune.knob")
 def knob(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     name, options = text_of(op, "name") or "", list(cast("ArrayAttr[Attribute]", op.properties["options"]))
@@ -389,7 +377,6 @@ def knob(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _drawn(interpreter: Interpreter, options: Sequence[int], decision: int | None) -> IntHandle:
-    """A sampling step: one of several integers, by default the one at position `decision`."""
     return interpreter.payload.schedule.sample_categorical(list(options), [1 / len(options)] * len(options), decision)
 
 

@@ -91,14 +91,14 @@ class ConvertSchedToTransformPass(ModulePass):
 
 
 def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[str]) -> str:
-    """The text of a script that has the effect on `source`, functions of linalg, of a trace on their block loops."""
+    """The script that has the effect of a trace on the block loops of `source`, functions of linalg."""
     payload = Payload(source, promises, 0)
     payload.schedule.replay(trace)
     return str(script_of(payload, steps_of(trace)))
 
 
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
-    """The script that generates the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
+    """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
     original = operations_in(payload.schedule.original)
     others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
     for step in steps:
@@ -118,7 +118,7 @@ def _has_form(step: sched.StepOp) -> bool:
 
 @dataclass
 class _Script:
-    """A script under construction, from the loops around the blocks of a scheduled payload.
+    """The script, from the loops around the blocks of a scheduled payload.
 
     The innermost loops of an op over single elements, one per dimension in order, are part of the op. Each loop outside
     of these is a tiling by one size, outermost first.
@@ -127,7 +127,7 @@ class _Script:
     payload: Payload
     body: Block = field(default_factory=lambda: Block(arg_types=[_ANY]))
     handles: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Number of the origin of each op of the program -> its handle."""
+    """Number of the origin of an op -> its handle."""
 
     def build(self) -> NamedSequenceOp:
         self.body.args[0].name_hint = "root"
@@ -147,7 +147,6 @@ class _Script:
         return self.payload.origins[cast("IntegerAttr", block.attributes[ORIGIN]).value.data]
 
     def _is_changed(self, block: BlockOp) -> bool:
-        """Whether the loops around a block differ from one for each iterator, in order."""
         around = loops_around(block)
         plain = len(around) == len(block.iter_vars) and all(
             index.single_value is loop.induction_variable
@@ -166,7 +165,6 @@ class _Script:
         return list(op.results)
 
     def _match(self, function: str, origins: Sequence[Origin]) -> None:
-        """Match ops of a function by name; of several with the same name, by position."""
         root: SSAValue = self.body.args[0]
         if len(functions(self.payload.source)) > 1:
             found = MatchOp(root, ["func.func"], op_attrs=DictionaryAttr({"sym_name": StringAttr(function)}))
@@ -181,7 +179,7 @@ class _Script:
             self.handles |= {origin.number: handle for origin, handle in zip(same, split, strict=True)}
 
     def _tile(self, block: BlockOp, inside: Sequence[BlockOp], depth: int) -> None:
-        """Tile an op by the loops around its block from `depth` on; the preceding blocks in these loops are fused."""
+        """Tile by the loops around a block from `depth` on; the preceding blocks in these loops are fused."""
         number, around = self._origin(block).number, loops_around(block)
         own = self._own_loops(block, around[depth:])
         outer = [loop for loop in around[depth : len(around) - own] if not _is_idle(block, loop)]
@@ -238,14 +236,12 @@ class _Script:
                 self._add("loop.unroll", [made], 0, factor=IntegerAttr(loop.extent, i64))
 
     def _joins(self, block: BlockOp, group: Sequence[ForOp], loop: ForOp) -> bool:
-        """Whether a parallel loop belongs to one `scf.forall` with those around it."""
         if loop.kind.data is not LoopKind.PARALLEL or next(iter(group[-1].body.block.ops)) is not loop:
             return False
         dimensions = [self._step(block, one)[0] for one in group]
         return self._step(block, loop)[0] > dimensions[-1] and loop.next_op is None
 
     def _step(self, block: BlockOp, loop: ForOp) -> tuple[int, int]:
-        """The dimension of a loop, and the step of an iteration in it."""
         found = [
             (dimension, index.coefficient(loop.induction_variable))
             for dimension, index in enumerate(bindings_of(block))
@@ -259,7 +255,7 @@ class _Script:
         return found[0]
 
     def _own_loops(self, block: BlockOp, around: Sequence[ForOp]) -> int:
-        """The number of innermost loops that belong to the op: one per dimension, in order, over single elements."""
+        """Innermost loops that belong to the op: one per dimension, in order, over single elements."""
         count, last = 0, len(block.iter_vars)
         for loop in reversed(around):
             kinds = (LoopKind.SERIAL, LoopKind.VECTORIZED) if count == 0 else (LoopKind.SERIAL,)

@@ -1,6 +1,6 @@
-"""The interpreter of transform scripts: handles, failures, and the operations that have no effect on loops.
+"""The interpreter of transform scripts: handles, failures, and operations without effect on loops.
 
-A failure is silenceable (`Silenceable`), so that sequences may suppress it and alternatives may recover from it, or
+A failure is silenceable (`Silenceable`), so that sequences may suppress it and alternatives recover from it, or
 definite (any other `CompileError`), which ends the script. The effects of a failed operation are undone.
 """
 
@@ -36,7 +36,8 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a script, and the corresponding sampled integer of the schedule, if any."""
+    """A parameter of a script, and the corresponding sampled integer of the schedule, if any. A value of the payload is
+    represented by its type, which is all that operations read."""
 
     value: Attribute
     drawn: IntHandle | None = None
@@ -47,7 +48,7 @@ class Param:
 
 Associated: TypeAlias = "PayloadOp | Param"
 Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Associated]] | None]"
-"""Runs one operation; returns the payload ops or parameters of each of its results."""
+"""Returns the payload ops or parameters of each result."""
 
 
 class Silenceable(CompileError):
@@ -56,29 +57,24 @@ class Silenceable(CompileError):
 
 @dataclass
 class _Invalidation:
-    """The operation that consumed the payload ops of a handle, and the number of its operand."""
-
     op: Operation
     operand: int
 
 
 @dataclass
 class Interpreter:
-    """Runs scripts on a payload."""
-
     payload: Payload
     module: ModuleOp
-    """The module with the scripts."""
     choices: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Values of `tune.knob`, and numbers of regions of `tune.alternatives`, by name."""
+    """Values of `tune.knob`, and region numbers of `tune.alternatives`, by name."""
     later: list[Callable[[ModuleOp], None]] = field(default_factory=list[Callable[[ModuleOp], None]])
-    """Passes to run on the resulting payload."""
+    """To run on the resulting payload."""
     draws: bool = False
-    """Whether choices that the script leaves open are drawn; else they are definite failures."""
+    """Choices that the script leaves open are drawn; else they are definite failures."""
     is_bufferized: bool = False
-    """Whether the script bufferizes function boundaries."""
+    """Function boundaries are bufferized."""
     including: list[str] = field(default_factory=list[str])
-    """The sequences that are being included."""
+    """Sequences that are being included."""
     _values: dict[SSAValue, Sequence[Associated]] = field(default_factory=dict[SSAValue, "Sequence[Associated]"])
     _invalid: dict[SSAValue, _Invalidation] = field(default_factory=dict[SSAValue, _Invalidation])
 
@@ -93,11 +89,9 @@ class Interpreter:
             self._invalid = invalid
             raise
 
-    # Scripts
-
     def run(self, entry_point: str, trailing: Sequence[str] = ()) -> None:
-        """Run the named sequence `entry_point`, or else the sequences at the top level of the module, on the
-        payload. Further arguments of the sequence are the payload ops of the names in `trailing`."""
+        """Run the sequence `entry_point`, or else the top-level sequences of the module. Its further arguments are the
+        payload ops of the names in `trailing`."""
         names = [op for op in program_ops(self.module) if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
         tops = [op for op in program_ops(self.module) if op_name(op) == SequenceOp.name]
@@ -160,10 +154,8 @@ class Interpreter:
             self._invalid.pop(result, None)
             self._values[result] = list(associated)
 
-    # Handles
-
     def associated(self, value: SSAValue, user: Operation) -> Sequence[Associated]:
-        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` for a consumed one."""
+        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` for a consumed handle."""
         if value in self._invalid:
             by = self._invalid[value]
             note = (
@@ -235,13 +227,13 @@ def _named(value: SSAValue) -> str:
 
 
 def check_results(op: Operation, given: int) -> None:
-    """Raise `CompileError` unless an operation names all of its result handles."""
+    """Raise `CompileError` unless all result handles are named."""
     if given != len(op.results):
         raise CompileError.at(op, f"{op_name(op)} gives {given} handles, {len(op.results)} are named")
 
 
 def has_flag(op: Operation, name: str) -> bool:
-    """Whether a unit or boolean attribute of an operation is set."""
+    """Whether a unit or boolean attribute is set."""
     attribute = op.properties.get(name, op.attributes.get(name))
     return attribute is not None and not (isinstance(attribute, IntegerAttr) and attribute.value.data == 0)
 
@@ -256,7 +248,7 @@ def integer_of(op: Operation, name: str, default: int | None = None) -> int:
 
 
 def integers_of(op: Operation, name: str) -> list[int] | None:
-    """The integers of an attribute of an operation; None if it has none."""
+    """The integers of an attribute, or None."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, ArrayAttr):
         return [one.value.data for one in attribute if isinstance(one, IntegerAttr)]
@@ -266,7 +258,7 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
 
 
 def mode_of(op: Operation) -> int:
-    """The failure propagation mode of an operation, which xDSL's classes represent as a word."""
+    """The failure propagation mode, which xDSL's classes represent as a word."""
     attribute = op.properties.get("failure_propagation_mode")
     if isinstance(attribute, FailurePropagationModeAttr):
         return MODES.index(attribute.data.value)
@@ -274,7 +266,7 @@ def mode_of(op: Operation) -> int:
 
 
 def text_of(op: Operation, name: str) -> str | None:
-    """The text of an attribute of an operation; None if it has none."""
+    """The text of an attribute, or None."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, SymbolRefAttr):
         return attribute.root_reference.data
@@ -282,12 +274,10 @@ def text_of(op: Operation, name: str) -> str | None:
 
 
 HANDLERS: Final[dict[str, Handler]] = {}
-"""Name of an operation -> its handler. The modules in `FAMILIES` register theirs."""
+"""Name of an operation -> handler. The modules in `FAMILIES` register theirs."""
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
-    """A decorator for the handler of operations."""
-
     def register(handler: Handler) -> Handler:
         HANDLERS.update({f"transform.{name}": handler for name in names})
         return handler
@@ -298,8 +288,8 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 def each(
     interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
 ) -> list[list[Associated]]:
-    """Consume the first operand, run `run` for each of its payload ops, and join the payload ops of each result. If one
-    of them fails, the changes of all are undone."""
+    """Consume the first operand, run `run` for each of its payload ops, and join the results. A failure undoes all
+    changes."""
     targets = interpreter.ops(op)
     interpreter.consume(op)
     results: list[list[Associated]] = [[] for _ in op.results]

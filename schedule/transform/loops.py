@@ -29,7 +29,6 @@ _SERIAL: Final = ("affine.for", "scf.for")
 
 
 def _serial(target: PayloadOp) -> LoopOp | None:
-    """The loop, if it is an `scf.for` or `affine.for`; operations on loops ignore all others."""
     return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name in _SERIAL else None
 
 
@@ -57,7 +56,7 @@ def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.peel")
 def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Separate the first iteration of a loop, or the last, partial one, into another loop."""
+    """Separate the first iteration, or the last, partial one."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         loop, payload = _serial(target), interpreter.payload
@@ -87,7 +86,7 @@ def _is_partial(loop: ForOp) -> bool:
 
 @handles("loop.pipeline")
 def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep a loop: code generators overlap its iterations, as far as the processor does not."""
+    """Keep the loop: code generators overlap iterations, unless the processor does."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if _serial(target) is None:
@@ -99,7 +98,7 @@ def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.outline")
 def outline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep a loop in place of a call of a function with it: both handles are those of the loop."""
+    """Keep the loop instead of a call of a function: both handles are those of the loop."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, LoopOp):

@@ -6,8 +6,23 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, ShapedType, StringAttr, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    AnyFloat,
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ShapedType,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.transform import AffineMapType, TransformValueHandleType
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr
 
 from weft.dialects.effects import op_name
 from weft.dialects.tir import InitOp
@@ -21,7 +36,7 @@ from weft.schedule.transform.interpreter import (
     integer_of,
     mode_of,
 )
-from weft.schedule.transform.payload import InitialOp, StructuredOp
+from weft.schedule.transform.payload import InitialOp, Origin, StructuredOp
 from weft.schedule.transform.structured import extent_of
 from weft.support.errors import CompileError
 
@@ -91,6 +106,90 @@ def match_body(interpreter: Interpreter, op: Operation) -> None:
         raise CompileError.at(op, f"{op_name(op)} has one of passthrough, reduction_position and contraction")
 
 
+@handles("match.structured.input")
+def match_input(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    inputs, _ = _operand_counts(interpreter, op)
+    return _operands(interpreter, op, range(inputs))
+
+
+@handles("match.structured.init")
+def match_init(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    inputs, inits = _operand_counts(interpreter, op)
+    return _operands(interpreter, op, range(inputs, inputs + inits))
+
+
+def _operands(interpreter: Interpreter, op: Operation, numbers: range) -> list[list[Associated]]:
+    """Check the indexing maps of operands; the result is their maps, their producers, or the operands themselves."""
+    target = _structured(interpreter, op)
+    origin = cast("Origin", target.origin)  # `_operand_counts` reads its attributes
+    chosen = [numbers[at] for at in _chosen(interpreter, op, target, len(numbers), "raw_position_list")]
+    maps = origin.maps or ()
+    for number in chosen:
+        is_projected = maps[number].is_projected_permutation()
+        for kind, holds in (
+            ("permutation", is_projected and len(maps[number].results) == maps[number].num_dims),
+            ("projected_permutation", is_projected),
+        ):
+            if kind in op.properties and not holds:
+                raise interpreter.failure(op, f"the indexing map of operand {number} is no {kind}", target)
+    if not op.results:
+        return []
+    match op.results[0].type:
+        case AffineMapType():
+            return [[Param(AffineMapAttr(maps[number])) for number in chosen]]
+        case TransformValueHandleType():
+            return [[Param(origin.operand_types[number]) for number in chosen]]
+        case _:
+            producers = [interpreter.payload.producer(target, number) for number in chosen]
+            if None in producers:
+                number = chosen[producers.index(None)]
+                raise interpreter.failure(op, f"could not find a producer for operand number: {number}", target)
+            return [[producer for producer in producers if producer is not None]]
+
+
+@handles("match.structured.result")
+def match_result(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    target, position = _structured(interpreter, op), integer_of(op, "position")
+    types = () if target.origin is None else target.origin.result_types
+    if not -len(types) <= position < len(types):
+        raise interpreter.failure(op, f"it has {len(types)} results, there is no result {position}", target)
+    if isinstance(op.results[0].type, TransformValueHandleType):
+        return [[Param(types[position])]]
+    users = interpreter.payload.consumers(target)
+    if "single" in op.properties and len(users) != 1:
+        raise interpreter.failure(op, f"the result has {len(users)} users, one is expected", target)
+    if not users:
+        raise interpreter.failure(op, "no users of the result", target)
+    return [[users[0]]]
+
+
+@handles("match.structured.elemental_bitwidth")
+def match_bitwidth(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    found = interpreter.associated(op.operands[0], op)
+    types = [one.value for one in found if isinstance(one, Param)]
+    if not isinstance(op.operands[0].type, TransformValueHandleType) or len(types) != 1:
+        raise CompileError.at(op, f"{op_name(op)} needs a handle to one value")
+    element = types[0].element_type if isinstance(types[0], TensorType | MemRefType) else types[0]
+    if not isinstance(element, IntegerType | AnyFloat):
+        raise interpreter.failure(op, f"unsupported element type: {element}")
+    return [_integers([element.bitwidth])]
+
+
+@handles("match.structured.classify_contraction_dims")
+def classify_contraction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+    """The dimensions of batches, rows, columns and sums: those in both operands and the result, in one operand and the
+    result, and in both operands only."""
+    target = _structured(interpreter, op)
+    maps = () if target.origin is None else target.origin.maps or ()
+    if len(maps) != 3 or not all(map_.is_projected_permutation() for map_ in maps):
+        raise interpreter.failure(op, "contraction: expected three operands with projected permutations", target)
+    left, right, result = ({cast("AffineDimExpr", e).position for e in map_.results} for map_ in maps)
+    found = [left & right & result, (left & result) - right, (right & result) - left, (left & right) - result]
+    if not found[3]:
+        raise interpreter.failure(op, "contraction: no dimension is summed", target)
+    return [_integers(sorted(dims)) for dims in found]
+
+
 def _structured(interpreter: Interpreter, op: Operation) -> StructuredOp | InitialOp:
     target = interpreter.single(op)
     if not isinstance(target, StructuredOp | InitialOp):
@@ -103,7 +202,6 @@ def _integers(values: Sequence[int]) -> list[Associated]:
 
 
 def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> list[tuple[int, bool]]:
-    """The extent of each dimension, and whether it is reduced; a dynamic extent has MLIR's value of them."""
     if isinstance(target, InitialOp):
         shaped = [] if target.origin is None else [*target.origin.result_types, *target.origin.operand_types]
         return [(extent, False) for extent in next(t for t in shaped if isinstance(t, ShapedType)).get_shape()]
@@ -115,9 +213,11 @@ def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> l
     ]
 
 
-def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | InitialOp, rank: int) -> list[int]:
-    """The dimensions that an op lists; negative ones count from the end."""
-    listed = list(cast("DenseArrayBase[Any]", op.properties["raw_dim_list"]).get_values())
+def _chosen(
+    interpreter: Interpreter, op: Operation, target: StructuredOp | InitialOp, rank: int, name: str = "raw_dim_list"
+) -> list[int]:
+    """The dimensions or operands that an op lists; negative ones count from the end."""
+    listed = list(cast("DenseArrayBase[Any]", op.properties[name]).get_values())
     wrong = next((d for d in listed if not -rank <= d < rank), None)
     if wrong is not None:
         raise interpreter.failure(op, f"position overflow {wrong} (updated from {wrong}) for maximum {rank}", target)
@@ -128,7 +228,6 @@ def _chosen(interpreter: Interpreter, op: Operation, target: StructuredOp | Init
 
 
 def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
-    """The numbers of inputs and of outputs of a structured op, as the program was given."""
     target = _structured(interpreter, op)
     sizes = target.attributes.get("operandSegmentSizes")
     if not isinstance(sizes, DenseArrayBase):
@@ -138,7 +237,6 @@ def _operand_counts(interpreter: Interpreter, op: Operation) -> tuple[int, int]:
 
 
 def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
-    """The op that combines the stored element with its former value, and its other operand; None if there is none."""
     combiner = store.value.owner
     if not isinstance(combiner, Operation) or len(combiner.operands) != 2:
         return None
@@ -149,7 +247,6 @@ def _combined(store: memref.StoreOp) -> tuple[Operation, SSAValue] | None:
 
 
 def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> bool:
-    """Whether a store adds the product of two loaded elements, for ops of the given names and conversions between."""
     found = _combined(store)
     if found is None or op_name(found[0]) != reduction:
         return False
@@ -163,7 +260,6 @@ def _is_contraction(store: memref.StoreOp, elementwise: str, reduction: str) -> 
 
 
 def _without_casts(value: SSAValue) -> Operation | Block:
-    """The owner of a value from which ops of one operand compute `value`."""
     owner = value.owner
     while isinstance(owner, Operation) and len(owner.operands) == 1 and not isinstance(owner, memref.LoadOp):
         owner = owner.operands[0].owner

@@ -1,4 +1,4 @@
-"""Operations of scripts on packed layouts: copies of the operands of a structured op, tile after tile in memory."""
+"""Operations of scripts on packed layouts: operands are copied tile after tile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.support.errors import CompileError
 
 @handles("structured.pack")
 def pack(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Copy the operands to buffers of tiles, and compute tile by tile. Dimensions are padded to multiples of tiles."""
+    """Copy operands to buffers of tiles, padded to multiples, and compute tile by tile."""
     sizes = [interpreter.number(size) for size in interpreter.sizes(op, "static_packed_sizes", op.operands[1:])]
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -64,7 +64,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
     if (map_ := _tiles(writes, sizes)) is not None:
         made = schedule.cache_write(block, 0, "global")
         schedule.transform_layout(made, ("read", 0), map_)
-        # Consumers of the op in the program are now those of its unpacked result.
+        # Consumers of the op now use its unpacked result.
         payload.block_of(made).attributes.pop(ORIGIN, None)
         unpack = payload.add_structured(made, origin, "linalg.unpack", target)
     outer, inner = list(target.loops), list[LoopHandle]()
@@ -90,10 +90,10 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
 
 
 def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, name: str) -> StructuredOp:
-    """The op of a copying block, with a separate origin, by which it is the producer of an operand."""
+    """Give a copying block a separate origin, by which it is the producer of an operand."""
     payload = interpreter.payload
     function = payload.function_of(target)
-    origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, True, 0))
+    origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, (), 0))
     payload.block_of(block).attributes[ORIGIN] = IntegerAttr(origin.number, i64)
     return payload.add_structured(block, origin, name, target)
 
@@ -101,8 +101,7 @@ def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, na
 def _subscripts(
     interpreter: Interpreter, op: Operation, target: StructuredOp
 ) -> tuple[list[tuple[SSAValue, list[int | None]]], list[int | None]]:
-    """Each buffer read with the dimension that each of its subscripts is, None for others; and those of the buffer
-    written."""
+    """The dimension of each subscript, None for others: of each buffer read, and of the buffer written."""
     block = interpreter.payload.block(target)
     body = [one for one in operations_in(block) if isinstance(one, LoadOp | StoreOp)]
     (*_, store) = [one for one in body if isinstance(one, StoreOp)]
@@ -125,8 +124,8 @@ def _in_init(op: Operation) -> bool:
 
 
 def _tiles(subscripts: Sequence[int | None], sizes: Sequence[int]) -> AffineMap | None:
-    """The layout of a packed buffer: tiles, then positions in a tile in the order of the dimensions of the op; None if
-    no dimension of the buffer is packed."""
+    """Tiles, then positions in a tile in the order of the dimensions of the op; None if no dimension of the buffer is
+    packed."""
     at = {dimension: place for place, dimension in enumerate(subscripts) if dimension is not None and sizes[dimension]}
     if not at:
         return None
@@ -170,14 +169,12 @@ def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associa
 
 
 def _reads(interpreter: Interpreter, unpack: StructuredOp, computing: StructuredOp) -> bool:
-    """Whether an op unpacks the result of another one."""
     stores = [op for op in operations_in(interpreter.payload.block(computing)) if isinstance(op, StoreOp)]
     loads = [op for op in operations_in(interpreter.payload.block(unpack)) if isinstance(op, LoadOp)]
     return any(load.memref is store.memref for load in loads for store in stores)
 
 
 def _ranks(interpreter: Interpreter, target: StructuredOp, *, is_pack: bool) -> tuple[int, int]:
-    """The number of dimensions of the plain buffer of a packing op, and of the packed ones."""
     block = interpreter.payload.block(target)
     load = next(op for op in operations_in(block) if isinstance(op, LoadOp))
     store = next(op for op in operations_in(block) if isinstance(op, StoreOp))

@@ -17,6 +17,7 @@ from xdsl.dialects import affine, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult
+from xdsl.ir.affine import AffineMap
 
 from weft.analysis.block_scopes import bindings_of, find_function, functions, loops_around
 from weft.dialects.effects import op_name
@@ -24,7 +25,7 @@ from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
 from weft.dialects.traversal import ancestors, copy_of, operations_in
-from weft.dialects.upstream.linalg_forms import is_structured
+from weft.dialects.upstream.linalg_forms import is_structured, structure_of
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
 from weft.passes.convert.reduction_inits import merge_inits
@@ -33,15 +34,12 @@ from weft.schedule.schedule import Schedule
 from weft.support.locations import SourceLocation, location_of
 
 _LOOPS: Final = ("affine.for", "affine.parallel", "scf.for", "scf.forall", "scf.parallel")
-"""Loops of programs, which become loops of blocks."""
 SCRIPT: Final = "transform."
-"""Prefix of the ops of scripts."""
 WITH_SCRIPTS: Final = "transform.with_named_sequence"
-"""Attribute of a module with named sequences."""
 
 
 def program_ops(module: ModuleOp) -> Iterator[Operation]:
-    """The ops of a module, and of the modules in it that contain scripts."""
+    """The ops of a module, and of inner modules that contain scripts."""
     for op in module.body.block.ops:
         if isinstance(op, ModuleOp) and WITH_SCRIPTS in op.attributes:
             yield from op.body.block.ops
@@ -58,17 +56,16 @@ class Origin:
     operand_types: tuple[Attribute, ...]
     result_types: tuple[Attribute, ...]
     producers: tuple[int | None, ...]
-    """The numbers of the ops that produce its operands."""
+    """Numbers of the ops that produce its operands."""
     function: str
     location: SourceLocation | None
-    is_structured: bool
+    maps: tuple[AffineMap, ...] | None
+    """The indexing maps of a structured op; None for other ops."""
     number: int
 
 
 @dataclass(eq=False)
 class PayloadOp:
-    """An op that handles may represent."""
-
     name: str
     location: SourceLocation | None
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute], kw_only=True)
@@ -81,7 +78,7 @@ class PayloadOp:
 
 @dataclass(eq=False)
 class StructuredOp(PayloadOp):
-    """An op of linalg: a block, and the loop over each dimension of its iteration space."""
+    """A block, and the loop over each dimension of its iteration space."""
 
     block: BlockHandle
     loops: list[LoopHandle | None]
@@ -104,26 +101,24 @@ class LoopOp(PayloadOp):
 
 @dataclass(eq=False)
 class FunctionOp(PayloadOp):
-    """A function, by its name; None is the module."""
+    """A function, by name; None is the module."""
 
     symbol: str | None
 
 
 class Payload:
-    """The program of a script: block loops, and the schedule that changes them."""
-
     def __init__(self, module: ModuleOp, promises: Sequence[str], seed: int) -> None:
         kept = [copy_of(op) for op in program_ops(module) if not op_name(op).startswith(SCRIPT)]
         self.source = ModuleOp(kept, dict(module.attributes))
-        """The program without its scripts, before any step."""
+        """Without scripts, before any step."""
         self.source.attributes.pop(WITH_SCRIPTS, None)
         self._promises, self._seed = tuple(promises), seed
         self.is_prepared = False
-        """Whether the passes at the start of the script ran on the program already."""
+        """The passes at the start of the script ran on the program."""
         self.convert()
 
     def of_schedule(self, schedule: Schedule) -> Payload:
-        """This payload before any step, with the blocks of a schedule of it, or of one of its functions."""
+        """This payload before any step, with the blocks of a schedule of it or of one of its functions."""
         made = copy(self)
         made.is_prepared, made.schedule, made.origins = True, schedule, dict(self._first_origins)
         origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
@@ -138,15 +133,14 @@ class Payload:
         return made
 
     def _others(self) -> list[PayloadOp]:
-        """The ops of the program that are no blocks."""
         return [
             PayloadOp(o.name, o.location, origin=o)
             for o in self.origins.values()
-            if not o.is_structured and o.name not in _LOOPS
+            if o.maps is None and o.name not in _LOOPS
         ]
 
     def convert(self) -> None:
-        """Convert the functions of `source` to block loops. Drops all steps, and all ops of handles."""
+        """Convert the program to block loops. Drops all steps, and all ops of handles."""
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
@@ -164,7 +158,7 @@ class Payload:
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = Schedule(module, self._seed)
         self.known: list[PayloadOp] = self._others()
-        """The ops of handles, except functions, in any order."""
+        """Except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
 
@@ -181,7 +175,7 @@ class Payload:
                 tuple(None if owner is None else numbers.get(owner) for owner in owners),
                 function.sym_name.data,
                 location_of(op),
-                is_structured(op),
+                structure_of(op).maps if is_structured(op) else None,
                 number,
             )
             if is_structured(op):
@@ -199,8 +193,8 @@ class Payload:
     def add_structured(
         self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
     ) -> StructuredOp:
-        """Add the structured op for a block. Its loops are the innermost that its iterators are bound to, unless they
-        are loop ops."""
+        """Add the structured op of a block. Its loops are the innermost that the block's iterators are bound to, unless
+        they are loop ops."""
         self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
@@ -228,7 +222,7 @@ class Payload:
         return found
 
     def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
-        """Add the structured ops in loops that are derived from `origin`."""
+        """Add the ops in loops that are derived from `origin`."""
         found: list[StructuredOp] = []
         for loop in map(self.loop, loops):
             for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
@@ -272,7 +266,7 @@ class Payload:
         return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
 
     def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
-        """Add the structured ops in copies of loops, in place of `old`, by their origins."""
+        """Add the ops in copies of loops, in place of `old`, by their origins."""
         for one in old:
             self.remove(one)
         names = {one.origin: one.name for one in old if one.origin is not None}
@@ -291,8 +285,6 @@ class Payload:
         """The function of the same name in the current program."""
         return self._module if op.symbol is None else self._functions[op.symbol]
 
-    # Ops and places
-
     def root(self) -> FunctionOp:
         return self._module
 
@@ -308,7 +300,6 @@ class Payload:
         return cast("BlockOp", self.schedule.get(handle))
 
     def function_of(self, op: StructuredOp | InitialOp) -> str:
-        """The name of the function that contains an op."""
         return _place_of(self.block(op))[0]
 
     def place(self, op: PayloadOp) -> Operation:
@@ -322,7 +313,7 @@ class Payload:
         return module if symbol is None else find_function(module, symbol)
 
     def inside(self, scope: PayloadOp) -> list[PayloadOp]:
-        """The ops in `scope`, including itself at the end; ops in a loop precede the loop."""
+        """The ops in `scope`, itself last; ops in a loop precede the loop."""
         self._drop_dead()
         found: list[PayloadOp] = []
         if isinstance(scope, FunctionOp):
@@ -348,7 +339,6 @@ class Payload:
         return found
 
     def _loop_name(self, loop: ForOp) -> str:
-        """The name of a loop of the program."""
         function = next(op for op in ancestors(loop) if isinstance(op, FuncOp)).sym_name.data
         names = {origin.name for origin in self.origins.values() if origin.function == function}
         return "affine.for" if "affine.for" in names and "scf.for" not in names else "scf.for"
@@ -393,18 +383,16 @@ class Payload:
         return [*found, self._functions[place.sym_name.data], self._module]
 
     def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
-        """Whether `inner` is `outer`, or inside of it; false if steps erased one of them."""
+        """Whether `inner` is `outer`, or inside of it; False if steps erased one."""
         return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
     def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:
-        """The op that produced an operand in the program."""
         if op.origin is None or operand >= len(op.origin.producers):
             return None
         number = op.origin.producers[operand]
         return None if number is None else self._of_origin(number)
 
     def consumers(self, op: PayloadOp) -> list[PayloadOp]:
-        """The ops that used a result in the program."""
         if op.origin is None:
             return []
         numbers = [o.number for o in self.origins.values() if op.origin.number in o.producers]
@@ -415,7 +403,6 @@ class Payload:
 
 
 def _place_of(block: BlockOp) -> tuple[str, str]:
-    """The function and the name of a block."""
     function = next(op for op in ancestors(block) if isinstance(op, FuncOp))
     return function.sym_name.data, block.label
 

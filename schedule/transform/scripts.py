@@ -1,4 +1,4 @@
-"""Run the transform scripts of a module, and write the resulting payload in upstream's dialects."""
+"""Run the transform scripts of a module, and write the payload in upstream's dialects."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ SCRIPT_OPS: Final = ("transform.named_sequence", "transform.sequence")
 _DRAWS: Final = 16
 """Attempts to draw choices with which a script succeeds."""
 FAMILIES = (control, matchers, structured, loops, packing, cleanups)
-"""The modules that register the handlers of operations."""
+"""Their import registers handlers."""
 
 
 def has_script(module: ModuleOp) -> bool:
-    """Whether a module has a script to run: `@__transform_main`, or a sequence at its top."""
+    """Whether a module has `@__transform_main`, or a sequence at its top."""
     return any(
         op.name == SCRIPT_OPS[1] or (isinstance(op, NamedSequenceOp) and op.sym_name.data == ENTRY_POINT)
         for op in program_ops(module)
@@ -53,11 +53,10 @@ def has_script(module: ModuleOp) -> bool:
 
 
 class ScriptProgram:
-    """The script of a module as a program that schedules its payload. Its knobs and alternatives sample, so that it is
-    a search space."""
+    """A script as a program that schedules its payload. Its knobs and alternatives sample: a search space."""
 
     def __init__(self, module: ModuleOp) -> None:
-        """Run the script with its own choices, or with drawn ones. Raises `CompileError` if that fails."""
+        """Run the script with its own choices, or drawn ones. Raises `CompileError` if that fails."""
         self._module = copy_of(module)
         for seed in range(_DRAWS):
             self._payload = Payload(module, PROMISES, seed)
@@ -69,17 +68,13 @@ class ScriptProgram:
                 if seed == _DRAWS - 1:
                     raise
         self.trace: sched.FuncOp = simplify_trace(self._payload.schedule.trace, keep_sampling=True)
-        """The schedule with these choices."""
 
     def payload(self) -> ModuleOp:
-        """The block loops to schedule."""
         module = copy_of(self._payload.schedule.original)
         forget_origins(module)
         return module
 
     def __call__(self, schedule: Schedule) -> None:
-        """Run the script on a schedule of the payload, or of one of its functions. Raises `ScheduleError` for a
-        silenceable failure."""
         try:
             Interpreter(self._payload.of_schedule(schedule), self._module, draws=True).run(ENTRY_POINT)
         except Silenceable as error:
@@ -89,8 +84,6 @@ class ScriptProgram:
 
 @dataclass(frozen=True)
 class ScriptPass(ModulePass):
-    """A pass that runs the scripts of a module."""
-
     fast_math = (FastMathFlag.REASSOC,)
 
     entry_point: str = ENTRY_POINT
@@ -113,7 +106,6 @@ class ScriptPass(ModulePass):
 
 
 def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
-    """Parse choices of the form `NAME=VALUE`."""
     found: dict[str, str] = {}
     for choice in choices:
         name, equals, value = choice.partition("=")
@@ -124,14 +116,13 @@ def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
 
 
 def forget_origins(module: ModuleOp) -> None:
-    """Drop the attributes by which the payload finds its blocks, also from ops that were not converted to blocks."""
+    """Drop the attributes by which the payload finds blocks, also from ops that did not become blocks."""
     for op in operations_in(module):
         op.attributes.pop(ORIGIN, None)
         op.attributes.pop(INIT_ORIGIN, None)
 
 
 def replace_body(module: ModuleOp, new: ModuleOp) -> None:
-    """Replace the contents of a module by those of another one."""
     for op in list(module.body.block.ops):
         Rewriter.erase_op(op, safe_erase=False)
     for op in list(new.body.block.ops):
@@ -141,7 +132,7 @@ def replace_body(module: ModuleOp, new: ModuleOp) -> None:
 
 
 def payload_of(interpreter: Interpreter) -> ModuleOp:
-    """The scheduled program with operations of upstream dialects only, and with its original signatures."""
+    """The scheduled program in upstream dialects only, with the original signatures."""
     result, source = interpreter.payload.schedule.mod, interpreter.payload.source
     forget_origins(result)
     LowerTirToLowPass().apply(Context(), result)
@@ -159,7 +150,6 @@ def payload_of(interpreter: Interpreter) -> ModuleOp:
 
 
 def _restore_tensors(function: FuncOp, original: FuncOp, *, is_called: bool) -> None:
-    """Restore the tensors that a function over buffers had as parameters and results."""
     inputs, outputs = list(original.function_type.inputs), list(original.function_type.outputs)
     tensors = [type_ for type_ in outputs if isinstance(type_, TensorType)]
     block = function.body.block

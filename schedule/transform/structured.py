@@ -29,11 +29,11 @@ from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, Struct
 from weft.support.errors import CompileError, ScheduleError
 
 _LANES: Final = 64
-"""The largest number of lanes into which `vectorize` turns one loop; a longer one is split first."""
+"""Lanes into which `vectorize` turns one loop at most; longer loops are split first."""
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op as a block with loops; a fill that starts a reduction is converted to one."""
+    """A payload op as a block with loops, also a fill that starts a reduction."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -55,7 +55,7 @@ def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKin
 
 
 def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
-    """The loop over a dimension, created if the dimension has one iteration and no loop."""
+    """The loop over a dimension, created if that has one iteration and no loop."""
     loop = target.loops[dimension]
     if loop is None:
         schedule = interpreter.payload.schedule
@@ -79,8 +79,8 @@ def tile(
     *,
     counted: bool = False,
 ) -> tuple[StructuredOp, list[LoopHandle]]:
-    """Split the loops of a structured op by sizes (0 leaves a loop), and move the outer parts outside. Returns the op
-    on one tile, and the loops over tiles. With `counted`, sizes are numbers of tiles."""
+    """Split the loops by sizes (0 leaves a loop), and move the outer parts outside. Returns the op on one tile, and the
+    loops over tiles. With `counted`, sizes are numbers of tiles."""
     payload = interpreter.payload
     count = len(target.loops)
     if len(sizes) > count:
@@ -209,7 +209,7 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
 
 
 def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
-    """The structured op with the current loops of its block."""
+    """Replace a structured op by one with the current loops of its block."""
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -241,7 +241,6 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 
 def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: StructuredOp, loop: LoopOp) -> None:
-    """Move the producers of the blocks in a loop into it, unless that is refused."""
     payload = interpreter.payload
     pending = [payload.block(tiled)]
     while pending:
@@ -282,7 +281,7 @@ def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated
 def renewed(
     interpreter: Interpreter, target: StructuredOp, loops: Sequence[LoopHandle | None], name: str | None = None
 ) -> StructuredOp:
-    """A structured op of the same block that replaces `target`."""
+    """Replaces `target` by an op of the same block."""
     interpreter.payload.remove(target)
     new = StructuredOp(
         name or target.name,
@@ -310,7 +309,8 @@ def generalize(interpreter: Interpreter, op: Operation) -> list[list[Associated]
 
 @handles("structured.decompose")
 def decompose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Decompose convolutions over two dimensions of which one has a window of one element and an output of one row."""
+    """Decompose two-dimensional convolutions with a window of one element and an output of one row along one
+    dimension."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, StructuredOp):
@@ -423,8 +423,7 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.convert_conv2d_to_img2col")
 def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Copy the input of a convolution with the dimensions of the convolution as indices, and turn the rest into a
-    product."""
+    """Copy the input with the dimensions of the convolution as indices; the rest is a product."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         payload, structured = interpreter.payload, as_structured(interpreter, op, target)
@@ -437,9 +436,6 @@ def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[l
         ]
 
     return each(interpreter, op, run)
-
-
-# Reductions
 
 
 @handles("structured.tile_reduction_using_for")
@@ -540,13 +536,10 @@ def _as_many(op: Operation, found: Sequence[Sequence[PayloadOp]]) -> Sequence[Se
     return list(found)[: len(op.results)]
 
 
-# Vectors
-
-
 def vectorize_op(
     interpreter: Interpreter, op: Operation, target: PayloadOp, sizes: Sequence[Size] = ()
 ) -> StructuredOp:
-    """Turn the innermost parallel dimension of a structured op into vector lanes."""
+    """Turn the innermost parallel dimension into lanes."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     structured = as_structured(interpreter, op, target)
     kinds = kinds_of(interpreter, structured)
@@ -578,7 +571,6 @@ def vectorize_op(
 
 
 def _lanes(extent: int) -> int:
-    """The number of lanes for a loop: its extent, or a divisor of it."""
     if extent <= _LANES:
         return extent
     return next((lanes for lanes in (64, 32, 16, 8) if extent % lanes == 0), 16)

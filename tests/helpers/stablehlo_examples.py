@@ -448,7 +448,21 @@ EXAMPLES: dict[str, Example] = {
         %p = stablehlo.compare GE, %i, %j : (tensor<3x3xi32>, tensor<3x3xi32>) -> tensor<3x3xi1>
         %z = stablehlo.subtract %a, %a : tensor<3x3xT>
         %r0 = stablehlo.select %p, %f, %z : tensor<3x3xi1>, tensor<3x3xT>""",
-        ("f32", "f64", *COMPLEX),
+        ("f32", "f64"),
+    ),
+    "stablehlo.cholesky, upper factor of Hermitian matrices": Example(
+        ["2x3x3xT"],
+        ["2x3x3xT"],
+        """%c = chlo.conj %a : tensor<2x3x3xT> -> tensor<2x3x3xT>
+        %m = stablehlo.dot_general %a, %c, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+          : (tensor<2x3x3xT>, tensor<2x3x3xT>) -> tensor<2x3x3xT>
+        %f = stablehlo.cholesky %m : tensor<2x3x3xT>
+        %i = stablehlo.iota dim = 1 : tensor<2x3x3xi32>
+        %j = stablehlo.iota dim = 2 : tensor<2x3x3xi32>
+        %p = stablehlo.compare LE, %i, %j : (tensor<2x3x3xi32>, tensor<2x3x3xi32>) -> tensor<2x3x3xi1>
+        %z = stablehlo.subtract %a, %a : tensor<2x3x3xT>
+        %r0 = stablehlo.select %p, %f, %z : tensor<2x3x3xi1>, tensor<2x3x3xT>""",
+        COMPLEX,
     ),
     "stablehlo.triangular_solve": Example(
         ["3x3xT", "3x2xT"],
@@ -464,7 +478,16 @@ EXAMPLES: dict[str, Example] = {
         """%r0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = false, lower = false,
           transpose_a = #stablehlo<transpose TRANSPOSE>, unit_diagonal = false}>
           : (tensor<3x3xT>, tensor<2x3xT>) -> tensor<2x3xT>""",
-        ("f32", "f64"),
+        ("f32", "f64", *COMPLEX),
+        ("a",),
+    ),
+    "stablehlo.triangular_solve, adjoint": Example(
+        ["2x3x3xT", "2x3x2xT"],
+        ["2x3x2xT"],
+        """%r0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true,
+          transpose_a = #stablehlo<transpose ADJOINT>, unit_diagonal = false}>
+          : (tensor<2x3x3xT>, tensor<2x3x2xT>) -> tensor<2x3x2xT>""",
+        ("f32", "f64", *COMPLEX),
         ("a",),
     ),
     "stablehlo.fft": Example(
@@ -541,6 +564,42 @@ EXAMPLES: dict[str, Example] = {
         + _REGION.format(op="maximum")
         + " : (tensor<6xT>, tensor<T>) -> tensor<2xT>",
         NUMBERS,
+    ),
+    "stablehlo.reduce_window, products": Example(
+        ["6xT", "T"],
+        ["2xT"],
+        """%r0 = "stablehlo.reduce_window"(%a, %b) <{window_dimensions = array<i64: 3>,
+          window_strides = array<i64: 3>}>"""
+        + _REGION.format(op="multiply")
+        + " : (tensor<6xT>, tensor<T>) -> tensor<2xT>",
+        (*NUMBERS, *COMPLEX),
+    ),
+    "stablehlo.reduce_window, sums of a dilated operand": Example(
+        ["2x6xT", "T"],
+        ["2x4xT"],
+        """%r0 = "stablehlo.reduce_window"(%a, %b) <{base_dilations = array<i64: 1, 2>,
+          window_dimensions = array<i64: 1, 3>, window_dilations = array<i64: 1, 2>,
+          window_strides = array<i64: 1, 2>}>"""
+        + _REGION.format(op="add")
+        + " : (tensor<2x6xT>, tensor<T>) -> tensor<2x4xT>",
+        _SUMMABLE,
+    ),
+    "stablehlo.select_and_scatter, by real parts": Example(
+        ["4x5xcomplex<T>", "2x2xcomplex<T>", "complex<T>"],
+        ["4x5xcomplex<T>"],
+        """%r0 = "stablehlo.select_and_scatter"(%a, %b, %c) <{padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>,
+          window_dimensions = array<i64: 3, 2>, window_strides = array<i64: 1, 5>}>({
+        ^bb0(%x: tensor<complex<T>>, %y: tensor<complex<T>>):
+          %p = stablehlo.real %x : (tensor<complex<T>>) -> tensor<T>
+          %q = stablehlo.real %y : (tensor<complex<T>>) -> tensor<T>
+          %z = stablehlo.compare GE, %p, %q : (tensor<T>, tensor<T>) -> tensor<i1>
+          stablehlo.return %z : tensor<i1>
+        }, {
+        ^bb0(%x: tensor<complex<T>>, %y: tensor<complex<T>>):
+          %z = stablehlo.multiply %x, %y : tensor<complex<T>>
+          stablehlo.return %z : tensor<complex<T>>
+        }) : (tensor<4x5xcomplex<T>>, tensor<2x2xcomplex<T>>, tensor<complex<T>>) -> tensor<4x5xcomplex<T>>""",
+        ("f32", "f64"),
     ),
     "stablehlo.select_and_scatter": Example(
         ["4x5xT", "2x2xT", "T"],

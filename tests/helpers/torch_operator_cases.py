@@ -886,6 +886,19 @@ case(
     lambda: [call(floats(1, 2, 9, 8), [4, 5], False, None, None), call(floats(1, 2, 4, 4), [3, 7], False, 0.75, 1.75)],
 )
 case("view_copy", lambda: [call(floats(3, 4), [2, 6])])
+case(
+    "hash_tensor",
+    lambda: [
+        call(floats(3, 4, 2)),
+        call(integers(3, 4, dtype=I32), [1], keepdim=True),
+        call(floats(2, 3, 4, dtype=BF16), [0, -1]),
+        call(bools(5)),
+        call(floats(), [-1]),
+    ],
+)
+case("conv_tbc", lambda: [call(floats(5, 2, 3), floats(3, 3, 4), floats(4), 1)])
+case("rrelu_with_noise", lambda: [call(floats(3, 4), floats(3, 4), 0.1, 0.3, False)])
+case("resize", lambda: [call(floats(3, 4), [2, 5]), call(integers(6), [3, 2])])
 _VIEWS = (
     "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose"
 )

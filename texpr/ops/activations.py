@@ -1,4 +1,4 @@
-"""Activation functions of neural networks, elementwise. 16-bit floats are computed in float32."""
+"""Elementwise activation functions. 16-bit floats are computed in float32."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "
 
 
 def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
-    """x if it is positive, else slope * x; the slope is broadcast: (c, 1, 1) is a slope per channel of (n, c, h, w).
+    """x if it is positive, else slope * x, broadcast: (c, 1, 1) is a slope per channel of (n, c, h, w).
 
     Dtypes: floats.
     Equals: `np.where(data > 0, data, data * slope)`; ONNX PRelu.

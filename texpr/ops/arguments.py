@@ -44,14 +44,14 @@ T = TypeVar("T")
 
 
 def checked_tensor(value: object, what: str) -> Tensor:
-    """`value` as a tensor. Raises CompileError for other values."""
+    """Raises CompileError for other values."""
     if not isinstance(value, Tensor):
         raise error(f"{what} must be a tensor, got {shown(value)} of type {type(value).__name__}")
     return value
 
 
 def ranked(value: object, what: str, *ranks: int) -> Tensor:
-    """`value` as a tensor of one of the `ranks`. Raises CompileError for other values."""
+    """A tensor of one of the `ranks`. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
@@ -60,7 +60,7 @@ def ranked(value: object, what: str, *ranks: int) -> Tensor:
 
 
 def floating(value: object, what: str) -> Tensor:
-    """`value` as a tensor of floats. Raises CompileError for other values."""
+    """A tensor of floats. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if not is_float(tensor.dtype):
         raise error(f"{what} must hold floats, got {tensor.name} of {tensor.dtype}: use te.ops.cast")
@@ -68,7 +68,7 @@ def floating(value: object, what: str) -> Tensor:
 
 
 def numeric(value: object, what: str) -> Tensor:
-    """`value` as a tensor of numbers, not bools. Raises CompileError for other values."""
+    """A tensor of numbers, not bools. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.dtype == "bool":
         raise error(f"{what} must hold numbers, got {tensor.name} of bool: use te.ops.cast")
@@ -76,7 +76,7 @@ def numeric(value: object, what: str) -> Tensor:
 
 
 def integral(value: object, what: str) -> Tensor:
-    """`value` as a tensor of integers. Raises CompileError for other values."""
+    """A tensor of integers. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if not is_integer(tensor.dtype):
         raise error(f"{what} must hold integers, got {tensor.name} of {tensor.dtype}")
@@ -84,7 +84,7 @@ def integral(value: object, what: str) -> Tensor:
 
 
 def one_dtype(what: str, *tensors: Tensor | None) -> str:
-    """The common dtype of tensors. Raises CompileError if two differ."""
+    """The common dtype. Raises CompileError if two differ."""
     given = [tensor for tensor in tensors if tensor is not None]
     for tensor in given[1:]:
         if tensor.dtype != given[0].dtype:
@@ -96,13 +96,13 @@ def one_dtype(what: str, *tensors: Tensor | None) -> str:
 
 
 def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
-    """The dtype of sums of products: the given one, to which operands of any dtypes are converted first, or else the
-    common dtype of the operands. Raises CompileError if there is none."""
+    """The dtype of sums of products: the given one, to which operands are converted first, or their common one. Raises
+    CompileError if there is none."""
     return one_dtype(what, *tensors) if out_dtype is None else checked_dtype(out_dtype)
 
 
 def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
-    """`value` as a tensor of that shape. Raises CompileError for other values."""
+    """A tensor of a shape. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.ndim != len(shape) or not all(map(agree, tensor.shape, shape)):
         raise error(
@@ -128,7 +128,7 @@ def result_dtype(dtype: object, default: str) -> str:
 
 
 def integer(value: object, what: str) -> int:
-    """`value` as an integer. Raises CompileError for bools and other types."""
+    """Raises CompileError for bools and other types."""
     number = as_number(value)
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(value)}")
@@ -136,7 +136,7 @@ def integer(value: object, what: str) -> int:
 
 
 def integers(value: object, what: str, count: int, *, least: int | None = None) -> tuple[int, ...]:
-    """`count` integers, or one for all. Raises CompileError for a wrong number of them, and for one below `least`."""
+    """`count` integers, or one for all. Raises CompileError for another number of them, and for one below `least`."""
     given = items(value) * (1 if type(value) in (list, tuple) else count)
     if len(given) != count:
         raise error(f"{what} takes one integer or {count}, got {shown(value)}")
@@ -148,7 +148,7 @@ def integers(value: object, what: str, count: int, *, least: int | None = None) 
 
 
 def index_number(value: object, what: str) -> Extent:
-    """An integer, or an expression over integer variables, possibly negative. Raises CompileError for other values."""
+    """An integer, or an expression over integer variables. Raises CompileError for other values."""
     if not isinstance(value, Expr) or isinstance(value, Const):
         return integer(value.value if isinstance(value, Const) else value, what)
     if not is_extent(value):
@@ -157,7 +157,7 @@ def index_number(value: object, what: str) -> Extent:
 
 
 def counts(value: object, what: str, count: int) -> tuple[Extent, ...]:
-    """`count` non-negative integers or expressions over integer variables, or one for all."""
+    """`count` non-negative integers or expressions, or one for all."""
     given = items(value) * (1 if type(value) in (list, tuple) else count)
     if len(given) != count:
         raise error(f"{what} takes one integer or {count}, got {shown(value)}")
@@ -173,7 +173,7 @@ def not_negative(extent: Extent) -> Extent:
 
 
 def checked_axis(what: str, axis: object, rank: int) -> int:
-    """An axis of a tensor of that rank, counted from 0; negative axes count from the end."""
+    """An axis, counted from 0; negative axes count from the end."""
     number = integer(axis, f"{what}: the axis")
     if not -rank <= number < rank:
         raise error(f"{what}: there is no axis {number} in rank {rank}")
@@ -181,7 +181,7 @@ def checked_axis(what: str, axis: object, rank: int) -> int:
 
 
 def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
-    """Axes in the given order, one or several; None means all. Raises CompileError for repeated axes."""
+    """Axes in the given order; None means all. Raises CompileError for repeated axes."""
     if axes is None:
         return tuple(range(rank))
     found = tuple(checked_axis(what, axis, rank) for axis in items(axes))
@@ -194,7 +194,7 @@ def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
 def compute(
     shape: Sequence[Extent], element: Callable[..., ExprLike], name: str, names: Sequence[str] | None = None
 ) -> Tensor:
-    """A new tensor whose elements are a function of the indices, called `names` (i0, i1, ... by default)."""
+    """A new tensor, element by element; indices are called `names` (i0, i1, ... by default)."""
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
     return computed(extents, [f"i{d}" for d in range(len(extents))] if names is None else names, element, label)
@@ -203,10 +203,8 @@ def compute(
 def variant(
     template: Callable[Concatenate[T, P], Tensor], first: T, label: str, doc: str, **defaults: object
 ) -> Callable[P, Tensor]:
-    """The operator `label`: `template` with its first argument bound, and with other defaults.
-
-    `name` is the label by default. Raises TypeError for arguments that the template lacks.
-    """
+    """The operator `label`: `template` with its first argument bound and other defaults. Raises TypeError for arguments
+    that the template lacks."""
     signature = inspect.signature(partial(template, first))
     own = {"name": label, **defaults}
     parameters = [p.replace(default=own.get(p.name, p.default)) for p in signature.parameters.values()]
@@ -227,29 +225,29 @@ def variant(
 
 
 def constant(value: Number, dtype: str) -> Expr:
-    """A number as a constant of a dtype; 0 and 1 are also bools. Raises CompileError if it is out of range."""
+    """A constant; 0 and 1 are also bools. Raises CompileError if it is out of range."""
     return as_expr(bool(value) if dtype == "bool" and value in (0, 1) else value, dtype)
 
 
 def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
-    """A tensor without elements: some extent of `shape` is 0."""
+    """Some extent of `shape` is 0."""
     return compute(shape, lambda *_: constant(0, dtype), name)
 
 
 def is_one_of(word: object, words: Sequence[str]) -> bool:
-    """Whether an argument is one of `words`. `in` would compare arrays element by element."""
+    """`in` would compare arrays element by element."""
     return isinstance(word, str) and word in words
 
 
 def is_one(extent: Extent) -> bool:
-    """Whether an extent is statically 1, so that broadcasting repeats it."""
+    """Broadcasting repeats the axis."""
     return isinstance(extent, int) and extent == 1
 
 
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """The common shape of shapes under broadcasting, aligned at the last dimension.
+    """The common shape under broadcasting, aligned at the last dimension.
 
-    Raises CompileError for extents that differ, and for symbolic extents that are not provably equal.
+    Raises CompileError for different extents, and symbolic ones that are not provably equal.
     """
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
@@ -274,7 +272,7 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element of a tensor at `indices` of the shape `result` that it is broadcast to."""
+    """The element at `indices` of the broadcast shape `result`."""
     places = [
         0 if is_one(extent) and not is_one(result[position]) else indices[position]
         for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)
@@ -289,10 +287,8 @@ def operand(value: object, what: str) -> Tensor | bool | int | float:
 
 
 def elementwise(what: str, function: Callable[..., ExprLike], operands: Sequence[object], name: str | None) -> Tensor:
-    """`function` of an element of each operand; tensors are broadcast, numbers are passed unchanged.
-
-    Raises CompileError if no operand is a tensor.
-    """
+    """`function` of elements of the operands; tensors are broadcast, numbers passed unchanged. Raises CompileError
+    without a tensor."""
     values = [operand(value, f"{what}: operand {position}") for position, value in enumerate(operands)]
     tensors = [value for value in values if isinstance(value, Tensor)]
     if not tensors:

@@ -179,7 +179,7 @@ def _number(value: float) -> Expr:
 
 
 def _chebyshev(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Clenshaw's sum, highest degree first; the coefficient of degree 0 has weight one half."""
+    """Clenshaw's sum, highest degree first; degree 0 has weight one half."""
     total, before, last = _number(coefficients[0]), _number(0.0), _number(0.0)
     for coefficient in coefficients[1:]:
         before, last = last, total
@@ -188,7 +188,7 @@ def _chebyshev(x: Expr, coefficients: Sequence[float]) -> Expr:
 
 
 def _wave(x: Expr, order: int, *, is_second: bool) -> Expr:
-    """Hankel's expansion for numbers above 5, of the first or second kind."""
+    """Hankel's expansion above 5, of the first or second kind."""
     pp, pq, qp, qq = ((_J0_PP, _J0_PQ, _J0_QP, _J0_QQ), (_J1_PP, _J1_PQ, _J1_QP, _J1_QQ))[order]
     z = 25.0 / (x * x)
     even = polynomial(z, pp) / polynomial(z, pq)
@@ -215,7 +215,7 @@ def _j1(x: Expr) -> Expr:
 
 
 def _of_positive(x: Expr, at_zero: float, found: Expr) -> Expr:
-    """A function with a pole at 0 that is undefined for negative numbers."""
+    """A pole at 0, undefined for negative numbers."""
     return math.select(x > 0.0, found, math.select(x == 0.0, _number(at_zero), _number(nan)))
 
 
@@ -279,7 +279,7 @@ _AI_0: Final = 0.355028053887817239260
 _AI_1: Final = 0.258819403792806798405
 """-Ai'(0)."""
 _AIRY_TERMS: Final = 14
-"""The number of terms of the power series, sufficient for numbers below 2.09."""
+"""Terms of the power series, sufficient below 2.09."""
 
 
 def _airy_ai(x: Expr) -> Expr:

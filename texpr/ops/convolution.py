@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions: sums of products over windows, which pools also use."""
+"""Convolutions, transposed convolutions, and the windows of pools."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from weft.texpr.shapes import Extent, agree, agreed_quotient, is_same, items, pr
 from weft.texpr.tensor import Tensor
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
-"""The letters of spatial axes, by their number."""
+"""Spatial axes, by their number."""
 
 
 @dataclass(frozen=True)
 class KernelWindow:
-    """A window of `size` elements at distance `dilation`, moved by `stride` over an axis that is padded by `before` and
-    `after` elements."""
+    """`size` elements at distance `dilation`, moved by `stride` over an axis padded by `before` and `after`
+    elements."""
 
     size: Extent
     stride: int
@@ -49,17 +49,14 @@ class KernelWindow:
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
-        """The number of windows in a padded axis of that extent.
-
-        Raises CompileError if there is none; `what` is the name of the operator.
-        """
+        """The number of windows in a padded axis. Raises CompileError if there is none."""
         padded = simplified(extent + (self.before + self.after))
         if isinstance(padded, int) and isinstance(self.span, int) and padded < self.span:
             raise error(f"{what}: a window over {self.span} elements does not fit into {padded} (the border included)")
         return simplified((padded - self.span) // self.stride + 1)
 
     def index(self, position: Expr, offset: Expr) -> Expr:
-        """The index, in the padded axis, of an element of the window at `position`."""
+        """The index of an element in the padded axis."""
         start = position * self.stride if self.stride != 1 else position
         return start + (offset * self.dilation if self.dilation != 1 else offset)
 
@@ -74,8 +71,8 @@ def windows(
 ) -> tuple[KernelWindow, ...]:
     """A window for each of the axes of `extents`.
 
-    Strides and dilation are an integer, or one integer per axis; for padding see `borders`. Raises CompileError for
-    other counts, for strides and dilations below 1 and for empty windows.
+    Strides and dilation are an integer, or one per axis; for padding see `borders`. Raises CompileError for other
+    counts, strides and dilations below 1, and empty windows.
     """
     rank = len(sizes)
     for size in sizes:
@@ -93,9 +90,9 @@ def borders(
 ) -> tuple[tuple[Extent, Extent], ...]:
     """The padding before and after each axis.
 
-    `padding` is an integer for all axes, an integer for each axis, all starts followed by all ends (top, left, bottom,
-    right), a pair for each axis, or a word. "VALID" is no padding. "SAME" results in `ceil(extent / stride)` windows,
-    with odd padding at the end; "SAME_LOWER" has odd padding at the start. Raises CompileError for other values.
+    `padding` is an integer, one for each axis, all starts before all ends (top, left, bottom, right), a pair for each
+    axis, or a word. "VALID" is no padding. "SAME" is `ceil(extent / stride)` windows with odd padding at the end,
+    "SAME_LOWER" at the start. Raises CompileError for other values.
     """
     rank = len(unpadded)
     if isinstance(padding, str):
@@ -129,8 +126,8 @@ def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
 
 
 def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
-    """A layout: a permutation of `letters`, optionally followed by one of `inner`, the letters of tiles of packed axes.
-    Raises CompileError for other values."""
+    """A permutation of `letters`, optionally followed by one of `inner`, tiles of packed axes. Raises CompileError for
+    other values."""
     upper, lower = (layout[: len(letters)], layout[len(letters) :]) if isinstance(layout, str) else ("", "")
     if isinstance(layout, str) and sorted(upper) == sorted(letters) and lower in ("", *inner):
         return layout
@@ -140,8 +137,8 @@ def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
 
 @dataclass(frozen=True)
 class Laid:
-    """A tensor with letters for its axes. A lower-case letter is a tile of the axis with the upper-case letter, which
-    counts tiles: NCHWc is NCHW with packed channels."""
+    """A tensor with letters for its axes. A lower-case letter is a tile of the upper-case axis: NCHWc is NCHW with
+    packed channels."""
 
     tensor: Tensor
     layout: str
@@ -161,8 +158,7 @@ class Laid:
         return self.tensor(*(indices[letter] for letter in self.layout))
 
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
-        """The tensor padded with `value` for windows along some of its axes, in a separate stage if there is
-        padding."""
+        """Padded with `value` for windows along some axes, in a separate stage."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
         if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
@@ -179,7 +175,7 @@ _Indices: TypeAlias = Mapping[str, Expr | int]
 
 
 class _Operands:
-    """Data and kernels with letters for their axes."""
+    """Data and kernels with letters for axes."""
 
     def __init__(
         self,
@@ -194,8 +190,8 @@ class _Operands:
         packed: Sequence[str] = (),
     ) -> None:
         """`channels` are the channel axes in the default layout of kernels: before the spatial axes for channels-first
-        data, and after them for channels-last data. Kernels of packed data end in one of `packed`, by default the
-        first; without `packed`, data cannot be packed."""
+        data, after them for channels-last data. Kernels of packed data end in one of `packed`, by default the first;
+        without `packed`, data cannot be packed."""
         data_tiles = ("c",) if packed else ()
         layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
         default = channels[0] + letters if layout.index("C") == 1 else letters + channels[1]
@@ -211,7 +207,6 @@ class _Operands:
         self.dtype = product_dtype(what, out_dtype, data, weight)
 
     def windows(self, strides: object, padding: object, dilation: object) -> dict[str, KernelWindow]:
-        """The window along each spatial axis."""
         extents = [self.data.extent(c) for c in self.letters]
         sizes = [self.kernel.extent(c) for c in self.letters]
         return dict(zip(self.letters, windows(self.what, sizes, strides, padding, dilation, extents), strict=True))
@@ -228,9 +223,9 @@ class _Operands:
     ) -> Tensor:
         """The products of data and kernels, summed over `over`, then the windows, then `within`.
 
-        `border` is the padded data, by default computed by a separate stage. `outputs` are the extents of the channels
-        of the result. `factors` returns the channel of the data and the indices of the kernel, for an element of the
-        result and an element of the window.
+        `border` is the padded data, by default a separate stage. `outputs` are the extents of the result's channels.
+        `factors` returns the data's channel and the kernel's indices, for an element of the result and one of the
+        window.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
         shape = {"N": data.extent("N"), **outputs}
@@ -273,7 +268,7 @@ def _convolution(
     }
 
     def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
-        """For packed data, channels and filters are counted in tiles."""
+        """Channels and filters of packed data are counted in tiles."""
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
         place = {"O": at["C"], "I": rc, **offsets}
         if not operands.is_packed:
@@ -289,7 +284,7 @@ def _convolution(
 
 
 def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """The numbers of input and output channels of a group."""
+    """Input and output channels of a group."""
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
@@ -368,8 +363,8 @@ def depthwise_conv2d(
     """A depthwise convolution of data (N, C, H, W) with separate kernels for each channel, (C, M, H, W), to C * M
     channels.
 
-    For data (N, H, W, C), kernels are (H, W, C, M); for packed data NCHWc they are CMHWc, and M is 1. Padding and sums
-    as in `conv2d`.
+    Kernels of data (N, H, W, C) are (H, W, C, M); of packed data NCHWc CMHWc, and M is 1. Padding and sums as in
+    `conv2d`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight.reshape(C * M, 1, H, W), ..., groups=C)`.
@@ -475,7 +470,7 @@ conv3d_transpose = variant(
 
 
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """The numbers of input and output channels of a group."""
+    """Input and output channels of a group."""
     channels = kernel.extent("I")
     if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
@@ -488,7 +483,7 @@ def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) 
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:
-    """The index of the first element in the dilated data, and the extent of the dilated axis."""
+    """The first index in the dilated data, and the extent of the dilated axis."""
     reach = simplified(window.span - 1)
     first = simplified(reach - window.before)
     length = simplified((extent - 1) * window.stride + 1 + first + (reach - window.after + more))
@@ -500,7 +495,7 @@ def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple
 def _with_zeros(
     source: Laid, windows: Mapping[str, KernelWindow], spread: Mapping[str, tuple[Extent, Extent]], name: str
 ) -> Laid:
-    """The elements at distance `stride`, with zeros between and around them."""
+    """Elements at distance `stride`, with zeros between and around them."""
 
     def element(*indices: Expr) -> Expr:
         at: dict[str, Expr | int] = dict(zip(source.layout, indices, strict=True))

@@ -120,17 +120,17 @@ def arange(
 
 
 _MOST: Final = 1 << 62
-"""int64 represents differences of numbers of at most this magnitude."""
+"""int64 represents differences of such numbers."""
 
 
 def _symbolic_range(start: object, stop: object, step: object, dtype: str, name: str) -> Tensor:
-    """`arange` with bounds that are expressions over integer variables."""
+    """Bounds are expressions over integer variables."""
     first, last, gap = (index_number(number, "arange: a bound") for number in (start, stop, step))
     if not is_integer(dtype):
         raise error(f"arange of integer variables makes integers, got {dtype}")
     for bound in (first, last, gap):
         if not is_not_negative(bound):
-            # Calls compute the bound. Compiled code subtracts in int64.
+            # Calls compute it. Compiled code subtracts in int64.
             assume_at_most(-_MOST, bound)
             assume_at_most(bound, _MOST)
     up, down = (not_negative(simplified(as_expr(a) - b)) for a, b in ((last, first), (first, last)))
@@ -148,7 +148,7 @@ def _symbolic_range(start: object, stop: object, step: object, dtype: str, name:
 
 
 def _count_by_sign(up: Extent, down: Extent, step: Expr) -> Extent:
-    """The number of steps, `up` or `down` depending on the sign of `step`; 0 for a step of 0."""
+    """`up` or `down` by the sign of `step`; 0 for a step of 0."""
     rising, falling = (greater(less(s, 1), 0) for s in (step, 0 - step))
     size = greater(greater(step, 0 - step), 1)
     return simplified((up * rising + down * falling + (size - 1) * (rising + falling)) // size)
@@ -192,7 +192,7 @@ def linspace(
 def _where_columns(
     what: str, shape: tuple[object, object], k: Extent, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
 ) -> Tensor:
-    """A matrix of ones where `test(column, row + k)` holds, and zeros elsewhere."""
+    """Ones where `test(column, row + k)` holds, else zeros."""
     result = result_dtype(dtype, "float32")
     rows, columns = shape
     extents = checked_shape((rows, rows if columns is None else columns), f"{what}: the shape")

@@ -1,8 +1,8 @@
 """Cumulative sums, products and extrema along an axis of a tensor.
 
-Along a static extent they are parallel prefix scans of log2(n) passes: each pass combines an element with the one 1, 2,
-4, ... positions before it (Hillis and Steele 1986). The work is n log n, and rounding errors grow with log n. Along a
-symbolic extent, statements combine the elements sequentially.
+Along a static extent they are parallel prefix scans of log2(n) passes, which combine elements at distances 1, 2, 4, ...
+(Hillis and Steele 1986): the work is n log n, and rounding errors grow with log n. Along a symbolic extent, statements
+combine elements sequentially.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ def _scan(
     reverse: bool,
     name: str,
 ) -> Tensor:
-    """Each element combined with all elements before it along an axis, or all after it if `reverse`; without itself if
-    `exclusive`."""
+    """Combine each element with all before it, or after it if `reverse`; without itself if `exclusive`."""
     what = _NAMES[kind]
     source = numeric(data, f"{what}: data")
     if axis is None:
@@ -48,7 +47,7 @@ def _scan(
     found = converted(source, wide, name=f"{name}_cast") if source.dtype != wide else source
 
     def shifted(tensor: Tensor, step: int, combine: Callable[[Expr, Expr], Expr], label: str) -> Tensor:
-        """Each element combined with the one `step` positions before it, or with the identity if there is none."""
+        """Combine each element with the one `step` positions before it, or the identity."""
 
         def element(*indices: Expr) -> Expr:
             at = indices[along]
@@ -92,11 +91,11 @@ def accumulated(
     dtypes: Sequence[str] | None = None,
     first: Sequence[Expr] | None = None,
 ) -> tuple[Tensor, ...]:
-    """The elements of tensors of one shape, combined with the previous results along an axis, in reverse order if
-    `reverse`. With `first`, the results start with it, and each result combines the previous element.
+    """Combine elements of tensors of one shape with previous results along an axis, in reverse order if `reverse`. With
+    `first`, the results start with it and combine previous elements.
 
-    `combine` takes the previous results and the elements; its results have the `dtypes`, by default those of the
-    sources. A sequential loop along the axis encloses those over inner axes.
+    `combine` takes the previous results and the elements; results have `dtypes`, by default those of the sources. A
+    sequential loop along the axis encloses those over inner axes.
     """
     shape = sources[0].shape
     extent, inner = shape[along], shape[along + 1 :]
@@ -106,7 +105,7 @@ def accumulated(
         names = [f"d{d}" for d in range(len(inner))]
 
         def put(at: Expr, last: Expr | None, rest: Sequence[Expr]) -> None:
-            """Store element `at` of the order, whose predecessor is `last`."""
+            """Store element `at`, whose predecessor is `last`."""
             place = extent - 1 - at if reverse else at
             before = place if last is None else extent - 1 - last if reverse else last
             if last is not None:
@@ -153,7 +152,7 @@ def cumsum(
     *,
     name: str = "cumsum",
 ) -> Tensor:
-    """The cumulative sums along an axis; without an axis, of the flattened data.
+    """Cumulative sums along an axis; without an axis, of the flattened data.
 
     `exclusive` excludes the element itself, `reverse` sums from the end. 16-bit floats are summed in float32.
 
@@ -199,8 +198,8 @@ def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
 
 
 def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") -> Tensor:
-    """The logarithms of the cumulative sums of exponentials along an axis, without overflow: exponentials are taken of
-    differences to the maximum. 16-bit floats are summed in float32.
+    """Logarithms of cumulative sums of exponentials, without overflow: exponentials are of differences to the maximum.
+    16-bit floats are summed in float32.
 
     Dtypes: floats.
     Equals: `np.logaddexp.accumulate(data, axis)`.
@@ -213,7 +212,7 @@ def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") ->
 
     def total(*indices: Expr) -> Expr:
         top = most(*indices).astype(wide)
-        # The difference of equal infinities is NaN.
+        # equal infinities have the difference NaN
         term = source(*indices[:along], over, *indices[along + 1 :]).astype(wide)
         power = if_then_else(isinf(top), if_then_else(term == top, const(1.0, wide), const(0.0, wide)), exp(term - top))
         return sum(if_then_else(over <= indices[along], power, const(0.0, wide)), axis=[over])

@@ -1,4 +1,4 @@
-"""Products with weights that are quantized to 4 or 8 bits, in groups that share a scale and a zero point."""
+"""Products with weights quantized to 4 or 8 bits, in groups that share a scale and a zero point."""
 
 from __future__ import annotations
 
@@ -23,22 +23,20 @@ __all__ = ["dequantized_matmul"]
 
 _BITS: Final = (4, 8)
 _WORD: Final = 32
-"""The number of bits of an element of packed weights."""
+"""Bits of an element of packed weights."""
 _FEW_ROWS: Final = 4
-"""The maximum number of rows for which sums of groups are scaled, instead of the weights."""
+"""Up to this number of rows, sums of groups are scaled instead of the weights."""
 _LONGEST_GROUP: Final = 128
-"""Limit of the data that are rounded to multiples of one step instead of floats. Large data make the others of their
-group less exact."""
+"""Maximum group whose data are rounded to multiples of a step. Large data make others of their group less exact."""
 _LEAST_STEP: Final = 2.0**-126
-"""The least normal float32, which replaces smaller steps: quotients by denormal numbers could be too large."""
+"""The least normal float32 replaces smaller steps: quotients by denormals could be too large."""
 BYTES_OF: Final = {"float32": 3, "float16": 2, "bfloat16": 2}
-"""Bytes of the integers that represent the data of a group, so that the largest has as many bits as its type or more.
-"""
+"""Bytes of integers for the data of a group: the largest has at least as many bits as its type."""
 
 
 @dataclass(frozen=True)
 class _Weights:
-    """A quantized matrix of `columns` columns and `depth` rows."""
+    """`columns` columns and `depth` rows."""
 
     weight: Tensor
     scale: Tensor
@@ -47,11 +45,11 @@ class _Weights:
     depth: int
     bits: int
     group: int
-    """The number of consecutive rows that share a scale."""
+    """Consecutive rows that share a scale."""
     width: int
-    """The number of columns of a panel of packed weights; 0 if not packed."""
+    """Columns of a panel; 0 if not packed."""
     sharing: int = 1
-    """The number of groups that share a scale."""
+    """Groups that share a scale."""
 
     @property
     def is_packed(self) -> bool:
@@ -63,7 +61,7 @@ class _Weights:
 
     @property
     def in_short_groups(self) -> _Weights:
-        """The weights in groups of at most `_LONGEST_GROUP`, if they can be cut into such groups of 32 or more."""
+        """The weights in groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
         sizes = [n for n in range(_WORD, _LONGEST_GROUP + 1, _WORD // self.bits) if self.group % n == 0]
         if self.group <= _LONGEST_GROUP or not sizes:
             return self
@@ -71,7 +69,7 @@ class _Weights:
 
     @property
     def per_element(self) -> int:
-        """The number of weights in an element of the weight tensor."""
+        """Weights in an element."""
         return (_WORD if self.weight.ndim == 3 else 8) // self.bits
 
     @property
@@ -84,7 +82,7 @@ class _Weights:
         return column // self.width, at, column % self.width
 
     def element(self, column: Expr, row: Expr) -> Expr:
-        """The element of the weight tensor that contains a weight."""
+        """The element that contains a weight."""
         if self.weight.ndim < 4:
             return self.weight(*self._place(column, row // self.per_element))
         return self.weight(*self._place(column, row // (_WORD // self.bits)), row % 4)
@@ -165,21 +163,19 @@ def dequantized_matmul(
     """The product of data (..., k) and the dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
 
     `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains the unsigned integers q of `bits` bits,
-    4 or 8, column by column, with the first of a byte in its low bits. Each `group_size` consecutive integers share an
-    element of `scale` and of `zero_point` (n, ceil(k / group_size)), which is uint8 or float; the default zero points
-    are 2 ** (bits - 1). Weights beyond k are ignored.
+    4 or 8, column by column, with the first of a byte in its low bits. Each `group_size` integers share an element of
+    `scale` and `zero_point` (n, ceil(k / group_size)), uint8 or float; default zero points are 2 ** (bits - 1). Weights
+    beyond k are ignored.
 
-    In the packed layout, in panels of w columns, `weight` (n / w, words, w) consists of uint32, whose low byte is the
-    first of four, and `scale` and `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
+    In panels of w columns, `weight` (n / w, words, w) is uint32, whose low byte is the first of four; `scale` and
+    `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
 
-    Sums are formed in float32, in any order. For few rows the sums of a group are scaled, for more rows the weights
-    are. With `compute_dtype` "int8", the data of each row and group are rounded to `round(x / step) * step`, where
-    `step` is the maximum magnitude divided by 127.
+    Sums are in float32, in any order. With `compute_dtype` "int8", the data of each row and group are rounded to
+    `round(x / step) * step`, where `step` is the maximum magnitude divided by 127.
 
-    A second packed layout, (n / w, words, w, 4) of uint8, is for dot products of bytes: byte b of a word contains the
-    rows b and, for 4 bits, b + 4 of its rows, the latter in its high bits. The sums of a group are then integer sums,
-    of data that are rounded to integers of 24 bits (16 for types of 16 bits), or to int8. Infinite data make the
-    results of their row NaN.
+    A second packed layout, (n / w, words, w, 4) of uint8, is for dot products of bytes: byte b of a word contains row b
+    and, for 4 bits, row b + 4 in its high bits. Data are then rounded to integers of 24 bits (16 for types of 16 bits),
+    or to int8, and summed as integers. Infinite data make their row NaN.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -217,8 +213,6 @@ def dequantized_matmul(
 
 
 def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """The product with the dequantized weights."""
-
     def dequantized(row: Expr, column: Expr) -> Expr:
         group = row // weights.group
         steps = weights.integer(column, row).astype("float32") - weights.zero_of(column, group)
@@ -244,8 +238,8 @@ def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
 def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
     """Sums over each group, times its scale: `scale * (sum(x * q) - zero_point * sum(x))`.
 
-    Of a weight in the middle of an element only the bits around it are cleared, and the data are divided by the power
-    of two that remains. Both are exact.
+    Only the bits around a weight in its element are cleared, and the data are divided by the remaining power of two.
+    Both are exact.
     """
     size, depth, groups = weights.group, weights.depth, weights.groups
     rows = data.shape[:-1]
@@ -282,9 +276,9 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
-    """For each weight of an element: the bits by which the element is shifted, and the position of the weight then.
+    """For each weight of an element: the shift of the element, and then the position of the weight.
 
-    Weights of 4 bits share a shift with each second one; the last one of 8 bits would be the sign of the element.
+    Pairs of 4-bit weights share a shift; the last one of 8 bits would be the sign.
     """
     if weights.bits == 8:
         return [(8 * at, 0) for at in range(weights.per_element)]
@@ -292,7 +286,7 @@ def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
 
 
 def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
-    """A weight times the power of two of its position, see `_shifts`."""
+    """Times the power of two of its position, see `_shifts`."""
     if weights.bits == 8:
         return weights.integer(column, row).astype("float32")
     element = weights.element(column, row)
@@ -303,16 +297,14 @@ def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
 
 
 def _filled(data: Tensor, depth: int, size: int, i: tuple[Expr, ...]) -> Expr:
-    """An element of the data as float32, 0 beyond their depth in whole groups of `size` elements."""
+    """An element of the data as float32, 0 beyond the depth in whole groups of `size`."""
     value = data(*i).astype("float32")
     return value if size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
 
 
 def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tuple[Tensor, Tensor]:
-    """The data as integers (..., groups, group size) of `count` bytes, as int32, and the step of each group.
-
-    The largest magnitude of a group is 127 * 256 ** (count - 1).
-    """
+    """The data as integers (..., groups, group size) of `count` bytes, as int32, and the step of each group. The
+    maximum is 127 * 256 ** (count - 1)."""
     size, depth = weights.group, weights.depth
     shape = (*data.shape[:-1], weights.groups, size)
     m = reduce_axis((0, size), "m")
@@ -333,7 +325,7 @@ def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tupl
 
 
 def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """The data rounded to multiples of the steps of their groups."""
+    """Multiples of the groups' steps."""
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:
@@ -344,10 +336,10 @@ def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) -> Tensor:
-    """Sums of integers over each group, scaled: `scale * step * (sum(x * q) - zero_point * sum(x))`.
+    """Sums of integers over groups, scaled: `scale * step * (sum(x * q) - zero_point * sum(x))`.
 
-    `count` is the number of bytes of x. Dot products of bytes form a sum for each byte, and the sum of x * q is that of
-    these sums times 256 ** byte. Weights of 4 bits are unpacked from a word in two groups of four bytes.
+    Dot products of bytes form a sum for each of the `count` bytes of x, to be multiplied by 256 ** byte. Weights of 4
+    bits are unpacked from a word in two groups of four bytes.
     """
     size, groups, rows = weights.group, weights.groups, data.shape[:-1]
     integers, step = _rounded(data, weights, name, count)
@@ -358,7 +350,7 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         value = integers(*i[:-3], i[-2], i[-1])
         if count == 1:
             return value.astype("int8")
-        # `lowest` makes all bytes except the last unsigned, with 128 added
+        # `lowest` makes all bytes except the last unsigned, plus 128
         byte = (value + lowest) >> (i[-3] * 8).astype("int32")
         return select(i[-3] < count - 1, (byte & 255) - 128, byte).astype("int8")
 

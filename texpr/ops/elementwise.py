@@ -46,8 +46,6 @@ from weft.texpr.tensor import Tensor
 
 
 class UnaryOperator(Protocol):
-    """A function of each element of a tensor."""
-
     def __call__(self, data: Tensor, *, name: str | None = None) -> Tensor: ...
 
 
@@ -60,7 +58,7 @@ def unary_operator(
     *,
     wide: bool = False,
 ) -> UnaryOperator:
-    """`scalar` of each element; if `wide`, 16-bit floats are computed in float32."""
+    """If `wide`, 16-bit floats are computed in float32."""
     checked = {"floats": floating, "numbers": numeric}.get(dtypes, checked_tensor)
     function = scalar or partial(apply_unary, label)
 
@@ -74,7 +72,7 @@ def unary_operator(
 
 
 def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide: bool = True) -> Tensor:
-    """`function` of each element; if `wide`, 16-bit floats are computed in float32."""
+    """If `wide`, 16-bit floats are computed in float32."""
     dtype = sum_dtype(source.dtype) if wide else source.dtype
 
     def element(*indices: Expr) -> Expr:
@@ -237,7 +235,7 @@ def bitcast(data: Tensor, dtype: object, *, name: str = "bitcast") -> Tensor:
 
 
 Operand: TypeAlias = Tensor | Number
-"""A tensor, or a number that is converted to the dtype of the other operand."""
+"""A number is converted to the dtype of the other operand."""
 
 
 class BinaryOperator(Protocol):
@@ -279,13 +277,13 @@ def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> B
 
 
 def shifted_left(data: object, amount: object) -> Expr:
-    """Shift left; the result is 0 if the amount is negative, or the width or more."""
+    """0 if the amount is negative, or the width or more."""
     x, n, inside = _shift("`<<`", data, amount)
     return math.select(inside, binary(BinaryKind.SHL, x, math.select(inside, n, 0)), 0)
 
 
 def shifted_right(data: object, amount: object) -> Expr:
-    """Shift right; only copies of the sign are left if the amount is negative, or the width or more."""
+    """Copies of the sign if the amount is negative, or the width or more."""
     x, n, inside = _shift("`>>`", data, amount)
     if has_sign(x.dtype):
         return binary(BinaryKind.SHR, x, math.select(inside, n, bits(n.dtype) - 1))
@@ -293,8 +291,7 @@ def shifted_right(data: object, amount: object) -> Expr:
 
 
 def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
-    """Both operands as expressions, and whether the amount is in range. Raises CompileError for other operands than
-    integers."""
+    """Expressions, and whether the amount is in range. Raises CompileError for other operands than integers."""
     x, n = unified(what, data, amount)
     if not is_integer(x.dtype):
         raise error(f"{what} takes integers, got {x.dtype} in `{x}`")
@@ -305,7 +302,7 @@ def _log_of_sum(lhs: object, rhs: object) -> Expr:
     a, b = unified("logaddexp", lhs, rhs)
     wide = sum_dtype(a.dtype)
     x, y = a.astype(wide), b.astype(wide)
-    # The difference of equal infinities is NaN.
+    # equal infinities have the difference NaN
     rest = math.select(x == y, _LOG_2, math.log1p(math.exp(-math.abs(x - y))))
     return (greater_of(x, y) + rest).astype(a.dtype)
 

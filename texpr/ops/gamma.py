@@ -30,7 +30,7 @@ _LANCZOS: Final = (
     *(0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059),
     *(12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7),
 )
-"""Coefficients of Lanczos's approximation of the gamma function with g = 7 and n = 9."""
+"""Lanczos's approximation with g = 7 and n = 9."""
 
 
 def _log_gamma(x: Expr) -> Expr:
@@ -40,14 +40,14 @@ def _log_gamma(x: Expr) -> Expr:
     for place, coefficient in enumerate(_LANCZOS[1:], 1):
         total = total + coefficient / (shifted + float(place))
     base = shifted + 7.5
-    # For large numbers base and its logarithm have almost equal factors.
+    # Base and its logarithm have almost equal factors if large.
     return (shifted + 0.5) * (math.log(base) - 1.0) + (math.log(total) + (0.5 * log(2 * pi) - 7.0))
 
 
 def _lgamma(x: Expr) -> Expr:
     is_low = x < 0.5
     inner = _log_gamma(math.select(is_low, 1.0 - x, x))
-    distance = x - math.round(x)  # exact, unlike the distance from the next integer below
+    distance = x - math.round(x)  # exact, unlike that from the next integer below
     size = math.abs(distance)
     sine = math.select(size < 1e-9, size, math.abs(math.sin(pi * distance)) * (1 / pi))
     found = math.select(is_low, -math.log(sine) - inner, inner)
@@ -57,7 +57,7 @@ def _lgamma(x: Expr) -> Expr:
 
 
 _DIGAMMA: Final = (*(-1.0 / 12, 1.0 / 120, -1.0 / 252, 1.0 / 240, -1.0 / 132, 691.0 / 32760, -1.0 / 12),)
-"""Coefficients of the powers of 1 / x**2 in the asymptotic series of digamma, B(2 k) / (2 k)."""
+"""B(2 k) / (2 k), coefficients of 1 / x**2 in the asymptotic series of digamma."""
 
 
 def _digamma(x: Expr) -> Expr:
@@ -78,7 +78,7 @@ def _digamma(x: Expr) -> Expr:
 
 
 _SHIFT: Final = 10
-"""The number of terms that are summed before the remainder is approximated by an integral with corrections."""
+"""Terms summed before the remainder is approximated by an integral with corrections."""
 _CORRECTIONS: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
 """B(2 k) / (2 k)! in the Euler-Maclaurin formula."""
 
@@ -95,13 +95,13 @@ def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
     for place, correction in enumerate(_CORRECTIONS):
         total = total + correction * factor
         factor = factor * (s + float(2 * place + 1)) * (s + float(2 * place + 2)) / square
-    # The corrections diverge for large s, but then the remainder is less than exp(-40) times the first term.
+    # The corrections diverge for large s, when the remainder is less than exp(-40) times the first term.
     return math.select(s > 4.0 * end, terms, total)
 
 
 def _zeta(s: Expr, q: Expr) -> Expr:
-    """Hurwitz's zeta function. For negative q and integer s, with f the fraction of q: zeta(s, q) = zeta(s, f) + (-1)^s
-    (zeta(s, 1 - f) - zeta(s, 1 - q))."""
+    """For negative q and integer s, with f the fraction of q: zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) -
+    zeta(s, 1 - q))."""
     nothing, infinite = constant(nan, "float64"), constant(inf, "float64")
     f = q - math.floor(q)
     two = constant(2.0, "float64")
@@ -165,9 +165,9 @@ def _of_floats(
 def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamma") -> Tensor:
     """The regularized lower incomplete gamma function P(a, x), or Q = 1 - P with `complement`.
 
-    By the series of P for x below a + 1, and by the continued fraction of Q above, each with at most 20 000 terms. The
-    relative error in float64 is 1e-12 for a below 1e3, and 1e-9 below 1e6. NaN for negative operands. The limits for 0
-    and infinity are those of PyTorch.
+    By the series of P for x below a + 1, above by the continued fraction of Q, of at most 20 000 terms. The relative
+    error in float64 is 1e-12 for a below 1e3, and 1e-9 below 1e6. NaN for negative operands; limits for 0 and infinity
+    are PyTorch's.
 
     Dtypes: floats, one for both.
     Equals: `scipy.special.gammainc(a, x)`, `scipy.special.gammaincc(a, x)`.
@@ -180,7 +180,7 @@ def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamm
         order, end = (read_broadcast(tensor, extents, at).astype("float64") for tensor in (first, second))
         is_regular = (order > 0.0) & (end > 0.0) & math.isfinite(order) & math.isfinite(end)
         one, zero, nothing = (constant(value, "float64") for value in (1.0, 0.0, nan))
-        # Limits of P.
+        # limits of P
         limit = math.select(order == 0.0, math.select(end > 0.0, one, nothing), math.select(end == 0.0, zero, one))
         limit = math.select(math.isinf(order), math.select(math.isinf(end), nothing, zero), limit)
         is_number = (order >= 0.0) & (end >= 0.0)

@@ -1,4 +1,4 @@
-"""Parts of tensors selected by bounds or by index tensors."""
+"""Parts of tensors selected by bounds or index tensors."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def strided_slice(
 ) -> Tensor:
     """The elements from `begin` to `end` (exclusive) in steps of `strides`, along the first axes or along `axes`.
 
-    Bounds are those of Python's slices, also along axes of symbolic extent: negative bounds count from the end, bounds
-    beyond the axis are clamped, None is the start or end of the axis. They may be expressions over variables. Negative
-    strides reverse the order. Raises CompileError for a stride of 0.
+    Bounds are those of Python's slices, also along symbolic axes: negative ones count from the end, others are clamped,
+    None is the start or end. They may be expressions over variables. Negative strides reverse the order. Raises
+    CompileError for a stride of 0.
 
     Dtypes: all.
     Equals: `data[begin:end:strides, ...]`.
@@ -100,7 +100,7 @@ def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
     """The first `shape` elements along the axes.
 
     Raises CompileError for a wrong number of axes, and for an extent greater than that of the data; symbolic extents
-    must not be greater than those of the data.
+    must not be greater.
 
     Dtypes: all.
     Equals: `data[:shape[0], :shape[1], ...]`.
@@ -114,16 +114,16 @@ def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
 
 
 def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """The first index of a slice, and the number of its elements."""
+    """First index and number of elements."""
     if not isinstance(first, int | None) or not isinstance(last, int | None):
         return _symbolic_line(extent, first, last, step)
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
-    # Numbers beyond any extent would overflow when an extent is added.
+    # Extents plus numbers beyond any extent would overflow.
     first, last = (None if bound is None else max(min(bound, _FAR // 2), -_FAR // 2) for bound in (first, last))
     if step > 0:
-        # A start beyond the end needs no clamping, because no element is read.
+        # a start beyond the end reads no element
         start = first or 0 if first is None or first >= 0 else greater(extent + first, 0)
         end = extent if last is None else less(last, extent) if last >= 0 else extent + last
         if first is not None and first < 0 and last is None:
@@ -137,9 +137,10 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
 
 
 def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """The first index of a slice with symbolic bounds, and the number of its elements.
+    """First index and number of elements, with symbolic bounds.
 
-    Both bounds are clamped to the axis before they are subtracted, so that int64 arithmetic is exact for all bounds."""
+    Both bounds are clamped to the axis before subtraction, so that int64 arithmetic is exact.
+    """
     if step > 0:
         start = 0 if first is None else not_negative(_from_start(first, extent))
         if first is not None and not is_not_negative(first):
@@ -155,7 +156,7 @@ def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, st
 
 
 def _from_start(bound: Extent, extent: Extent) -> Extent:
-    """A bound counted from the start of an axis; negative bounds count from the end."""
+    """A bound counted from the start; negative bounds count from the end."""
     if is_not_negative(bound):
         return bound
     if is_not_negative(simplified(-1 - as_expr(bound))):
@@ -165,23 +166,23 @@ def _from_start(bound: Extent, extent: Extent) -> Extent:
 
 
 _FAR: Final = 1 << 62
-"""Extents are less than half of it, and int64 represents the sum of it and an extent."""
+"""Extents are less than half of it; int64 represents its sum with an extent."""
 
 
 def _steps(length: Extent, step: int) -> Extent:
-    """The number of elements of a range of `length` indices in steps of `step`."""
+    """The number of elements of `length` indices in steps."""
     return simplified(less(length, 1) if step > _FAR else (length + (step - 1)) // step)
 
 
 def checked_mode(what: str, mode: object) -> str:
-    """The mode of handling out-of-range indices. Raises CompileError for an unknown mode."""
+    """Raises CompileError for an unknown mode of out-of-range indices."""
     if not isinstance(mode, str) or mode not in ("clip", "wrap", "fast"):
         raise error(f"{what}: the mode is 'clip', 'wrap' or 'fast', got {shown(mode)}")
     return mode
 
 
 def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
-    """An index clamped or wrapped to an axis."""
+    """Clamped or wrapped to an axis."""
     place = index.astype("int64")
     match checked_mode(what, mode):
         case "wrap":
@@ -224,10 +225,7 @@ def _chosen(
     at: Callable[..., Sequence[ExprLike]],
     name: str,
 ) -> Tensor:
-    """Elements of `source` at `at(indices)`, which are in range unless an axis is empty.
-
-    Raises CompileError for an empty axis from which elements are taken.
-    """
+    """Elements of `source` at `at(indices)`, which are in range. Raises CompileError for an empty axis."""
     extents = [source.shape[axis] for axis in axes]
     if is_empty(shape):
         return empty(shape, source.dtype, name)
@@ -244,7 +242,7 @@ def _chosen(
 
 
 def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip", *, name: str = "take") -> Tensor:
-    """The slices of a tensor along an axis at an array of indices; without an axis, of the flattened tensor.
+    """The slices along an axis at indices; without an axis, of the flattened tensor.
 
     Out-of-range indices are clamped (`clip`; negative indices become 0) or taken modulo the extent (`wrap`; -1 is the
     last). With `fast`, all indices must be in range (`docs/bounds.md`). Raises CompileError for indices that are not
@@ -268,8 +266,7 @@ def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "cl
 
 
 def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name: str = "gather") -> Tensor:
-    """For each element of `indices`, the element of the tensor with that index along an axis, and the same other
-    indices.
+    """For each element of `indices`, the element with that index along an axis, and the same other indices.
 
     `indices` has the rank of the data, and at most its extents except along the axis. Modes as in `take`.
 
@@ -287,8 +284,8 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name
 
 
 def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
-    """Raises CompileError unless the indices have the rank of the data, and at most its extents except along an axis.
-    Symbolic extents are checked by the bounds of the accesses."""
+    """Raises CompileError unless indices have the data's rank, and at most its extents except along an axis. Bounds of
+    accesses check symbolic extents."""
     if places.ndim != source.ndim or any(
         d != along and isinstance(x, int) and isinstance(y, int) and x > y
         for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
@@ -302,8 +299,8 @@ def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
 def take_along_axis(
     data: Tensor, indices: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "take_along_axis"
 ) -> Tensor:
-    """For each element of `indices`, the element of the tensor with that index along an axis; the other axes are
-    broadcast. Modes as in `take`; with `wrap`, -1 is the last element.
+    """For each element of `indices`, the element with that index along an axis; other axes are broadcast. Modes as in
+    `take`; with `wrap`, -1 is the last element.
 
     Dtypes: all; indices are integers.
     Equals: `np.take_along_axis(data, indices, axis)`.
@@ -395,8 +392,8 @@ def embedding_bag(
     indices from `offsets[b]` to the next offset, or to the end. With `include_last_offset`, there are B + 1 offsets,
     and the last one is that end. Empty bags are 0.
 
-    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. It is computed by
-    statements (`te.extern`), because the number of rows depends on the bag. 16-bit floats are summed in float32.
+    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`)
+    compute it, because the number of rows depends on the bag. 16-bit floats are summed in float32.
 
     Dtypes: floats; indices and offsets are integers.
     Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.

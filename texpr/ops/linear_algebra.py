@@ -30,7 +30,7 @@ _LEAST: Final = 1e-300
 
 
 def _matrices(value: object, what: str) -> Tensor:
-    """A tensor of matrices of float32 or float64. Raises CompileError for other values."""
+    """float32 or float64. Raises CompileError for other values."""
     source = floating(value, what)
     if source.ndim < 2:
         raise error(f"{what} must have rank 2 or more, got {source.name} of shape {shape_text(source.shape)}")
@@ -47,7 +47,7 @@ def _square(value: object, what: str) -> Tensor:
 
 
 def _least_extent(what: str, source: Tensor) -> Extent:
-    """The lesser of the extents of matrices. Raises CompileError if it is unknown."""
+    """The lesser extent. Raises CompileError if it is unknown."""
     rows, columns = source.shape[-2:]
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -66,8 +66,8 @@ def _finished(tensor: Tensor, dtype: str, name: str) -> Tensor:
 
 
 def _balanced(source: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
-    """Matrices of float64 scaled by powers of two, so that squares of their elements neither overflow nor underflow,
-    and the inverse scale; None for 1. Matrices of float32 are computed in float64 and need no scaling."""
+    """float64 scaled by powers of two, so that squares neither overflow nor underflow, and the inverse scale (None: 1).
+    float32 is computed in float64 and needs no scaling."""
     if source.dtype != "float64":
         return source, None
     sizes = total(absolute(source, name=f"{name}_sizes"), (-2, -1), name=f"{name}_size")
@@ -94,8 +94,8 @@ def _scaled_back(values: Tensor, inverse: Tensor | None, name: str) -> Tensor:
 def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
     """LU factorization P A = L U by Gaussian elimination with partial pivoting.
 
-    The first result contains U, and below the diagonal L without its unit diagonal. The second contains for each step k
-    the row that was exchanged with row k. A pivot of 0 leaves zeros below it, as in LAPACK's getrf.
+    The first result contains U, and below it L without its unit diagonal; the second the row exchanged with row k at
+    each step k. A pivot of 0 leaves zeros below it, as in LAPACK's getrf.
 
     Dtypes: float32, float64; rows are int64.
     Equals: `scipy.linalg.lu_factor(data)`.
@@ -175,7 +175,7 @@ def _substitute(
     upper: bool,
     unit: bool,
 ) -> None:
-    """Solve a triangular system in place by substitution."""
+    """A triangular system, in place."""
     with code.loop(size, "k") as k:
         row = size - 1 - k if upper else k
         with code.loop(k, "j") as j:
@@ -298,7 +298,7 @@ def _reflect(
     column: Expr,
     dtype: str,
 ) -> None:
-    """Apply I - tau v v^T to a column, where v is 0 above row k, 1 there, and column k of `vectors` below."""
+    """Apply I - tau v v^T to a column; v is 0 above row k, 1 there, and column k of `vectors` below."""
 
     def entry(row: Expr) -> Expr:
         value = vectors(*at, row, k) if isinstance(vectors, Tensor) else vectors.load(*at, row, k)
@@ -376,7 +376,7 @@ def _sort_columns(
     *,
     descending: bool,
 ) -> None:
-    """Sort values and the corresponding columns of matrices by selection sort."""
+    """Selection sort of values and columns of matrices."""
     with code.loop(size, "k") as k:
         place.store(k, *at)
         with code.loop(size - k - 1, "j") as j:
@@ -403,7 +403,7 @@ def _fix_signs(
     columns: Extent,
     others: Sequence[tuple[Written, Extent]] = (),
 ) -> None:
-    """Negate the columns, also of other matrices, whose entry of the greatest magnitude is negative."""
+    """Negate columns, also of other matrices, whose entry of greatest magnitude is negative."""
     with code.loop(columns, "k") as k:
         place.store(0, *at)
         with code.loop(rows, "r") as r:
@@ -535,7 +535,7 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
         Result(batch, "int64", f"{name}_place"),
     ]
     values, scaled, right, *_ = extern(batch, results, [source], write, name)
-    # The scaled vectors are orthogonal: R of their factorization is diagonal, and Q extends them to a basis.
+    # The scaled vectors are orthogonal: their R is diagonal, and Q extends them to a basis.
     factors, tau = householder_factors(scaled, name=f"{name}_factors")
     basis = householder_product(factors, tau, width, name=f"{name}_basis")
 

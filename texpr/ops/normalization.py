@@ -123,8 +123,8 @@ def _normalized(
     """(x - mean) / sqrt(mean of squares of x - mean + epsilon), scaled and shifted along the axes `scaled`; without the
     mean unless `centred`.
 
-    `shape` is the shape of the means, which are computed `over` the `values` at an index; `place` maps the indices of
-    an element to those of its mean.
+    `shape` is that of the means, computed `over` the `values` at an index; `place` maps an element's indices to its
+    mean's.
     """
     wide = sum_dtype(source.dtype)
     count = float_of(product([axis.extent for axis in over]), wide)
@@ -160,7 +160,6 @@ def _over_axes(
     *,
     centred: bool = True,
 ) -> Tensor:
-    """Normalize each element over `axes`."""
     over = reduce_axes(source.shape, axes)
 
     def values(kept: Sequence[Expr]) -> Expr:
@@ -176,7 +175,7 @@ def _over_axes(
 def _own_axes(
     what: str, data: Tensor, axis: int | Sequence[int], gamma: Tensor | None, beta: Tensor | None
 ) -> tuple[Tensor, Sequence[int]]:
-    """The data, and the normalized axes, which are also the axes of `gamma` and `beta`."""
+    """The data, and the axes of normalization, `gamma` and `beta`."""
     source = floating(data, f"{what}: data")
     axes = sorted(checked_axes(what, axis, source.ndim))
     if not axes:
@@ -197,8 +196,8 @@ def layer_norm(
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over one or several axes.
 
     `gamma` and `beta` have the extents of these axes, in the order of the data. The variance is the mean square of x -
-    mean. That takes one more pass than the mean of squares, which cancels if the mean is large compared with the
-    deviation. Stages `<name>_mean` and `<name>_rstd`, each preceded by its sum, and `<name>`.
+    mean, which takes an additional pass but does not cancel if the mean is large. Stages `<name>_mean` and
+    `<name>_rstd`, each preceded by its sum, and `<name>`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.layer_norm(data, shape_of_the_axes, gamma, beta, epsilon)`.

@@ -16,7 +16,7 @@ from weft.texpr.tensor import Tensor
 __all__ = ["orthogonal_polynomial"]
 
 Step: TypeAlias = Callable[[Expr, Expr, Expr, Expr], Expr]
-"""A function of the degree k as a float, x, and the polynomials of degree k and k - 1: that of degree k + 1."""
+"""(degree k, x, polynomials of degree k and k - 1) -> that of degree k + 1."""
 
 
 def _of_chebyshev(k: Expr, x: Expr, q: Expr, p: Expr) -> Expr:
@@ -33,7 +33,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Expr], Expr], Step]]] = {
     "laguerre_l": (lambda x: 1.0 - x, lambda k, x, q, p: ((2.0 * k + 1.0 - x) * q - k * p) / (k + 1.0)),
     "legendre_p": (lambda x: x, lambda k, x, q, p: ((2.0 * k + 1.0) * x * q - k * p) / (k + 1.0)),
 }
-"""Kind -> the polynomial of degree 1, and the recurrence; the polynomial of degree 0 is 1."""
+"""Kind -> polynomial of degree 1, and recurrence; that of degree 0 is 1."""
 
 
 def orthogonal_polynomial(

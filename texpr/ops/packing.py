@@ -1,4 +1,4 @@
-"""Packed layouts: dimensions of a tensor are tiled, with the tiles as the last dimensions, and back."""
+"""Packed layouts: tiles of dimensions are the last dimensions."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ __all__ = ["pack", "unpack"]
 
 @dataclass(frozen=True)
 class Packing:
-    """The layout of a packed tensor."""
-
     positions: tuple[int, ...]
-    """The packed dimensions of the unpacked tensor, in the order of the inner dimensions."""
+    """Packed dimensions, in the order of the inner ones."""
     tiles: tuple[int, ...]
-    """The extents of the inner dimensions."""
+    """Inner extents."""
     order: tuple[int, ...]
-    """The dimensions of the unpacked tensor in the order of the outer dimensions."""
+    """Dimensions in the order of the outer ones."""
 
     @staticmethod
     def of(what: str, rank: int, inner_dims_pos: object, inner_tiles: object, outer_dims_perm: object) -> Packing:
-        """The layout of a tensor of that rank. Raises CompileError for invalid arguments."""
+        """Raises CompileError for invalid arguments."""
         positions = checked_axes(f"{what}: inner_dims_pos", items(inner_dims_pos), rank)
         tiles = integers(items(inner_tiles), f"{what}: inner_tiles", len(positions), least=1)
         order = checked_axes(f"{what}: outer_dims_perm", outer_dims_perm, rank)
@@ -38,7 +36,7 @@ class Packing:
         return Packing(positions, tiles, order)
 
     def tile(self, dimension: int) -> int:
-        """The tile extent of a dimension; 1 if it is not packed."""
+        """1 if the dimension is not packed."""
         return self.tiles[self.positions.index(dimension)] if dimension in self.positions else 1
 
     def outer(self, shape: Sequence[Extent]) -> list[Extent]:
@@ -58,11 +56,11 @@ def pack(
     """The tensor with some dimensions tiled: dimension `inner_dims_pos[k]` of extent n becomes ceil(n / t) tiles of t =
     `inner_tiles[k]` elements, which are inner dimension k of the result.
 
-    Inner dimensions follow the outer ones, which are in the order of the source, or in the order `outer_dims_perm`. The
-    last tile is padded with `padding_value`. Without it, the tile must divide the extent, which is checked at calls for
-    symbolic extents. Images (N, C, H, W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights
-    (K, N) in groups of 4 for dot products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions that
-    are out of range or repeated, tiles below 1, and an `outer_dims_perm` that is not a permutation.
+    Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. The last tile is padded
+    with `padding_value`. Without it, the tile must divide the extent; calls check symbolic extents. Images (N, C, H, W)
+    in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products
+    are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles below 1, and
+    an invalid `outer_dims_perm`.
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.

@@ -1,4 +1,4 @@
-"""Pools: the maximum, the mean or the sum of each window."""
+"""Pools: the maximum, mean or sum of each window."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _KINDS = ("avg", "max", "sum")
 
 
 def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: int) -> Laid:
-    """The data of a pool. Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
+    """Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
     if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
     is_packed = isinstance(layout, str) and layout.endswith("c")
@@ -67,7 +67,7 @@ def _pool(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """A pool `of` a kind over a number of spatial axes."""
+    """A kind of pool over a number of spatial axes."""
     kind, rank = of
     what = f"{kind}_pool{rank}d"
     name = what if name is None else name
@@ -103,7 +103,7 @@ def _pool(
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
-    """The window along each spatial axis as given, and with the padding that `ceil_mode` adds."""
+    """Windows as given, and with the padding of `ceil_mode`."""
     letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
@@ -135,7 +135,7 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
 
 
 def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
-    """The window with padding for one more position, if that starts within the axis or the padding before it."""
+    """Padded for one more position, if it starts in the axis or the padding before it."""
     stride, reach = window.stride, as_expr(extent) + window.before
     padded, span = simplified(reach + window.after), window.span
     if isinstance(padded, int) and isinstance(span, int) and padded < span:
@@ -145,8 +145,7 @@ def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
-    """The number of elements of the window at `position` that are from `low` to `high` (exclusive) in the padded
-    axis."""
+    """Elements of a window from `low` to `high` (exclusive) in the padded axis."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
@@ -169,7 +168,6 @@ def _pool_with_border(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """A pool without `count_include_pad`."""
     return _pool(of, data, kernel, strides, padding, dilation, ceil_mode, True, layout, name=name)
 
 
@@ -290,7 +288,7 @@ def max_pool_with_indices(
             flat = place if flat is None else flat * source.extent(c) + place
         is_there = all_of(*inside)
         value = if_then_else(is_there, source.at({**at, **places}), low)
-        # The border follows all elements that are equal to it.
+        # The border follows all elements equal to it.
         place = select(is_there, flat if flat is not None else 0, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 
@@ -302,7 +300,7 @@ def max_pool_with_indices(
 
 @dataclass(frozen=True)
 class _Parts:
-    """An axis divided into parts; uneven parts overlap by one element."""
+    """Uneven parts of an axis overlap by one element."""
 
     extent: Extent
     count: int
@@ -318,7 +316,7 @@ class _Parts:
         return position * self.longest if self.even else position * self.extent // self.count
 
     def place(self, position: Expr, offset: Expr) -> Expr:
-        """The index of an element of a part. Indices after the end of a shorter part are still in range."""
+        """Indices after the end of a shorter part are in range."""
         place = offset + self.start(position)
         return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
 
@@ -421,7 +419,7 @@ def adaptive_max_pool_with_indices(
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         if inside:
             is_there = all_of(*inside)
-            # A shorter part at the end of an axis cannot be read to the length of the longest part.
+            # a shorter part at the end cannot be read to the length of the longest
             value, place = if_then_else(is_there, value, low), select(is_there, place, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 

@@ -58,7 +58,7 @@ def matmul(
 
 
 def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, dtype: str, name: str) -> Tensor:
-    """`matmul` for the operator `what`, of tensors that may have different dtypes."""
+    """`matmul` of possibly different dtypes."""
     for tensor in (a, b):
         if tensor.ndim == 0:
             raise error(f"{what} takes vectors and matrices, {tensor.name} has rank 0")
@@ -83,7 +83,7 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
 
 def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
-    """Raises CompileError if the reduction axes of a product have different extents."""
+    """Raises CompileError for different reduction extents."""
     if not agree(a.shape[axis_a], b.shape[axis_b]):
         raise error(
             f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
@@ -287,7 +287,7 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
 
 
 def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
-    """The letters of each operand and of the result."""
+    """The letters of each operand and the result."""
     if not isinstance(subscripts, str) or subscripts.count("->") != 1:
         raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
     left, output = subscripts.replace(" ", "").split("->")

@@ -1,4 +1,4 @@
-"""Quantization to integers with a scale and a zero point, and products of quantized numbers."""
+"""Quantization with a scale and a zero point, and products of quantized numbers."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ __all__ = ["dequantize", "qlinear_conv", "qlinear_matmul", "quantize"]
 
 
 _SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
-"""Integers of less than 8 bits: they can only be converted, and `dequantize` accepts them."""
+"""Fewer than 8 bits: can only be converted and dequantized."""
 
 
 def _parameter(
     what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
 ) -> Tensor | int | float:
-    """A number, a tensor of one number, or a tensor with a number per index along the axis, or per group."""
+    """A number, a tensor of one number, or a number per index along the axis, or per group."""
     if isinstance(value, Tensor) and value.ndim and group is not None:
         if axis is None or group < 1:
             raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")
@@ -88,7 +88,7 @@ def _at(
 
 
 _NARROW: Final = ("int8", "int16", "uint8", "uint16")
-"""The dtypes that numbers are quantized to."""
+"""Numbers are quantized to these."""
 
 
 def quantize(
@@ -177,8 +177,8 @@ def _requantized(
     dtype: str,
     name: str,
 ) -> Tensor:
-    """round(x * scale) + zero_point, clamped to the range of `dtype`. The scale is the product of the scales of two
-    factors divided by that of the result; each is a number, or a number per index along an axis."""
+    """round(x * scale) + zero_point, clamped to `dtype`. The scale is that of two factors, divided by that of the
+    result; each is a number, or one per index along an axis."""
 
     def element(*i: Expr) -> Expr:
         first, second, result = (_at(factor, i, axis, "float32") for factor, axis in scale)

@@ -1,7 +1,7 @@
-"""Random numbers determined by a seed and the index of an element: Philox4x32-10 (Salmon et al. 2011).
+"""Random numbers by seed and element index: Philox4x32-10 (Salmon et al. 2011).
 
-The element at row-major position p is made of the words that Philox4x32-10 generates for the counter (p mod 2^32, p div
-2^32, 0, 0) and the key (seed mod 2^32, seed div 2^32). The numbers do not depend on the target or the schedule.
+The element at row-major position p consists of the words for the counter (p mod 2^32, p div 2^32, 0, 0) and the key
+(seed mod 2^32, seed div 2^32), on every target and for every schedule.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 
 _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
-"""Dtype -> the number of bits of its random numbers, so that all multiples of its spacing below 1 occur."""
+"""Bits of random numbers: all multiples of the dtype's spacing below 1 occur."""
 
 
 def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
-    """The seed as an int64. Raises CompileError for other values than integers and tensors of one integer."""
+    """The seed as int64. Raises CompileError for other values than integers and tensors of one integer."""
     if not isinstance(seed, Tensor):
         number = integer(seed, f"{what}: the seed")
         if not -(1 << 63) <= number < 1 << 63:
@@ -42,7 +42,7 @@ def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
 
 
 def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """The words of an element, as int64s from 0 to 2^32 - 1. Products wrap, and a shift gives their upper words."""
+    """The words of an element, as int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
     state = position & _WORD, (position >> 32) & _WORD, constant(0, "int64"), constant(0, "int64")
     keys = seed & _WORD, (seed >> 32) & _WORD
     for _ in range(_ROUNDS):
@@ -58,7 +58,7 @@ def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _fraction(words: tuple[Expr, Expr], dtype: str, *, from_one: bool = False) -> Expr:
-    """A number in [0, 1), or in (0, 1], in the dtype of sums of `dtype`: upper bits of a word, of two for float64."""
+    """A number in [0, 1) or (0, 1], in the dtype of sums: upper bits of a word, of two for float64."""
     if dtype == "float64":
         count = (words[0] >> 5) * (1 << 26) + (words[1] >> 6)
         number, bits = count, 53
@@ -76,7 +76,7 @@ def _drawn(
     element: Callable[[tuple[Expr, Expr, Expr, Expr]], Expr],
     name: str,
 ) -> Tensor:
-    """A tensor whose elements are functions of their words."""
+    """Elements are functions of their words."""
 
     def at(*indices: Expr) -> Expr:
         position: Expr = as_expr(0)

@@ -1,4 +1,4 @@
-"""Rearrangements of the elements of tensors: axes moved or rolled, blocks of space and channels exchanged."""
+"""Axes moved or rolled, blocks of space and channels exchanged."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> 
 
 
 def _blocks(what: str, data: Tensor, block_size: int, mode: str, layout: str) -> tuple[Tensor, int, dict[str, Extent]]:
-    """The checked tensor, the edge of blocks, and the extent of each letter."""
+    """The tensor, the edge of blocks, and extents by letter."""
     source = ranked(data, f"{what}: data", 4)
     letters = checked_layout(f"{what}: layout", layout, "NCHW")
     if not is_one_of(mode, ("DCR", "CRD")):

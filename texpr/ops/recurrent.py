@@ -1,11 +1,10 @@
 """Recurrent networks with the semantics of ONNX: scans over time.
 
-The products of the data with the weights are one contraction for all times (`<name>_inputs`). The remaining computation
-depends on the previous step: statements (`te.extern`) run all steps of one sequence in one direction, and the sequences
-of a batch are independent.
+Products of the data and weights are one contraction for all times (`<name>_inputs`). The rest depends on the previous
+step: statements (`te.extern`) run all steps of a sequence in one direction.
 
-Weights may be quantized, with a scale for each gate element. Data are then integers, their scale is included in that of
-the weights, and each step rounds the states to 8 bits: both products are int32 sums.
+Weights may be quantized, with a scale for each gate element. Data are then integers, whose scale is part of that of the
+weights, and each step rounds the states to 8 bits: both products are int32 sums.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class _Activation:
     apply: Callable[[Expr, float, float], Expr]
     """Function of the data and two parameters."""
     defaults: tuple[float, ...] = ()
-    """Defaults of the parameters that the function reads."""
+    """Defaults of the parameters that it reads."""
 
 
 _ACTIVATIONS: Final[dict[str, _Activation]] = {
@@ -60,7 +59,7 @@ _ACTIVATIONS: Final[dict[str, _Activation]] = {
 
 
 def _activation(word: object) -> Callable[[Expr], Expr] | None:
-    """The function of a word such as `tanh` or `elu(0.5)`; None for other words."""
+    """The function called `tanh`, `elu(0.5)` etc., or None."""
     match = fullmatch(r"(\w+)(?:\((.*)\))?", word) if isinstance(word, str) else None
     known = _ACTIVATIONS.get(match[1]) if match else None
     if match is None or known is None:
@@ -76,7 +75,7 @@ def _activation(word: object) -> Callable[[Expr], Expr] | None:
 
 
 def _of_direction(functions: Sequence[Callable[[Expr], Expr]]) -> Callable[[Expr, Expr], Expr]:
-    """An activation applied in a direction, from those of each direction."""
+    """The activation of a direction."""
 
     def apply(x: Expr, direction: Expr) -> Expr:
         first, *others = (function(x) for function in functions)
@@ -90,7 +89,7 @@ _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 @dataclass(frozen=True)
 class _Cell:
-    """The number of gates of an operator, its default activations, and the names of its states."""
+    """The number of gates, default activations, and names of states."""
 
     what: str
     gates: int
@@ -105,10 +104,10 @@ _LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "init
 
 @dataclass(frozen=True)
 class _CellWeights:
-    """Weights of the data and of the states, their biases, and the scales of quantized weights."""
+    """Weights of data and states, biases, and scales of quantized weights."""
 
     data: Tensor | None
-    """None if the data are the products with their weights."""
+    """None if the data are products with the weights."""
     states: Tensor
     bias: Tensor | None
     data_scale: Tensor | None
@@ -130,7 +129,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Network:
-    """The checked operands of a recurrent network with gates of `hidden` elements each."""
+    """Checked operands, with gates of `hidden` elements."""
 
     what: str
     name: str
@@ -151,15 +150,15 @@ class _Network:
     clip: float
     dtype: str
     scales: Tensor | None
-    """[direction, gate * hidden + element] of a recurrence of integers."""
+    """[direction, gate * hidden + element], of integers."""
     zeros: Tensor | None
-    """[direction, gate * hidden + element] of a recurrence of integers; None: 0."""
+    """[direction, gate * hidden + element], of integers; None: 0."""
     offset: int
     """The number that was added to all integers of the recurrence."""
     group: int
-    """Neighbours of a group of integers."""
+    """Integers of a group."""
     state_scale: float
-    """The scale of states as 8-bit integers; 0: the maximum absolute state divided by 127, at each step."""
+    """The scale of states as 8-bit integers; 0: the maximum magnitude divided by 127, at each step."""
 
     @property
     def wide(self) -> str:
@@ -167,16 +166,16 @@ class _Network:
 
     @property
     def width(self) -> Extent:
-        """The number of elements of all gates."""
+        """Elements of all gates."""
         return simplified(self.hidden * self.gates)
 
     @property
     def padded(self) -> Extent:
-        """The number of elements of all groups."""
+        """Elements of all groups."""
         return simplified(self.recurrence.shape[1] * self.group)
 
     def given(self, at: _Step, g: Expr) -> Expr:
-        """The product of the data with row `g` of the weights in a step."""
+        """The product of the data and row `g` of the weights."""
         if len(self.inputs.shape) == 4:
             return self.inputs(at.time, *at.outer, g)
         direction, sequence = at.outer
@@ -186,7 +185,7 @@ class _Network:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
 
     def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Steps], None]) -> tuple[Tensor, ...]:
-        """The output at each time, and the last of each state, by `step`; it has buffers of `scratch` elements."""
+        """The output at each time, and the last of each state; `step` has buffers of `scratch` elements."""
         times, directions, batch = self.inputs.shape[0], self.recurrence.shape[0], self.batch
         labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
         shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
@@ -276,7 +275,7 @@ class _Network:
         count: Extent,
         into: Extent = 0,
     ) -> None:
-        """Add `factor(k)` times row k of the recurrence, starting at gate element `first`, to `target`, for all k. The
+        """Add `factor(k)` times row k of the recurrence, from gate element `first` on, to `target`, for all k. The
         inner loop is along rows, so that it is not a reduction."""
         if self.scales is not None:
             self._add_integers(code, steps, target, factor, self.scales, first, count, into)
@@ -311,7 +310,7 @@ class _Network:
 
     @staticmethod
     def _tiled(code: Statements, count: Extent, write: Callable[[ExprLike, Extent], None]) -> None:
-        """`write(start, columns)` for tiles of columns; of a dynamic number of them one tile."""
+        """`write(start, columns)` for tiles; one tile for a dynamic number."""
         if not isinstance(count, int):
             write(0, count)
             return
@@ -323,7 +322,7 @@ class _Network:
             write(tiles * _COLUMNS, rest)
 
     def _steps(self, value: Expr, scale: Expr) -> Expr:
-        """A state divided by a scale, as a whole number of 8 bits."""
+        """A state divided by a scale, rounded to 8 bits."""
         return less(greater(round(value / scale), -_MOST), _MOST)
 
     def _add_integers(
@@ -337,8 +336,7 @@ class _Network:
         count: Extent,
         into: Extent,
     ) -> None:
-        """`add_products` with sums of int32, of groups of neighbours. The sequences of a block read the same rows one
-        after another."""
+        """`add_products` with int32 sums of groups. The sequences of a block read the same rows in turn."""
         scale, steps, total, sums = block.rounding
         groups, group = self.recurrence.shape[1], self.group
         with block.each() as at:
@@ -372,7 +370,7 @@ class _Network:
             target.store(target.load(*at.outer, g + into) + value.astype(self.wide) * by, *at.outer, g + into)
 
     def _round(self, code: Statements, at: _Step, factor: Callable[[Expr], Expr]) -> None:
-        """Round the states of a sequence to steps of a scale, with zeros for the rest of the last group."""
+        """Round the states of a sequence, with zeros for the rest of the last group."""
         scale, steps, total, _ = at.rounding
         padding = simplified(self.padded - self.hidden)
         scale.store(self.state_scale, *at.outer, 0)
@@ -399,15 +397,15 @@ _MOST: Final = 127.0
 _INTEGERS: Final = ("int8", "uint8", "int16")
 """Types of data and weights that are integers."""
 _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2}
-"""Neighbours whose products processors add to a sum at once, by the type of the recurrence."""
+"""Products that processors add to a sum at once, by type of the recurrence."""
 _TOGETHER: Final = 4
-"""Groups that are added to a sum in memory together."""
+"""Groups added to a sum in memory together."""
 _ROWS: Final = 8
-"""Rows of a recurrence of floats that are added to a sum in memory together."""
+"""Rows of floats added to a sum in memory together."""
 _COLUMNS: Final = 256
-"""Columns of a tile, whose sums and rows of a group L1 holds."""
+"""Columns of a tile: L1 contains their sums and rows of a group."""
 _SEQUENCES: Final = 4
-"""Sequences of a block, which read a tile of the recurrence one after another from L1."""
+"""Sequences of a block: they read a tile of the recurrence in turn from L1."""
 
 
 @dataclass(frozen=True)
@@ -421,7 +419,7 @@ class _Step:
     states: Sequence[Written]
     memory: Sequence[Written]
     rounding: Sequence[Written]
-    """With weights of integers: the scale of the states, the states in steps of it, their total, and the sums."""
+    """For integers: the scale of the states, the rounded states, their total, and the sums."""
 
     @property
     def outer(self) -> tuple[Expr, Expr]:
@@ -433,13 +431,13 @@ class _Steps:
     """A step of all sequences of a block."""
 
     each: Callable[[], AbstractContextManager[_Step]]
-    """A context whose statements run for each sequence."""
+    """A context for each sequence."""
     memory: Sequence[Written]
     rounding: Sequence[Written]
 
 
 def _state(at: _Step, k: Expr) -> Expr:
-    """An element of the state that is multiplied."""
+    """An element of the multiplied state."""
     return at.states[0].load(*at.outer, k)
 
 
@@ -453,7 +451,7 @@ def _network(
     *,
     apart: bool = False,
 ) -> _Network:
-    """Check the operands. With `apart`, the recurrent bias of the last gate is not added."""
+    """Check the operands. With `apart`, the last gate's recurrent bias is not added."""
     what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
     bias, lengths, direction = weights.bias, options.lengths, options.direction
     x, r = ranked(data, f"{what}: data", 3), ranked(weights.states, f"{what}: recurrence", 3)
@@ -575,8 +573,8 @@ def _inputs(
 
 
 def _groups_of(recurrence: Tensor, offset: int, name: str) -> Tensor:
-    """A recurrence of integers, more by `offset`, at [direction, group of elements, row, element of the group]; whole
-    groups are added, and whole numbers of groups at once."""
+    """Integers plus `offset`, at [direction, group, row, element of the group]; padded to whole groups, and to a
+    multiple of the groups added at once."""
     directions, rows, hidden = recurrence.shape
     group = _GROUPS[recurrence.dtype]
     together = group * _TOGETHER

@@ -46,11 +46,11 @@ __all__ = [
 __all__ += ["sum_square", "trace", "var", "vector_norm"]
 
 Axes: TypeAlias = "int | Sequence[int] | None"
-"""One axis, several axes, or None for all."""
+"""None means all."""
 
 
 def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
-    """A shape without its reduced axes, or with extents of 1 for them."""
+    """A shape without reduced axes, or with extents of 1."""
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
 
@@ -62,7 +62,7 @@ def reduce_axes(shape: Sequence[Extent], axes: Sequence[int]) -> dict[int, IterV
 
 
 def merged(indices: Sequence[Expr], over: dict[int, IterVar], rank: int, keepdims: bool = False) -> list[Expr]:
-    """The indices of a tensor of that rank: reduce axes, and the indices of the result for the other axes."""
+    """The indices of a tensor: reduce axes, and the result's indices."""
     rest = iter(indices)
     found: list[Expr] = []
     for axis in range(rank):
@@ -83,7 +83,7 @@ def reduction(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """`element` of each element of `source` and of the reduce axes for `axes`."""
+    """`element` of an element of `source` and the reduce axes."""
     over = reduce_axes(source.shape, axes)
 
     def at(*indices: Expr) -> Expr:
@@ -97,7 +97,7 @@ def float_of(extent: Extent, dtype: str) -> Expr:
 
 
 def mean_over(source: Tensor, axes: Sequence[int], name: str, *, keepdims: bool = False, dtype: str = "") -> Tensor:
-    """The mean over axes, in the dtype of sums or in `dtype`."""
+    """The mean over axes, in the dtype of sums, or `dtype`."""
     wide = sum_dtype(source.dtype)
     count = float_of(product([source.shape[axis] for axis in axes]), wide)
 
@@ -123,7 +123,7 @@ def _folded(
     *,
     scalars: bool = False,
 ) -> Tensor:
-    """The elements, as `wide`, combined over axes into `result`; with `scalars`, also if there are no axes."""
+    """Combine elements as `wide` into `result`; with `scalars`, also without axes."""
 
     def element(value: Expr, over: list[IterVar]) -> Expr:
         value = value.astype(wide)
@@ -273,7 +273,6 @@ def _deviation(
     finish: Callable[[Expr], Expr],
     name: str,
 ) -> Tensor:
-    """`finish` of the variance."""
     source = floating(data, f"{what}: data")
     axes = checked_axes(what, axis, source.ndim)
     wide = sum_dtype(source.dtype)

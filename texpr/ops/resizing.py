@@ -49,14 +49,14 @@ _ROI_PARTS = 1 << 20
 
 @dataclass(frozen=True)
 class _Line:
-    """The source coordinates (slope * i + shift) / divisor of the elements of a resized axis."""
+    """Source coordinates (slope * i + shift) / divisor of a resized axis."""
 
     slope: Extent
     shift: Extent
     divisor: Extent
 
     def rounded(self, rounding: str) -> _Line:
-        """The line whose coordinates, rounded down, are those of this one rounded by `rounding`."""
+        """The line whose floor is this one rounded by `rounding`."""
         slope, shift, divisor = self.slope, self.shift, self.divisor
         match rounding:
             case "floor":
@@ -69,7 +69,7 @@ class _Line:
                 return _Line(slope * 2, shift * 2 + divisor, divisor * 2)
 
     def at(self, index: Expr) -> tuple[Expr, Extent]:
-        """The coordinate of an element: numerator and denominator."""
+        """Numerator and denominator."""
         slope, shift, divisor = (simplified(part) for part in (self.slope, self.shift, self.divisor))
         if isinstance(slope, int) and isinstance(shift, int) and isinstance(divisor, int):
             common = math.gcd(slope, shift, divisor)
@@ -82,7 +82,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of `extent` elements that is resized to `size`."""
+    """`extent` elements resized to `size`."""
 
     extent: Extent
     size: Extent
@@ -99,7 +99,7 @@ class _Axis:
             case "asymmetric":
                 return _Line(top, 0, bottom)
             case "align_corners" if self.ratio is not None:
-                # The last of `n / ratio` elements, which need not be an integer, has the coordinate n - 1.
+                # The last of possibly fractional `n / ratio` elements has the coordinate n - 1.
                 return _Line((n - 1) * top, 0, _at_least(n * bottom - top, 1))
             case "align_corners":
                 return _Line(n - 1, 0, _at_least(size - 1, 1))
@@ -117,14 +117,14 @@ class _Axis:
             case "pytorch_half_pixel" if single:
                 return _Line(0, 0, 1)
             case "pytorch_half_pixel" if not isinstance(size, int):
-                # A single element is taken from the start.
+                # a single element is the first
                 return _Line(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
             case _:
                 return _Line(top * 2, top - bottom, bottom * 2)
 
     @property
     def widening(self) -> tuple[Extent, Extent]:
-        """The factor by which a filter without aliasing is wider: the distance between elements, at least 1."""
+        """A filter without aliasing is wider by the distance between elements, at least 1."""
         if self.ratio is not None:
             wide = max(self.ratio, Fraction(1))
             return wide.numerator, wide.denominator
@@ -136,7 +136,7 @@ class _Axis:
 
 
 def cubic_weight(distance: Expr, a: float) -> Expr:
-    """The weight of an element at a non-negative distance from a coordinate (Keys 1981)."""
+    """The weight of an element at a non-negative distance (Keys 1981)."""
     t = distance
     near = ((t * (a + 2.0)) - (a + 3.0)) * t * t + 1.0
     far = ((t * a - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
@@ -152,7 +152,7 @@ _WEIGHTS: Mapping[str, tuple[int, Callable[[Expr, float], Expr]]] = {
     "linear": (1, _linear_weight),
     "cubic": (2, cubic_weight),
 }
-"""Method -> its reach, and the weight of an element at a distance."""
+"""Method -> reach, and weight at a distance."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class _Resizing:
     extrapolation: float
 
     def _inside(self, letter: str, index: Expr) -> Expr | None:
-        """Whether the coordinate is inside of the data, if the mode allows others."""
+        """Whether a coordinate is in the data, if the mode allows others."""
         if self.mode != "tf_crop_and_resize":
             return None
         axis = self.axes[letter]
@@ -182,7 +182,6 @@ class _Resizing:
         return value if inside is None else select(inside, value, constant(self.extrapolation, value.dtype))
 
     def nearest(self, source: Laid, at: dict[str, Expr]) -> Expr:
-        """The element nearest to a coordinate."""
         places = dict[str, Expr | int](at)
         for c, axis in self.axes.items():
             numerator, divisor = axis.line(self.mode).rounded(self.rounding).at(at[c])
@@ -193,7 +192,7 @@ class _Resizing:
         return value
 
     def between(self, source: Laid, at: dict[str, Expr], rest: Sequence[str], places: dict[str, Expr | int]) -> Expr:
-        """The mean of the two elements around a coordinate along each axis of `rest`, weighted by their distance."""
+        """The two elements around a coordinate along each axis of `rest`, weighted by distance."""
         wide = sum_dtype(source.tensor.dtype)
         if not rest:
             return source.at(places).astype(wide)
@@ -205,11 +204,11 @@ class _Resizing:
         return self._or_extrapolated(first * (1.0 - part) + second * part, c, at[c])
 
     def along(self, source: Laid, c: str, dtype: str, name: str) -> Laid:
-        """A stage: the weighted mean of the elements around each coordinate along one axis."""
+        """A stage: weighted means along one axis."""
         axis, wide = self.axes[c], sum_dtype(source.tensor.dtype)
         reach, weigh = _WEIGHTS[self.method]
         top, bottom = axis.widening if self.antialias else (1, 1)
-        side = simplified((reach * top + (bottom - 1)) // bottom)  # elements on each side of a coordinate
+        side = simplified((reach * top + (bottom - 1)) // bottom)  # on each side of a coordinate
         start, count = 1 - side, 2 * side
         is_normalized = self.antialias or self.exclude_outside
         tap = reduce_axis((0, count), "t")
@@ -220,7 +219,7 @@ class _Resizing:
             floor, part = _parts(axis.line(self.mode).at(at[c]), wide)
 
             def term(step: Expr | int) -> tuple[Expr, Expr]:
-                """The weight of an element, and the weighted element."""
+                """The weight, and the weighted element."""
                 offset = step + start
                 distance = absolute((cast(offset, wide) if isinstance(offset, Expr) else float(offset)) - part)
                 place = floor + offset
@@ -249,7 +248,7 @@ def _total(values: Sequence[Expr]) -> Expr:
 
 
 def _scaled(value: Expr, top: Extent, bottom: Extent) -> Expr:
-    """A float times a quotient of extents."""
+    """Times a quotient of extents."""
     if isinstance(top, int) and isinstance(bottom, int):
         return value if top == bottom else value * (top / bottom)
     return value * (cast(top, value.dtype) / cast(bottom, value.dtype))
@@ -264,7 +263,7 @@ def _within(place: Expr, extent: Extent) -> Expr:
 
 
 def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:
-    """The floor and the fraction of a coordinate."""
+    """Floor and fraction."""
     numerator, divisor = place
     if isinstance(divisor, int) and divisor == 1:
         return numerator, const(0.0, dtype)
@@ -342,7 +341,7 @@ def _axes(
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_Axis]:
-    """The spatial axes. Raises CompileError for invalid sizes, scales and regions."""
+    """Raises CompileError for invalid sizes, scales and regions."""
     rank = len(extents)
     if size is None and scales is None:
         raise error(f"{what} needs size= or scales=")

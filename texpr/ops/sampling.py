@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import Expr, as_expr, error
@@ -34,7 +35,7 @@ from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, agree, agreed_quotient, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = ["deform_conv2d", "grid_sample", "roi_align"]
+__all__ = ["deform_conv2d", "grid_sample", "roi_align", "roi_pool"]
 
 _PADDINGS = ("zeros", "border", "reflection")
 
@@ -57,7 +58,7 @@ class _Line:
         return ((coordinate + 1.0) * self._count - 1.0) * 0.5
 
     def padded(self, place: Expr) -> Expr:
-        """The position of the element that pads an out-of-range position."""
+        """The position that pads one out of range."""
         if self._padding == "reflection":
             place = self._reflected(place)
         if self._padding == "zeros":
@@ -65,10 +66,10 @@ class _Line:
         return select(place > 0.0, less(place, self._last), 0.0)
 
     def _reflected(self, place: Expr) -> Expr:
-        """The position reflected at the first and last elements, or half an element outside of these."""
+        """Reflected at the first and last elements, or half an element outside."""
         low = const(0.0 if self._align_corners else -0.5, self._dtype)
         span = self._last if self._align_corners else self._count
-        # An axis of one element has a span of 0 between its corners.
+        # one element has a span of 0
         span = greater(span, 1e-30)
         distance = absolute(place - low)
         times = floor(distance / span)
@@ -77,10 +78,10 @@ class _Line:
         return select(is_even, rest, span - rest) + low
 
     def index(self, place: Expr) -> tuple[Expr, Expr]:
-        """A whole position as an index within the axis, and whether the position was in range; NaN never is."""
+        """The index of a whole position, and whether it was in range; NaN never is."""
         safe = select(place >= 0.0, less(place, self._last), 0.0)
         inside = (place >= 0.0) & (place <= self._last)
-        # Clamped again as an integer, for range analyses.
+        # as an integer too, for range analyses
         return greater(less(safe.astype("int64"), self.extent - 1), 0), inside
 
 
@@ -127,7 +128,7 @@ def grid_sample(
         taps = [_taps(line, place, method) for line, place in zip(lines, given, strict=True)]
 
         def mixed(axis: int, chosen: Sequence[Expr]) -> Expr:
-            """The weighted sum over the elements along the axes from `axis` on."""
+            """Weighted sums along the axes from `axis` on."""
             if axis == rank:
                 return image(n, c, *chosen).astype(wide)
             total: Expr | None = None
@@ -144,7 +145,7 @@ def grid_sample(
 
 
 def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr | None]]:
-    """The elements that are combined for a position: the index of each, whether it is in range, and its weight."""
+    """Elements for a position: index, whether it is in range, and weight."""
     if method == "nearest":
         return [(*line.index(round(line.padded(place))), None)]
     if method == "linear":
@@ -158,7 +159,7 @@ def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr 
 
 
 def _linear_taps(line: _Line, place: Expr) -> list[tuple[Expr, Expr, Expr]]:
-    """`_taps` of the two elements around a position."""
+    """The two elements around a position."""
     first = floor(place)
     part = place - first
     return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
@@ -173,6 +174,7 @@ def roi_align(
     sampling_ratio: int = 0,
     mode: str = "avg",
     aligned: bool = True,
+    position_sensitive: bool = False,
     *,
     name: str = "roi_align",
 ) -> Tensor:
@@ -181,24 +183,22 @@ def roi_align(
 
     A bin is the mean, or the maximum (`mode` max), of `sampling_ratio` x `sampling_ratio` points in it, interpolated
     bilinearly; 0 means one point per element of the region. With `aligned`, the centre of an element has an offset of
-    half an element from its coordinate; without it, the offset is 0, and regions have at least one element. It is
-    computed by statements (`te.extern`), because the number of points depends on the region. 16-bit floats are computed
-    in float32.
+    half an element from its coordinate; without it, the offset is 0, and regions have at least one element. With
+    `position_sensitive`, each bin has its own channels (Dai et al. 2016): bin (i, j) of channel c of the result
+    (R, C / (h * w), h, w) reads channel (c * h + i) * w + j. It is computed by statements (`te.extern`), because the
+    number of points depends on the region. 16-bit floats are computed in float32.
 
     Dtypes: floats, one for data and regions; `batch_indices` are integers.
     Equals: `torchvision.ops.roi_align(data, rois, output_size, spatial_scale, sampling_ratio, aligned)`; ONNX RoiAlign.
     """
     what = "roi_align"
-    image = floating(ranked(data, f"{what}: data", 4), f"{what}: data")
-    regions = floating(ranked(rois, f"{what}: rois", 2), f"{what}: rois")
-    dtype = one_dtype(what, image, regions)
-    shaped(regions, f"{what}: rois", (regions.shape[0], 4))
-    images = integral(shaped(batch_indices, f"{what}: batch_indices", regions.shape[:1]), f"{what}: batch_indices")
-    height, width = integers(output_size, f"{what}: output_size", 2, least=1)
+    image, regions, images, (height, width), channels = _regions(
+        what, data, rois, batch_indices, output_size, position_sensitive
+    )
+    dtype = image.dtype
     (ratio,) = integers(sampling_ratio, f"{what}: sampling_ratio", 1, least=0)
     if not is_one_of(mode, ("avg", "max")):
         raise error(f"{what}: the mode is 'avg' or 'max', got {shown(mode)}")
-    check_nonempty(what, image, range(4))
     wide, scale = sum_dtype(dtype), float(spatial_scale)
     extents = {"y": image.shape[2], "x": image.shape[3]}
     bins = {"y": height, "x": width}
@@ -208,6 +208,7 @@ def roi_align(
         r, c, i, j = indices
         position = {"y": i, "x": j}
         batch = greater(less(images(r).astype("int64"), image.shape[0] - 1), 0)
+        channel = (c * height + i) * width + j if position_sensitive else c
         starts, sizes, counts = dict[str, Expr](), dict[str, Expr](), dict[str, Expr]()
         for axis, (first, last) in corners.items():
             shift = 0.5 if aligned else 0.0
@@ -216,7 +217,7 @@ def roi_align(
             length = length if aligned else greater(length, 1.0)
             size = length / float(bins[axis])
             starts[axis] = start + cast(position[axis], wide) * size
-            # NaN has no points; the bound keeps the conversion in range.
+            # NaN has no points; the bound keeps the conversion in range
             whole = select(size > 0.0, less(ceil(size), 16777216.0), 0.0)
             counts[axis] = const(ratio, "int64") if ratio else whole.astype("int64")
             sizes[axis] = size
@@ -230,7 +231,7 @@ def roi_align(
         result.store(const(neutral, wide), *indices)
         with code.loop(counts["y"], "p") as p, code.loop(counts["x"], "q") as q:
             value = _between(
-                lambda y, x: image(batch, c, y, x).astype(wide), extents, point("y", p), point("x", q), mode
+                lambda y, x: image(batch, channel, y, x).astype(wide), extents, point("y", p), point("x", q), mode
             )
             known = result.load(*indices)
             result.store(greater(known, value) if mode == "max" else known + value, *indices)
@@ -239,15 +240,104 @@ def roi_align(
         else:
             result.store(select(total > 0.0, result.load(*indices), 0.0), *indices)
 
-    shape = (regions.shape[0], image.shape[1], height, width)
+    shape = (regions.shape[0], channels, height, width)
     label = name if wide == dtype else f"{name}_wide"
     made = extern(shape, [Result(shape, wide, label)], [image, regions, images], write, name)[0]
     return made if wide == dtype else converted(made, dtype, name=name)
 
 
+def _regions(
+    what: str, data: Tensor, rois: Tensor, batch_indices: Tensor, output_size: int | Sequence[int], sensitive: bool
+) -> tuple[Tensor, Tensor, Tensor, tuple[int, int], Extent]:
+    """The checked operands of a pool of regions, the number of bins, and the number of channels of the result."""
+    image = floating(ranked(data, f"{what}: data", 4), f"{what}: data")
+    regions = floating(ranked(rois, f"{what}: rois", 2), f"{what}: rois")
+    one_dtype(what, image, regions)
+    shaped(regions, f"{what}: rois", (regions.shape[0], 4))
+    images = integral(shaped(batch_indices, f"{what}: batch_indices", regions.shape[:1]), f"{what}: batch_indices")
+    height, width = integers(output_size, f"{what}: output_size", 2, least=1)
+    check_nonempty(what, image, range(4))
+    channels, bins = image.shape[1], height * width
+    if sensitive and isinstance(channels, int) and channels % bins:
+        raise error(f"{what}: {channels} channels are no multiple of {height} x {width} bins")
+    return image, regions, images, (height, width), simplified(channels // bins) if sensitive else channels
+
+
+_POOLS = ("max", "position_sensitive_avg")
+
+
+def roi_pool(
+    data: Tensor,
+    rois: Tensor,
+    batch_indices: Tensor,
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    mode: str = "max",
+    *,
+    name: str = "roi_pool",
+) -> Tensor:
+    """Regions of images as in `roi_align`, with borders rounded to whole elements, half an element away from 0. Bins
+    are the whole elements that they touch, within the image; empty ones give 0.
+
+    With `mode` max (Girshick 2015), a bin is the maximum, and the end of a region belongs to it. With
+    position_sensitive_avg (Dai et al. 2016), it is the mean, channels are those of `roi_align` with
+    `position_sensitive`, and neither the end of a region nor the last row and column of an image belong to it. It is
+    computed by statements (`te.extern`). 16-bit floats are computed in float32.
+
+    Dtypes: floats, one for data and regions; `batch_indices` are integers.
+    Equals: `torchvision.ops.roi_pool(data, rois, output_size, spatial_scale)` and `ps_roi_pool`; ONNX MaxRoiPool.
+    """
+    what = "roi_pool"
+    if not is_one_of(mode, _POOLS):
+        raise error(f"{what}: the mode is 'max' or 'position_sensitive_avg', got {shown(mode)}")
+    is_max = mode == "max"
+    image, regions, images, (height, width), channels = _regions(
+        what, data, rois, batch_indices, output_size, not is_max
+    )
+    dtype = image.dtype
+    wide, scale = sum_dtype(dtype), float(spatial_scale)
+
+    def write(code: Statements, indices: Sequence[Expr], result: Written) -> None:
+        r, c, i, j = indices
+        batch = greater(less(images(r).astype("int64"), image.shape[0] - 1), 0)
+        channel = c if is_max else (c * height + i) * width + j
+        begins, counts = list[Expr](), list[Expr]()
+        for axis, (position, bins) in enumerate(((i, height), (j, width))):
+            start, end = (_rounded(regions(r, at).astype(wide) * scale) for at in (1 - axis, 3 - axis))
+            length = greater(end - start + (1.0 if is_max else 0.0), 1.0)
+            size = length / float(bins)
+            last = float_of(image.shape[2 + axis], wide) - (0.0 if is_max else 1.0)
+            ends = (floor(cast(position, wide) * size), ceil((cast(position, wide) + 1.0) * size))
+            # NaN is position 0.
+            first, past = (select(place + start > 0.0, less(place + start, last), 0.0) for place in ends)
+            begins.append(first.astype("int64"))
+            counts.append(greater(past - first, 0.0).astype("int64"))
+        total = cast(counts[0] * counts[1], wide)
+        result.store(select(total > 0.0, const(-inf if is_max else 0.0, wide), 0.0), *indices)
+        with code.loop(counts[0], "p") as p, code.loop(counts[1], "q") as q:
+            value = image(batch, channel, begins[0] + p, begins[1] + q).astype(wide)
+            known = result.load(*indices)
+            result.store(greater(known, value) if is_max else known + value, *indices)
+        if not is_max:
+            result.store(result.load(*indices) / greater(total, 1.0), *indices)
+
+    shape = (regions.shape[0], channels, height, width)
+    label = name if wide == dtype else f"{name}_wide"
+    made = extern(shape, [Result(shape, wide, label)], [image, regions, images], write, name)[0]
+    return made if wide == dtype else converted(made, dtype, name=name)
+
+
+def _rounded(value: Expr) -> Expr:
+    """Round half away from 0."""
+    size = absolute(value)
+    whole = floor(size)
+    whole = whole + select(size - whole >= 0.5, const(1.0, value.dtype), const(0.0, value.dtype))
+    return select(value < 0.0, -whole, whole)
+
+
 def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: Expr, x: Expr, mode: str) -> Expr:
-    """The value interpolated bilinearly at a point, or with `max` the maximum of the weighted elements, as in ONNX. 0
-    for points more than one element outside of the image."""
+    """Bilinear interpolation, or with `max` the maximum of the weighted elements, as in ONNX. 0 more than one element
+    outside of the image."""
     dtype = y.dtype
     ends = {axis: float_of(extent, dtype) for axis, extent in extents.items()}
     inside = all_of(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])

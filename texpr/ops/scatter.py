@@ -1,4 +1,4 @@
-"""Tensors with updates at indices given by tensors, in the order of the updates."""
+"""Updates at indices given by tensors, in order."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ _REDUCTIONS = {"add": BinaryKind.ADD, "mul": BinaryKind.MUL, "max": BinaryKind.M
 
 
 class _Updates:
-    """The result of a scatter: a copy of the data into which updates are combined. Sums and products of 16-bit floats
-    are formed in float32."""
+    """A copy of the data with updates. Sums and products of 16-bit floats are in float32."""
 
     def __init__(self, what: str, data: object, updates: object, reduction: str, mode: str, name: str) -> None:
         checked_mode(what, mode)
@@ -49,7 +48,7 @@ class _Updates:
         self.wide = sum_dtype(dtype) if reduction in ("add", "mul") else dtype
 
     def copy(self, code: Statements, outer: Sequence[Expr], result: Written) -> None:
-        """Copy the slice of the data at the indices `outer`."""
+        """The slice at the indices `outer`."""
         inner = self.data.shape[len(outer) :]
         with code.loops(inner, [f"d{d}" for d in range(len(inner))]) as at:
             result.store(self.data(*outer, *at).astype(self.wide), *outer, *at)
@@ -96,7 +95,7 @@ def scatter_elements(
     if not is_empty(places.shape):
         check_nonempty(what, source, [along])
     names = [f"u{d}" for d in range(source.ndim)]
-    # Along axes of the data that may be shorter, loops over the updates would store out of bounds.
+    # Along possibly shorter axes of the data, loops over the updates would store out of bounds.
     short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
     unknown = [d for d in short if not isinstance(places.shape[d], int) or not isinstance(source.shape[d], int)]
     depth = min(unknown, default=along)

@@ -1,7 +1,7 @@
-"""Data-dependent selection: the number of elements is known only at run time.
+"""Data-dependent selection.
 
-Results have a fixed size, the maximum number of elements or `size`, and are returned with their count (as with `size=`
-in `jax.numpy`): elements after the last one are `fill_value`, and elements beyond `size` are dropped.
+Results have a fixed size, the maximum or `size`, and are returned with their count (as with `size=` in `jax.numpy`):
+elements after the last one are `fill_value`, those beyond `size` are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["compress", "nms", "nonzero", "unique"]
 
 
 def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
-    """The size of results: `size` if given, else the product of `most`."""
+    """`size`, or else the product of `most`."""
     if size is None:
         return reduce(lambda left, right: simplified(left * right), most, 1)
     if (number := integer(size, f"{what}: the size")) < 0:
@@ -44,7 +44,7 @@ def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
 
 
 def _is_true(value: Expr) -> Expr:
-    """Whether a value is nonzero, or NaN."""
+    """Nonzero or NaN."""
     if value.dtype == "bool":
         return value
     zero = constant(0, value.dtype)
@@ -272,13 +272,13 @@ def nms(
         worst: Written,
     ) -> None:
         def goes_first(one: Expr, other: Expr) -> Expr:
-            """Whether a box precedes another: equal scores keep the order of the boxes."""
+            """Equal scores keep the order of the boxes."""
             first, second = ranks(*at, one), ranks(*at, other)
             is_tie = ~precedes(second, first, descending=True) & (one < other)
             return precedes(first, second, descending=True) | is_tie
 
         def sift(item: Expr) -> None:
-            """Move the hole of the heap down to the position of `item`, and store it there."""
+            """Move the heap's hole down to the position of `item`, and store it."""
             size = left.load(*at)
             with code.loop(64 - clz(size), "level"):
                 child = hole.load(*at) * 2 + 1
@@ -291,7 +291,7 @@ def nms(
             heap.store(item, *at, hole.load(*at))
 
         def is_suppressed(begins: Sequence[Expr], ends: Sequence[Expr], area: Expr, k: Expr) -> Expr:
-            """Whether the intersection over union with the kept box `k` exceeds the threshold."""
+            """The intersection over union with box `k` exceeds the threshold."""
             zero = constant(0, dtype)
             sides = [
                 greater(lesser(end, corners.load(*at, axis + 2, k)) - greater(begin, corners.load(*at, axis, k)), zero)

@@ -1,4 +1,4 @@
-"""Sorting, and searches in sorted tensors. NaN is greater than all numbers, and sorts are stable, as in NumPy."""
+"""Stable sorts, and searches in sorted tensors. NaN is greater than all numbers, as in NumPy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["argsort", "mode", "searchsorted", "sort", "topk"]
 
 
 def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
-    """Whether `left` must precede `right` in a sort; False for equal values."""
+    """False for equal values."""
     first, second = (right, left) if descending else (left, right)
     if not is_float(left.dtype):
         return first < second
@@ -40,7 +40,7 @@ def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
 def _order(
     source: Tensor, along: int, descending: bool, count: Extent, name: str, columns: Extent | None = None
 ) -> Tensor:
-    """The indices of the first `count` elements along an axis in ascending or descending order, see `order_by`."""
+    """See `order_by`."""
 
     def is_before(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
         return precedes(left[0], right[0], descending)
@@ -56,12 +56,12 @@ def order_by(
     name: str,
     columns: Extent | None = None,
 ) -> Tensor:
-    """The indices of the first `count` elements along an axis in sorted order, as int64. A bottom-up merge sort between
-    the halves of a buffer. `is_before` compares the elements of all `sources`, which have one shape, at two indices.
-    Requires that `count` is at most the extent of the axis. With `columns`, the rows of a matrix of that width are
-    sorted lexicographically.
+    """The indices of the first `count` elements along an axis in sorted order, as int64, by a bottom-up merge sort
+    between the halves of a buffer. `is_before` compares elements of all `sources`, of one shape, at two indices.
+    Requires that `count` is at most the extent. With `columns`, rows of a matrix of that width are sorted
+    lexicographically.
 
-    The two cursors of a merge are stored in memory, because loops carry no values.
+    The cursors of a merge are in memory, because loops carry no values.
     """
     shape = sources[0].shape
     extent = shape[along]

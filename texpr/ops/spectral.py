@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, as products with matrices of complex roots of unity."""
+"""Discrete Fourier transforms, as products with matrices of roots of unity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["dft", "stft"]
 
 
 def _parts(what: str, source: Tensor) -> int:
-    """1 for real numbers, 2 for complex numbers."""
+    """1 for real, 2 for complex numbers."""
     last = source.shape[-1] if source.shape else 0
     if not isinstance(last, int) or last not in (1, 2):
         raise error(
@@ -39,7 +39,7 @@ def _parts(what: str, source: Tensor) -> int:
 
 
 def _length(value: object, what: str) -> Extent:
-    """A length as an extent. Raises CompileError for a number below 1."""
+    """Raises CompileError for a number below 1."""
     (found,) = counts(value, what, 1)
     if isinstance(found, int) and found < 1:
         raise error(f"{what} must be at least 1, got {found}")
@@ -52,7 +52,7 @@ def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str
     period = float_of(length, dtype)
 
     def element(k: Expr, n: Expr, p: Expr, q: Expr) -> Expr:
-        # The product modulo the period is exact, a large angle would be rounded.
+        # exact, unlike a large angle
         angle = cast(k * n % length, dtype) * (2 * math.pi) / period
         real, imaginary = cos(angle), sin(angle) if inverse else 0.0 - sin(angle)
         return select(p == q, real, select(p < q, imaginary, 0.0 - imaginary))
@@ -100,7 +100,7 @@ def dft(
 
     def element(*i: Expr) -> Expr:
         value = source(*i[:along], n, *i[along + 1 : -1], p).astype(wide)
-        if is_real:  # the other half of the frequencies is their conjugate
+        if is_real:  # the other frequencies are their conjugates
             value = select((n > 0) & (n * 2 < period), value * 2.0, value)
         total = sum_over(value * roots(i[along], n, p, i[-1]), axis=[n, p])
         return (total / float_of(period, wide) if inverse else total).astype(source.dtype)

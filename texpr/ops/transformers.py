@@ -1,4 +1,4 @@
-"""Attention, and rotary embedding of its queries and keys."""
+"""Attention, and rotary embedding."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _attention(
     name: str,
     out_dtype: object = None,
 ) -> Tensor:
-    """The operator `what`; causal queries attend to `past` additional keys."""
+    """Causal queries attend to `past` additional keys."""
     q, k, v = (floating(t, f"{what}: {label}") for label, t in (("query", query), ("key", key), ("value", value)))
     factors = one_dtype(what, q, k, v)
     dtype = factors if out_dtype is None else checked_dtype(out_dtype)
@@ -124,7 +124,7 @@ def _attention(
     factor: float | Expr = 0.0 if scale is None else float(scale)
     if scale is None:
         factor = 1.0 / math.sqrt(depth) if isinstance(depth, int) else 1.0 / sqrt(depth.astype(wide))
-    # Queries that share their keys are rows of one product.
+    # rows of one product
     shared = _shared_queries(what, q, k, v) if enable_gqa else None
     if shared is not None:
         rows = simplified(length * shared)
@@ -243,7 +243,7 @@ def rotary_embedding(
 
 
 def _check_broadcast(what: str, tensor: Tensor, shape: tuple[Extent, ...]) -> None:
-    """Raises CompileError if a tensor cannot be broadcast to a shape."""
+    """Raises CompileError if it cannot."""
     common = broadcast_shape(what, shape, tensor.shape)
     if len(common) != len(shape) or not all(map(agree, common, shape)):
         raise error(f"{what}: {tensor.name} of shape {shape_text(tensor.shape)} is larger than {shape_text(shape)}")

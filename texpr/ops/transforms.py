@@ -66,7 +66,7 @@ __all__ = [
 
 
 def moved(source: Tensor, shape: Sequence[Extent], place: Callable[[int, Expr], ExprLike], name: str) -> Tensor:
-    """A tensor of `shape`: the elements of `source` at `place(axis, index)` along each axis."""
+    """Elements of `source` at `place(axis, index)`."""
     return compute(shape, lambda *i: source(*(place(axis, index) for axis, index in enumerate(i))), name)
 
 
@@ -181,7 +181,7 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
 
 
 def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Extent, ...]:
-    """The shape with -1 replaced by the quotient of the numbers of elements."""
+    """-1 is the quotient of the numbers of elements."""
     unknown = [d for d, extent in enumerate(newshape) if isinstance(extent, int) and extent == -1]
     if not unknown:
         return checked_shape(newshape, "reshape: the shape")
@@ -198,7 +198,7 @@ def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Exte
 
 
 def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[range, range]]:
-    """The maximum number of groups of dimensions of two shapes with equal numbers of elements."""
+    """The most groups of dimensions with equal numbers of elements."""
     groups: list[tuple[range, range]] = []
     first_old, first_new = 0, 0
     for end_new in range(1, len(new) + 1):
@@ -216,14 +216,13 @@ def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[ran
 
 
 def _equal_ends(old: Sequence[Extent], new: Sequence[Extent]) -> int:
-    """The number of last dimensions that are equal, of shapes whose first ones hold equally many elements if calls find
-    that the shapes do."""
+    """The number of equal last dimensions, if calls ensure that the first ones have equally many elements."""
     pairs = zip(reversed(old[1:]), reversed(new[1:]), strict=False)
     return sum(1 for _ in takewhile(lambda pair: is_same(*pair), pairs))
 
 
 def _end_of_part(shape: Sequence[Extent], first: int, size: Extent) -> int | None:
-    """The end of the dimensions from `first` with `size` elements in total."""
+    """The end of dimensions from `first` with `size` elements."""
     ends = range(first + 1, len(shape) + 1)
     return next((end for end in ends if is_same(product(shape[first:end]), size)), None)
 
@@ -277,7 +276,7 @@ def _listed(what: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
-    """Raises CompileError for tensors whose extents differ in another axis than `but`."""
+    """Raises CompileError for different extents in another axis than `but`."""
     first = tensors[0]
     for tensor in tensors[1:]:
         same = tensor.ndim == first.ndim and all(
@@ -419,14 +418,14 @@ def repeat(data: Tensor, repeats: Extent, axis: int = 0, *, name: str = "repeat"
 
 
 Border: TypeAlias = "tuple[Extent, Extent]"
-"""The number of padding elements before and after an axis."""
+"""Padding before and after an axis."""
 
 
 def pad(
     data: Tensor, pad_width: object, mode: str = "constant", constant_values: Number = 0, *, name: str = "pad"
 ) -> Tensor:
-    """A padded tensor. The padding is a constant, the edge element (edge), the elements mirrored without (reflect) or
-    with (symmetric) the edge element, or the elements of the other end (wrap).
+    """Pad with a constant, the edge element (edge), elements mirrored without (reflect) or with (symmetric) the edge
+    element, or elements of the other end (wrap).
 
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. Padding may be longer than
     its axis. Widths that are expressions over variables may be negative if the mode is constant, and then remove
@@ -477,7 +476,7 @@ def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _symmetric(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """The index mirrored before the first and after the last element."""
+    """Before the first and after the last element."""
     if isinstance(extent, int) and border is not None and border > extent:
         place = place % (2 * extent)
     inside = greater(place, -1 - place)
@@ -490,7 +489,7 @@ _COPIES: Mapping[str, Callable[[Expr, Extent, int | None], Expr]] = {
     "symmetric": _symmetric,
     "wrap": lambda place, extent, border: place % extent,
 }
-"""Mode of `pad` -> the index of the element that is copied to an index in the padding."""
+"""Mode -> index of the element copied to the padding."""
 
 
 def _pair(widths: object) -> tuple[Extent, ...]:
@@ -517,8 +516,6 @@ def _padded_shape(source: Tensor, borders: Sequence[Border]) -> tuple[Extent, ..
 
 
 def constant_border(source: Tensor, borders: Sequence[Border], value: Number, name: str) -> Tensor:
-    """`source` padded with `value`."""
-
     def element(*indices: Expr) -> ExprLike:
         inside: list[Expr] = []
         for index, extent, (before, after) in zip(indices, source.shape, borders, strict=True):

@@ -1,4 +1,4 @@
-"""Winograd convolutions with windows of 3 x 3 elements: tiles of results with fewer multiplications."""
+"""Winograd convolutions of 3 x 3 windows: tiles of results with fewer multiplications."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from weft.texpr.tensor import Tensor
 __all__ = ["conv2d_winograd"]
 
 WINDOW: Final = 3
-"""The extent of a window along both axes."""
+"""Along both axes."""
 SQUARES: Final[Mapping[int, tuple[float, ...]]] = {2: (1.0,), 4: (0.5, 2.0)}
-"""For each tile size, the squares of points p; polynomials are evaluated at 0, p and -p for each, and infinity.
+"""Squares of points p, by tile size; polynomials are evaluated at 0, p, -p and infinity.
 
-The product of two polynomials with the numbers of terms of a window and of a tile of results is determined by its
-values at `tile + 2` points. Points and their reciprocals, as square roots of 1/2 and 2, lose fewer digits than small
-integers: Alam, Anderson, Barabasz and Gregg, "Winograd convolution for deep neural networks: efficient point selection"
-(2022).
+`tile + 2` points determine the product of a window and a tile of results. Points and their reciprocals, as square roots
+of 1/2 and 2, lose fewer digits than small integers: Alam, Anderson, Barabasz and Gregg, "Winograd convolution for deep
+neural networks: efficient point selection" (2022).
 """
 
 
@@ -52,7 +51,6 @@ def conv2d_winograd(
     sizes and windows that do not fit.
 
     Dtypes: floats.
-    Equals: `conv2d` of data and kernels without blocks that are not transformed, its result in blocks.
     Equals: `conv2d` of unpacked data and kernels that are not transformed, its result packed.
     """
     what = "conv2d_winograd"
@@ -74,7 +72,7 @@ def conv2d_winograd(
     moving = windows(what, (WINDOW, WINDOW), 1, padding, 1, extents)
     results = [w.positions(extent, what) for w, extent in zip(moving, extents, strict=True)]
     tiles = [simplified((extent + tile - 1) // tile) for extent in results]
-    # Rows and columns of dynamic extent get the maximum padding of the last tile.
+    # dynamic extents get the maximum padding of the last tile
     outside = [-extent % tile if isinstance(extent, int) else tile - 1 for extent in results]
     around = [(w.before, w.after + out) for w, out in zip(moving, outside, strict=True)]
     borders = [(0, 0), (0, 0), *around, (0, 0)]
@@ -113,9 +111,9 @@ def conv2d_winograd(
 
 
 def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
-    """The kernels G g G^T of windows along the last two axes of an array, computed in float64 and rounded once."""
+    """G g G^T of windows along the last two axes, computed in float64 and rounded once."""
     points = [0.0, *(sign * sqrt(square) for square in SQUARES[tile] for sign in (1, -1))]
-    # Values of polynomials at a point, divided by the product of its distances to the others.
+    # at a point, divided by the product of distances to the others
     rows = [
         [at**power / prod(at - other for other in points if other != at) for power in range(WINDOW)] for at in points
     ]
@@ -124,8 +122,8 @@ def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
 
 
 def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """B^T d: for each point the elements weighted by the polynomial whose roots are the other points. Those of p and -p
-    share even powers, and their odd powers differ in sign."""
+    """B^T d: elements weighted by the polynomial whose roots are the other points. Those of p and -p share even powers,
+    and odd powers differ in sign."""
     whole = _polynomial(squares)
     found = [_weighted(whole, elements[0::2])]
     for square in squares:
@@ -136,8 +134,7 @@ def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> lis
 
 
 def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """A^T m: the sums of the values at points, weighted by powers of the points, with those of p and -p combined; the
-    last also includes the value at infinity."""
+    """A^T m: values weighted by powers of the points, those of p and -p combined, and the last with infinity."""
     first, *pairs, last = values
     even = [plus + minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
     odd = [plus - minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
@@ -165,7 +162,7 @@ def _times(weight: float, element: Expr) -> Expr:
 
 
 def _chosen(index: Expr, values: Sequence[Expr]) -> Expr:
-    """The value at an index; it is constant in unrolled loops."""
+    """Constant in unrolled loops."""
     *others, found = values
     for at, value in reversed(list(enumerate(others))):
         found = select(index == at, value, found)

@@ -1,18 +1,20 @@
-"""NumPy references of operators, which the interpreter runs for ops of the graph dialect; one module for each family of
-`te.ops`.
+"""NumPy references of operators, which the interpreter runs for graphs; one module for each family of `te.ops`.
 
-A reference takes the arguments of the function of `te.ops` of the same name, with arrays for tensors (float32 for
-16-bit floats), and returns an array, or a tuple of arrays; the caller rounds it to the element type of the result.
+A reference takes the arguments of the function of the same name, with arrays for tensors (float32 for 16-bit floats);
+the caller rounds its results to their element types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Final
 
 import numpy as np
+
+from weft.texpr.references import activations
 
 _FAMILIES: Final = [
     import_module(f"{__name__}.{family.name}") for family in iter_modules(__path__) if family.name != "arguments"
@@ -26,16 +28,40 @@ _NUMPY_NAMES: Final = {
 """Operators that have another name in NumPy."""
 
 
+_ELEMENTARY: Final = frozenset(
+    (
+        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2", "expm1"),
+        *("log", "log10", "log1p", "log2", "logaddexp", "power", "rsqrt", "sin", "sinh", "tan", "tanh"),
+    )
+)
+"""Functions whose results of float32 NumPy computes with errors of several units in the last place."""
+
+
+def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An elementwise function that computes float32 arrays in float64, so that results are rounded once."""
+
+    @wraps(function)
+    def rounded(*operands: Any, **attributes: Any) -> Any:
+        if not any(getattr(operand, "dtype", None) == np.float32 for operand in operands):
+            return function(*operands, **attributes)
+        wide = [x.astype(np.float64) if getattr(x, "dtype", None) == np.float32 else x for x in operands]
+        found = np.asarray(function(*wide, **attributes))
+        return found.astype(np.float32) if found.dtype == np.float64 else found
+
+    return rounded
+
+
+@cache
 def reference_of(name: str) -> Callable[..., Any]:
-    """The reference of an operator: a function of its family, else NumPy's of that name. Raises `NotImplementedError`
-    for an operator without one."""
+    """A function of its family, else NumPy's of that name. Raises `NotImplementedError` without one."""
     for family in _FAMILIES:
         if name in vars(family):
-            return vars(family)[name]
+            found = vars(family)[name]
+            return _in_double(found) if family is activations or name in _ELEMENTARY else found
     known = _NUMPY_NAMES.get(name, name)
     if not hasattr(np, known):
         raise NotImplementedError(
             f"operator '{name}' of te.ops has no reference for the interpreter: add a function {name} of arrays, with "
             "the same parameters, to the file of its family in texpr/references"
         )
-    return getattr(np, known)
+    return _in_double(getattr(np, known)) if name in _ELEMENTARY else getattr(np, known)

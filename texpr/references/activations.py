@@ -11,7 +11,8 @@ from weft.texpr.references.elementwise import erf
 
 
 def sigmoid(data: Array) -> Array:
-    return np.exp(-np.logaddexp(0, -data))
+    small = np.exp(-np.abs(data))
+    return np.where(data < 0, small, np.ones_like(small)) / (1 + small)
 
 
 def relu(data: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Arguments of references: one value per axis, dtypes of arrays."""
+"""Arguments of references."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def array_dtype(dtype: str) -> str:
 
 
 def accumulator(dtype: str | None, *arrays: Array) -> list[Array]:
-    """Arrays converted to the dtype of sums, if one is given."""
+    """Arrays converted to the dtype of sums, if given."""
     return [array.astype(dtype) for array in arrays] if dtype not in (None, "bfloat16") else list(arrays)

@@ -23,12 +23,12 @@ def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
 
 @cache
 def _quadrature() -> tuple[Array, Array]:
-    """Nodes and weights of Gauss-Legendre quadrature on [-1, 1]: the eigenvalues of a matrix of 400 rows."""
+    """Gauss-Legendre nodes and weights on [-1, 1]: eigenvalues of a matrix of 400 rows."""
     return np.polynomial.legendre.leggauss(400)
 
 
 def _over(low: float, high: float, integrand: Callable[[Array], Array]) -> float:
-    """The integral from `low` to `high`, by Gauss-Legendre quadrature."""
+    """Gauss-Legendre quadrature."""
     half = (high - low) / 2
     nodes, weights = _quadrature()
     return float(half * np.sum(weights * integrand(low + half * (nodes + 1))))
@@ -48,7 +48,7 @@ def _second(order: int, x: float) -> float:
 
 
 def _modified_first(order: int, is_scaled: bool, x: float) -> float:
-    """The power series up to 1, quadrature, and the asymptotic series from 700; infinite where it overflows."""
+    """Power series up to 1, quadrature, asymptotic series from 700; infinite on overflow."""
     size = abs(x)
     if math.isnan(x):
         return x

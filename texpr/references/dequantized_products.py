@@ -1,4 +1,4 @@
-"""Products with weights that are quantized to 4 or 8 bits, in groups that share a scale and a zero point."""
+"""Products with weights quantized to 4 or 8 bits, in groups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from weft.texpr.references.arguments import Array
 
 
 def _unpacked(parameter: Array, columns: int) -> Array:
-    """A parameter of packed weights, (n / w, m, w), as (n, m)."""
+    """Packed (n / w, m, w) as (n, m)."""
     return parameter.transpose(0, 2, 1).reshape(-1, parameter.shape[1])[:columns]
 
 
 def _rounded(data: Array, group: int) -> Array:
-    """Data rounded to 8-bit integers times the step of their group."""
+    """8-bit integers times the step of their group."""
     depth = data.shape[-1]
     filled = np.zeros((*data.shape[:-1], -(-depth // group) * group), np.float32)
     filled[..., :depth] = data
@@ -24,8 +24,8 @@ def _rounded(data: Array, group: int) -> Array:
 
 
 def _words(weight: Array, bits: int) -> Array:
-    """Weights packed for dot products of bytes, (n / w, words, w, 4), as words."""
-    if bits == 4:  # the rows 0 to 3 of a word are in the low halves of its bytes
+    """Packed for dot products of bytes, (n / w, words, w, 4), as words."""
+    if bits == 4:  # rows 0 to 3 of a word are in the low halves of its bytes
         rows = np.concatenate([weight & 15, weight >> 4], -1)
         weight = rows[..., 0::2] | rows[..., 1::2] << 4
     return np.ascontiguousarray(weight).view("<u4")[..., 0]

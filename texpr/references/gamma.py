@@ -40,8 +40,7 @@ def _digamma(x: float) -> float:
 
 
 def _zeta(s: float, q: float) -> float:
-    """The sum of the first 400 terms, and an integral with one correction for the remainder; more terms for negative
-    q."""
+    """400 terms, and an integral with one correction for the rest; more terms for negative q."""
     if not s > 1 or math.isnan(q):
         return math.inf if s == 1 else math.nan
     if q <= 0 and (q == math.floor(q) or s != math.floor(s)):

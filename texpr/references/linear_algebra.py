@@ -44,8 +44,8 @@ def cholesky(data: Array) -> tuple[Array, Array]:
         one, source = found[at], data[at]
         for r in range(len(source)):
             for c in range(r):
-                one[r, c] = (source[r, c] - one[r, :c] @ one[c, :c]) / one[c, c]
-            square = source[r, r] - one[r, :r] @ one[r, :r]
+                one[r, c] = (source[r, c] - one[r, :c] @ one[c, :c].conj()) / one[c, c]
+            square = np.real(source[r, r] - one[r, :r] @ one[r, :r].conj())
             one[r, r] = np.sqrt(square) if square > 0 else np.nan
             if not square > 0 and not minors[at]:
                 minors[at] = r + 1
@@ -69,7 +69,7 @@ def householder_product(vectors: Array, tau: Array, columns: int | None = None) 
 
 
 def _signs(vectors: Array) -> Array:
-    """The sign of the entry of the greatest magnitude of each column."""
+    """The sign of the entry of greatest magnitude of each column."""
     place = np.argmax(np.abs(vectors), axis=-2, keepdims=True)
     return np.where(np.take_along_axis(vectors, place, axis=-2) < 0, -1.0, 1.0)
 

@@ -10,7 +10,7 @@ from weft.texpr.references.activations import sigmoid
 from weft.texpr.references.arguments import Array
 
 Activation = Callable[[Array, int], Array]
-"""Function of the data and the direction."""
+"""Function of data and direction."""
 
 _FUNCTIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float]] = {
     "relu": (lambda x, a, b: np.maximum(x, 0), 0, 0),
@@ -25,10 +25,10 @@ _FUNCTIONS: dict[str, tuple[Callable[[Array, float, float], Array], float, float
     "softsign": (lambda x, a, b: x / (1 + np.abs(x)), 0, 0),
     "softplus": (lambda x, a, b: np.logaddexp(x, 0), 0, 0),
 }
-"""Functions of the data and two parameters, and the defaults of the parameters."""
+"""Functions of data and two parameters, and the parameters' defaults."""
 
 Cell = Callable[[Array, list[Array], int], list[Array]]
-"""Function of the products of the data with the weights, the states and a direction -> the new states."""
+"""(products of data and weights, states, direction) -> new states."""
 
 
 def _scan(
@@ -89,7 +89,7 @@ def _scaled(
     zero: Array | None,
     state_scale: float,
 ) -> tuple[Array | None, Array, Callable[[Array], Array]]:
-    """The weights as floats, and the rounding of states before their product."""
+    """Weights as floats, and the rounding of states."""
     if weight is not None and weight_scale is not None:
         weight = weight.astype(np.float64) * weight_scale[..., None]
     if recurrence_scale is not None:

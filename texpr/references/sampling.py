@@ -35,7 +35,7 @@ def _cubic(distances: Array) -> Array:
 def grid_sample(
     data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Array:
-    """Compute for each axis the indices and weights of the combined elements, then sum over all combinations."""
+    """Indices and weights of combined elements for each axis, then sums over combinations."""
     rank = data.ndim - 2
     taps: list[list[tuple[Array, Array]]] = []
     for axis in range(rank):
@@ -93,22 +93,54 @@ def roi_align(
     sampling_ratio: int = 0,
     mode: str = "avg",
     aligned: bool = True,
+    position_sensitive: bool = False,
 ) -> Array:
     height, width = each(output_size, 2)
-    result = np.zeros((rois.shape[0], data.shape[1], height, width))
+    channels = data.shape[1] // (height * width) if position_sensitive else data.shape[1]
+    result = np.zeros((rois.shape[0], channels, height, width))
     for r, (region, batch) in enumerate(zip(rois, batch_indices, strict=True)):
         x1, y1, x2, y2 = (float(np.float32(edge) * np.float32(spatial_scale)) - 0.5 * aligned for edge in region)
         tall, wide = (y2 - y1, x2 - x1) if aligned else (max(y2 - y1, 1), max(x2 - x1, 1))
         down, right = tall / height, wide / width
         rows, columns = sampling_ratio or max(math.ceil(down), 0), sampling_ratio or max(math.ceil(right), 0)
-        for c, i, j in np.ndindex(data.shape[1], height, width):
-            plane = data[min(max(int(batch), 0), data.shape[0] - 1), c]
+        for c, i, j in np.ndindex(channels, height, width):
+            channel = (c * height + i) * width + j if position_sensitive else c
+            plane = data[min(max(int(batch), 0), data.shape[0] - 1), channel]
             points = [
                 _sampled(plane, y1 + (i + (p + 0.5) / rows) * down, x1 + (j + (q + 0.5) / columns) * right, mode)
                 for p in range(rows)
                 for q in range(columns)
             ]
             result[r, c, i, j] = 0 if not points else max(points) if mode == "max" else math.fsum(points) / len(points)
+    return result
+
+
+def roi_pool(
+    data: Array,
+    rois: Array,
+    batch_indices: Array,
+    output_size: Ints,
+    spatial_scale: float = 1.0,
+    mode: str = "max",
+) -> Array:
+    (height, width), is_max = each(output_size, 2), mode == "max"
+    channels = data.shape[1] if is_max else data.shape[1] // (height * width)
+    result = np.zeros((rois.shape[0], channels, height, width))
+    for r, (region, batch) in enumerate(zip(rois, batch_indices, strict=True)):
+        scaled = (float(np.float32(edge) * np.float32(spatial_scale)) for edge in region)
+        x1, y1, x2, y2 = (math.copysign(math.floor(abs(edge) + 0.5), edge) for edge in scaled)
+        for c, i, j in np.ndindex(channels, height, width):
+            image = data[min(max(int(batch), 0), data.shape[0] - 1), c if is_max else (c * height + i) * width + j]
+            spans: list[slice] = []
+            for at, count, first, last, extent in (
+                (i, height, y1, y2, image.shape[0]),
+                (j, width, x1, x2, image.shape[1]),
+            ):
+                size = np.float32(max(last - first + is_max, 1)) / np.float32(count)
+                ends = (math.floor(np.float32(at) * size) + first, math.ceil(np.float32(at + 1) * size) + first)
+                spans.append(slice(*(int(min(max(end, 0), extent - (not is_max))) for end in ends)))
+            window = image[tuple(spans)]
+            result[r, c, i, j] = 0 if not window.size else window.max() if is_max else window.mean(dtype=np.float64)
     return result
 
 
@@ -145,7 +177,7 @@ def deform_conv2d(
 
 
 def _bilinear(plane: Array, y: float, x: float) -> float:
-    """Bilinear interpolation, with zeros outside of the plane."""
+    """Zeros are outside of the plane."""
     top, left = math.floor(y), math.floor(x)
     return math.fsum(
         float(plane[row, column]) * (1 - abs(y - row)) * (1 - abs(x - column))

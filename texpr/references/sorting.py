@@ -12,7 +12,7 @@ from weft.texpr.references.arguments import Array
 def argsort(data: Array, axis: int = -1, descending: bool = False) -> Array:
     if not descending:
         return np.argsort(data, axis, stable=True)
-    # The reverse of the stable order of the reversed elements keeps the order of equal elements.
+    # keeps the order of equal elements
     reverse = np.flip(np.argsort(np.flip(data, axis), axis, stable=True), axis)
     return data.shape[axis] - 1 - reverse
 

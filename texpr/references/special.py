@@ -16,7 +16,7 @@ def _of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
 
 
 def _erf_inv(y: float) -> float:
-    """By bisection; by the first term of the series near 0."""
+    """Bisection; the first term of the series near 0."""
     if not abs(y) < 1:
         return math.copysign(math.inf, y) if abs(y) == 1 else math.nan
     if abs(y) < 1e-9:

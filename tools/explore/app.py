@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, cast
 
@@ -21,12 +21,13 @@ from textual.widgets import Footer, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from weft.support.trees import Tree, branches
+from weft.tools.explore.cancellation import Cancellable
 from weft.tools.explore.commands import completions_of_line, help_text, run_line
 from weft.tools.explore.completion import Completion
 from weft.tools.explore.differences import Row, changed_words, changes, side_by_side
 from weft.tools.explore.operations import Workbench
 from weft.tools.explore.pipeline import State
-from weft.tools.explore.session import Session, tables_text
+from weft.tools.explore.session import Session, tables_text, text_pattern
 from weft.tools.failures import message_of, shown_warnings
 
 _MOST_FUNCTIONS: Final = 12
@@ -82,6 +83,8 @@ class Lines(ScrollView, can_focus=True):
     def __init__(self, *, id: str, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._lines: Sequence[Text] = ()
+        self._wanted: re.Pattern[str] | None = None
+        self._match = -1
 
     def show(self, lines: Sequence[Text]) -> None:
         self._lines = lines
@@ -91,7 +94,33 @@ class Lines(ScrollView, can_focus=True):
 
     def line(self, number: int, width: int, shift: int) -> Text:
         """The visible part of a line."""
-        return self._lines[number][shift : shift + width] if number < len(self._lines) else Text()
+        return self.marked(self._lines[number])[shift : shift + width] if number < len(self._lines) else Text()
+
+    def marked(self, text: Text) -> Text:
+        """A line with the text that is searched highlighted."""
+        if self._wanted is None:
+            return text
+        text = text.copy()
+        text.highlight_regex(self._wanted, Style(reverse=True))
+        return text
+
+    def search(self, wanted: re.Pattern[str] | None) -> int:
+        """Highlight a text and scroll to its first line. Returns the number of lines that contain it."""
+        self._wanted, self._match = wanted, -1
+        self.refresh()
+        return self.to_match(1)
+
+    def to_match(self, direction: int) -> int:
+        """Scroll to the next line that contains the text, or the last one. Returns their number."""
+        wanted = self._wanted
+        found = [] if wanted is None else [at for at, line in enumerate(self.texts()) if wanted.search(line)]
+        if found:
+            self._match = (max(self._match, 0) + direction if self._match >= 0 else 0) % len(found)
+            self.scroll_to(y=max(found[self._match] - 3, 0), animate=False)
+        return len(found)
+
+    def texts(self) -> Iterator[str]:
+        return (line.plain for line in self._lines)
 
     def render_line(self, y: int) -> Strip:
         shift, top = self.scroll_offset
@@ -170,6 +199,11 @@ class ProgramView(Lines):
         if starts:
             self.scroll_to(y=max((starts[0] if direction > 0 else starts[-1]) - 3, 0), animate=False)
 
+    def texts(self) -> Iterator[str]:
+        for row, side in self._shown:
+            left = "" if row.left is None or side == "right" else self.before[row.left]
+            yield left if row.right is None or side == "left" else f"{left}\n{self.after[row.right]}"
+
     @property
     def palette(self) -> Palette:
         return DARK if self.app.current_theme.dark else LIGHT
@@ -198,7 +232,7 @@ class ProgramView(Lines):
             background = {"removed": palette.removed, "added": palette.added}.get(
                 row.kind, palette.changed_left if side == "left" else palette.changed_right
             )
-        text = highlighted(texts[at], palette)
+        text = self.marked(highlighted(texts[at], palette))
         if row.kind == "changed" and row.left is not None and row.right is not None and self.mode != "program":
             words = changed_words(self.before[row.left], self.after[row.right])[side == "right"]
             colour = palette.word_left if side == "left" else palette.word_right
@@ -244,10 +278,12 @@ class _View:
     buffers: str
 
 
-def _view_of(session: Session) -> _View:
+def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _View:
+    """The functions in whose loop trees a text is found; else those that changed."""
     before, after = (state.text.split("\n") for state in (session.previous, session.state))
     known = list(session.state.parts)
-    names = (session.changed_functions() or known)[:_MOST_FUNCTIONS]
+    names = [] if wanted is None else [name for name, _ in session.found_loops(wanted)]
+    names = (list(dict.fromkeys(names)) or session.changed_functions() or known)[:_MOST_FUNCTIONS]
     trees = [tree for name in names for tree in session.loops(name)]
     tables = [table for name in names for table in session.buffers(name)]
     return _View(session.state, before, after, side_by_side(before, after), trees, tables_text(tables))
@@ -297,6 +333,10 @@ _KEYS: Final = [
         "right_square_bracket", "next_change(1)", "next change", key_display="]", show=False, tooltip="next change"
     ),
     Binding("left_square_bracket", "next_change(-1)", "", key_display="[", show=False, tooltip="previous change"),
+    Binding("slash", "find", "find", key_display="/", tooltip="find a text in the program, its loops and buffers"),
+    Binding("f3", "match(1)", "", key_display="F3", show=False, tooltip="the next line with the text"),
+    Binding("shift+f3", "match(-1)", "", key_display="Shift+F3", show=False, tooltip="the previous one"),
+    Binding("escape", "cancel", "cancel", key_display="Esc", show=False, tooltip="cancel the running command"),
     Binding("p", "panel('pipeline')", "panels", show=False, tooltip="show or hide the pipeline"),
     Binding("l", "side", "loops", show=False, tooltip="loops, buffers, or neither"),
     Binding("s", "save", "save", tooltip="save as program, trace, script or python"),
@@ -378,6 +418,8 @@ class ExploreApp(App[None]):
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_WIDE, "-wide")]
         self._workbench = workbench
         self._busy = False
+        self._command = Cancellable()
+        self._wanted: re.Pattern[str] | None = None
         self._completions: list[Completion] = []
         self._previous_lines: list[str] = []
         self._view: _View | None = None
@@ -419,24 +461,34 @@ class ExploreApp(App[None]):
     def _work(self, body: Callable[[], str]) -> None:
         """Run an operation outside of the event loop, then show its reply and the state."""
         if self._busy:
-            self._reply("busy: the last command still runs", refused=True)
+            self._reply("busy: the last command still runs (Esc cancels it)", refused=True)
             return
         self._busy = True
+        self.set_timer(1.0, self._show_busy)
         self.query_one("#mark", Label).update("…")
         self.run_worker(lambda: self._worked(body), thread=True, exit_on_error=True)
+
+    def _show_busy(self) -> None:
+        if self._busy:
+            self._reply("running; Esc cancels")
+
+    def action_cancel(self) -> None:
+        if self._command.cancel():
+            self._reply("cancelling: native code that runs now ends first")
 
     def _worked(self, body: Callable[[], str]) -> None:
         warned: list[str] = []
         refused, question = False, ""
         try:
             with shown_warnings(lambda warning: warned.append(str(warning))):
-                text = body()
+                text = self._command.run(body)
         except FileExistsError as error:
             text, question = "", str(error)
         except Exception as error:  # noqa: BLE001 - every failure is a message
             text, refused = message_of(error), True
         shown = self._view
-        view = shown if shown is not None and shown.state is self.session.state else _view_of(self.session)
+        is_current = shown is not None and shown.state is self.session.state
+        view = shown if is_current else _view_of(self.session, self._wanted)
         self.call_from_thread(self._finish, view, "\n".join([*warned, text]), refused, question)
 
     def _finish(self, view: _View, text: str, refused: bool, question: str) -> None:
@@ -474,6 +526,8 @@ class ExploreApp(App[None]):
         name = line.split(maxsplit=1)[0] if line.strip() else ""
         if name in ("help", "?"):
             self.action_help()
+        elif name == "find":
+            self._find(line.strip().removeprefix("find").strip())
         elif line.strip():
             self._work(lambda: run_line(self._workbench, line).text)
 
@@ -484,7 +538,31 @@ class ExploreApp(App[None]):
         self.query_one("#program", ProgramView).show_states(view.before, view.after, view.rows)
         self.query_one("#loops", Lines).show(tree_lines(view.trees, palette))
         self.query_one("#buffers", Lines).show([Text(line) for line in view.buffers.split("\n") if view.buffers])
+        for panel in self.query(Lines):
+            panel.search(self._wanted)
         self._show_heading(view)
+
+    def _find(self, text: str) -> None:
+        """Show the loop trees that contain a text, and highlight it everywhere; nothing if it is empty."""
+
+        def counts() -> str:
+            wanted = self._wanted = text_pattern(text) if text else None
+            self._view = None  # which is computed again, for the text
+            if wanted is None:
+                return ""
+            session = self.session
+            lines, loops = len(session.found_lines(wanted)), len(session.found_loops(wanted))
+            return f"'{text}': {lines} lines of the program, {loops} of loop trees; F3: next, Shift+F3: previous"
+
+        self._work(counts)
+
+    def action_find(self) -> None:
+        self._prefill("find ")
+
+    def action_match(self, direction: int) -> None:
+        focused = self.focused
+        panel = focused if isinstance(focused, Lines) else self.query_one("#program", ProgramView)
+        panel.to_match(direction)
 
     def _show_heading(self, view: _View) -> None:
         session, state = self.session, view.state

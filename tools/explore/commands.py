@@ -67,7 +67,7 @@ def completions_of_line(workbench: Workbench, line: str) -> list[Completion]:
     name, space, rest = line.partition(" ")
     if space and name in OPERATIONS:
         offset = len(name) + 1
-        if not OPERATIONS[name].rest or workbench.opened is None:
+        if name not in ("apply", "complete") or workbench.opened is None:
             return []
         found = completions(rest, workbench.opened.state)
         return [Completion(one.start + offset, one.text, one.detail) for one in found]

@@ -11,7 +11,7 @@ from typing import Any, Final, get_type_hints
 
 from weft.support.errors import CompileError, did_you_mean
 from weft.tools.explore.completion import completions
-from weft.tools.explore.session import FORMATS, Session, tables_text
+from weft.tools.explore.session import FORMATS, Session, tables_text, text_pattern
 from weft.tools.ir_dumps import difference
 
 
@@ -208,6 +208,15 @@ def buffers(workbench: Workbench, func: str | None = None) -> Reply:
     return Reply(tables_text(workbench.session.buffers(func)) or "no buffers at this level")
 
 
+def find(workbench: Workbench, text: str) -> Reply:
+    """Find a text in the current state: lines of the program, with numbers, and lines of loop trees. Upper and lower
+    case are the same unless the text has upper case."""
+    session, wanted = workbench.session, text_pattern(text)
+    lines = [f"{number:>5}  {line.strip()}" for number, line in session.found_lines(wanted)]
+    trees = [f"@{name}  {line.strip()}" for name, line in session.found_loops(wanted)]
+    return Reply("\n".join([*lines, *trees]) or f"'{text}' is not in this state")
+
+
 def run(workbench: Workbench, func: str | None = None) -> Reply:
     """Compile the program as it is, run it on random arrays, and compare its outputs with the input program."""
     result = workbench.session.run(func)
@@ -259,6 +268,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         Operation("diff", diff),
         Operation("loops", loops),
         Operation("buffers", buffers),
+        Operation("find", find, rest=True),
         Operation("run", run),
         Operation("time", time),
         Operation("save", save),

@@ -38,6 +38,9 @@ def _read(workbench: Workbench, source: TextIO, output: TextIO, is_terminal: boo
             return input(_prompt(workbench)).strip()
         except EOFError:
             return None
+        except KeyboardInterrupt:
+            print(file=output)
+            return ""
     line = source.readline()
     if not line:
         return None
@@ -50,6 +53,11 @@ def _run(workbench: Workbench, line: str, source: TextIO, output: TextIO) -> int
         reply = run_line(workbench, line)
     except FileExistsError as error:
         reply = _confirmed(workbench, line, error, source, output)
+    except KeyboardInterrupt:
+        if not source.isatty():
+            raise
+        print("cancelled", file=output)
+        return FAILURE
     except Exception as error:  # noqa: BLE001 - every failure is a message, and the session goes on
         print(message_of(error), file=output, flush=True)
         return FAILURE

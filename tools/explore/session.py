@@ -289,6 +289,16 @@ class Session:
         constants = [row for row in memory if not row.function]
         return [*tables, *([("constants", memory_table(constants))] if constants else [])]
 
+    def found_lines(self, wanted: re.Pattern[str]) -> list[tuple[int, str]]:
+        """The lines of the program that match, with their numbers from 1."""
+        lines = enumerate(self.state.text.split("\n"), 1)
+        return [(number, line) for number, line in lines if wanted.search(line)]
+
+    def found_loops(self, wanted: re.Pattern[str]) -> list[tuple[str, str]]:
+        """The lines of loop trees that match, with their functions."""
+        trees = ((name, tree) for name in functions_of(self.state.module) for tree in self.loops(name))
+        return [(name, line) for name, tree in trees for line in str(tree).split("\n") if wanted.search(line)]
+
     # Runs
 
     def run(self, func: str | None = None, seed: int = 0) -> RunResult:
@@ -426,6 +436,11 @@ def _with_owner(text: str) -> str:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
             value.func = ast.Attribute(ast.Name("sch"), value.func.id)
     return ast.unparse(tree)
+
+
+def text_pattern(text: str) -> re.Pattern[str]:
+    """Matches a text; upper and lower case are the same unless it has upper case."""
+    return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)
 
 
 def tables_text(tables: Sequence[tuple[str, Table]]) -> str:

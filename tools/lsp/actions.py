@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol.types import CodeAction, CodeActionKind, Command, Range, TextEdit
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from weft.analysis.block_scopes import (
@@ -45,8 +46,12 @@ def code_actions(document: Document, within: Range) -> Iterator[CodeAction]:
                 yield _action(f"Write the {prefix} lines from its output", UPDATE, document.uri, run.line, prefix)
     op = _loop_or_block(document, line)
     if op is not None:
-        for title, passes in _primitives(op):
-            yield _action(title, APPLY, document.uri, line, passes, kind=CodeActionKind.RefactorRewrite)
+        for title, passes in primitives_for(op):
+            yield apply_action(title, document.uri, line, passes)
+
+
+def apply_action(title: str, uri: str, line: int, passes: str) -> CodeAction:
+    return _action(title, APPLY, uri, line, passes, kind=CodeActionKind.RefactorRewrite)
 
 
 def _action(title: str, command: str, *arguments: object, kind: CodeActionKind = CodeActionKind.Empty) -> CodeAction:
@@ -65,7 +70,7 @@ def _loop_or_block(document: Document, line: int) -> ForOp | BlockOp | None:
     return op if isinstance(op, ForOp | BlockOp) else None
 
 
-def _primitives(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
+def primitives_for(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
     """Titles of schedule primitives that apply to `op`, and the passes for them."""
     if isinstance(op, BlockOp):
         name = f'block="{op.label}"{_func(op)}'
@@ -131,11 +136,16 @@ def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
     function = next((op for op in around if isinstance(op, FuncOp)), None)
     if function is None:
         raise CompileError("there is no function on this line")
-    module = copy_of(chunk.module)
-    for module_pass in parse_passes(passes, pass_factories(installed_universe())):
-        module_pass.apply(Context(), module)
-    changed = next(op for op in module.walk() if isinstance(op, FuncOp) and op.sym_name == function.sym_name)
+    changed = function_after(passes, chunk.module, function)
     start, end = chunk.places[function]
     column = document.text.position(start).character
     text = ScopedMLIRTarget().text(changed).strip().replace("\n", "\n" + " " * column)
     return Rewritten(TextEdit(document.text.range(start, end), text))
+
+
+def function_after(passes: str, module: ModuleOp, function: FuncOp) -> FuncOp:
+    """A function of a module after passes, in a copy of the module. Raises `ScheduleError` and `CompileError`."""
+    copy = copy_of(module)
+    for module_pass in parse_passes(passes, pass_factories(installed_universe())):
+        module_pass.apply(Context(), copy)
+    return next(op for op in copy.walk() if isinstance(op, FuncOp) and op.sym_name == function.sym_name)

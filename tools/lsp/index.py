@@ -177,6 +177,10 @@ class IndexingParser(LocatedParser):
         self._consumed = token.span.end
         return token
 
+    def _skip_to(self, position: int) -> None:
+        super()._skip_to(position)
+        self._consumed = position
+
     def chunk(self, module: ModuleOp) -> Chunk:
         for start, end, value in self._used:
             target = self._replaced.get(value, value)

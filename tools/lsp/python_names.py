@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -27,6 +29,7 @@ from lsprotocol.types import (
 )
 from pygls.uris import from_fs_path
 
+from weft.support.errors import CompileError
 from weft.tools.lsp.answers import Document
 
 if TYPE_CHECKING:
@@ -81,6 +84,19 @@ class PythonDocument(Document):
             n for n in ast.walk(inside or self._tree) if isinstance(n, ast.Name | ast.arg) and _identifier(n) == own
         )
         return [Location(self.uri, self._range(n)) for n in same]
+
+    def function_edit(self, line: int, text: str) -> TextEdit:
+        """Replace the function of weft at a line by a script of it, under its name."""
+        functions = (node for node in ast.walk(self._tree) if isinstance(node, _Function) and self._is_of_weft(node))
+        around = [node for node in functions if node.lineno <= line + 1 <= (node.end_lineno or 0)]
+        if not around:
+            raise CompileError("there is no function of weft.script on this line")
+        function = around[-1]
+        first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+        start = Position(first - 1, 0)
+        end = self._column(function.end_lineno or function.lineno, function.end_col_offset or 0)
+        named = re.sub(r"^def \w+", f"def {function.name}", text, count=1, flags=re.MULTILINE)
+        return TextEdit(Range(start, end), textwrap.indent(named, " " * function.col_offset))
 
     def outline(self) -> list[DocumentSymbol]:
         found = (node for node in ast.walk(self._tree) if isinstance(node, _Function) and self._is_of_weft(node))

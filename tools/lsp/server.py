@@ -21,10 +21,10 @@ from weft.driver.programs import context
 from weft.support.errors import CompileError, ScheduleError, WeftError
 from weft.support.locations import SourceLocation, remember_text
 from weft.tools.diagnostics import Diagnostic
-from weft.tools.lsp.actions import APPLY, RUN, UPDATE, apply_passes, code_actions
+from weft.tools.lsp.actions import APPLY, RUN, UPDATE, apply_action, apply_passes, code_actions
 from weft.tools.lsp.answers import Document
 from weft.tools.lsp.index import FileIndex, analyse
-from weft.tools.lsp.python_files import diagnostics_of_python
+from weft.tools.lsp.python_files import ScriptAction, examine, scheduled_script
 from weft.tools.lsp.python_names import PythonDocument
 from weft.tools.lsp.run_lines import check_lines, difference, output_of, prefix_mistakes, run_lines, with_checks
 from weft.tools.lsp.texts import Text
@@ -50,10 +50,12 @@ class WeftServer(LanguageServer):
         self.context = context()
         self.indices: dict[str, FileIndex] = {}
         self.analysed: dict[str, asyncio.Event] = {}
+        self.scripts: dict[str, tuple[str, Sequence[ScriptAction]]] = {}
+        """The last examined text of each Python file, and the primitives for its loops."""
         self._documents: dict[str, Document] = {}
         """The last answer to `document` for each file: its tokens and positions serve further requests."""
         self._pending: dict[str, asyncio.Task[None]] = {}
-        self._pool = ThreadPoolExecutor(1)
+        self.pool = ThreadPoolExecutor(1)
 
     def text(self, uri: str) -> str:
         return self.workspace.get_text_document(uri).source.replace("\r\n", "\n")
@@ -71,7 +73,7 @@ class WeftServer(LanguageServer):
         document = self.workspace.get_text_document(uri)
         content, version = self.text(uri), document.version
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._pool, self._diagnostics, uri, content, saved)
+        found = await loop.run_in_executor(self.pool, self._diagnostics, uri, content, saved)
         self.analysed[uri].set()
         if uri in self.workspace.text_documents and self.text(uri) == content:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
@@ -80,7 +82,9 @@ class WeftServer(LanguageServer):
         path = to_fs_path(uri) or uri
         text = Text(content)
         if path.endswith(".py"):
-            return [_diagnostic(text, uri, path, d) for d in diagnostics_of_python(path, content, saved=saved)]
+            examined = examine(path, content, saved=saved)
+            self.scripts[uri] = content, examined.actions
+            return [_diagnostic(text, uri, path, d) for d in examined.diagnostics]
         remember_text(path, content)
         analysis = analyse(self.context, content, path)
         known = self.indices.get(uri)
@@ -99,6 +103,7 @@ class WeftServer(LanguageServer):
             pending.cancel()
         self.indices.pop(uri, None)
         self._documents.pop(uri, None)
+        self.scripts.pop(uri, None)
         self.analysed.pop(uri, None)
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
@@ -208,13 +213,21 @@ def make_server() -> WeftServer:
 
     @feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
     async def _(ls: WeftServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        return list(code_actions(await ls.document(params.text_document.uri), params.range))
+        uri, line = params.text_document.uri, params.range.start.line
+        if uri in ls.scripts:
+            content, actions = ls.scripts[uri]
+            found = actions if content == ls.text(uri) else ()
+            return [apply_action(a.title, uri, line, a.passes) for a in found if a.line == line + 1]
+        return list(code_actions(await ls.document(uri), params.range))
 
     @server.command(APPLY)
     async def _(ls: WeftServer, uri: str, line: int, passes: str) -> None:
         """Apply a primitive; a refusal becomes a diagnostic."""
         document = await ls.document(uri)
         path = to_fs_path(uri) or uri
+        if isinstance(document, PythonDocument):
+            await _schedule_script(ls, document, line, passes)
+            return
         try:
             edit = apply_passes(document, line, passes).edit
         except WeftError as error:
@@ -224,9 +237,7 @@ def make_server() -> WeftServer:
             place = error.location if isinstance(error, CompileError | ScheduleError) else None
             if place is not None and place.file == path:
                 where = _range_of(document.text, place)
-            refusal = lsp.Diagnostic(where, str(error), lsp.DiagnosticSeverity.Warning, source="weft schedule")
-            ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, [refusal]))
-            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(error).split("\n", 1)[0]))
+            _refuse(ls, uri, where, str(error))
             return
         await _change(ls, uri, [edit])
 
@@ -279,6 +290,28 @@ async def _run(ls: WeftServer, uri: str, line: int) -> tuple[str, str] | None:
     except CompileError as error:
         ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, error.message))
         return None
+
+
+def _refuse(ls: WeftServer, uri: str, where: lsp.Range, message: str) -> None:
+    refusal = lsp.Diagnostic(where, message, lsp.DiagnosticSeverity.Warning, source="weft schedule")
+    ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, [refusal]))
+    ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message.split("\n", 1)[0]))
+
+
+async def _schedule_script(ls: WeftServer, document: PythonDocument, line: int, passes: str) -> None:
+    """Apply a primitive to a script; a refusal becomes a diagnostic."""
+    uri, text = document.uri, document.text
+    path = to_fs_path(uri) or uri
+    arguments = path, text.content, line + 1, passes
+    try:
+        found = await asyncio.get_running_loop().run_in_executor(ls.pool, scheduled_script, *arguments)
+        if isinstance(found, str):
+            await _change(ls, uri, [document.function_edit(line, found)])
+            return
+        where, message = _diagnostic(text, uri, path, found[0]).range, found[0].message
+    except CompileError as error:
+        where, message = text.range(text.starts[line], text.starts[line] + len(text.line(line))), error.message
+    _refuse(ls, uri, where, message)
 
 
 async def _change(ls: WeftServer, uri: str, edits: list[lsp.TextEdit]) -> None:

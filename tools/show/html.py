@@ -241,7 +241,12 @@ def _search_data(report: SearchReport) -> dict[str, Any]:
 
 def _graphs(pictures: Iterable[GraphPicture], nodes: _Interned) -> list[dict[str, Any]]:
     return [
-        {"name": printable(picture.name), "svg": picture.svg, "tree": _tree([picture.tree], nodes)}
+        {
+            "name": printable(picture.name),
+            "svg": picture.svg,
+            "tree": _tree([picture.tree], nodes),
+            "kernels": list(map(printable, picture.kernels)),
+        }
         for picture in pictures
     ]
 

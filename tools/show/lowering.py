@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from weft.analysis.loop_tree import loop_tree, loop_trees
 from weft.backends.llvm.compile import assembly
 from weft.backends.llvm.emit import emit_module
-from weft.backends.picture.graph_model import graph_models
+from weft.backends.picture.graph_model import NodeKind, graph_models
 from weft.backends.picture.svg import svg_text
-from weft.dialects.traversal import copy_of
+from weft.dialects.graph import CallTirOp
+from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.pipeline import Pipeline
 from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.stages import schedule, to_low, to_tir
@@ -29,6 +31,7 @@ from weft.passes.pass_descriptions import describe_pass
 from weft.passes.pass_sequence import PipelineStep, run_step
 from weft.runtime.constants import take_constants
 from weft.support.errors import CompileError, WeftError
+from weft.support.locations import location_parts
 from weft.support.packages import installed_universe
 from weft.tools.failures import message_of, versions
 from weft.tools.printing import ScopedMLIRTarget
@@ -95,12 +98,21 @@ class _Collector:
     memory: tuple[MemoryRow, ...] = ()
     roofline: Roofline = NO_KERNELS
     failure: str = ""
+    _kernels: dict[int, str] = field(default_factory=dict[int, str])
+    """Identity of the location of an operator -> the function that holds it, or what became of it."""
 
     def run(self) -> None:
         self.record("input", "The program as it was given", 0.0)
         self.trees = tuple(loop_trees(self.module))
+        _separate_locations(self.module)
+        origins = [_node_locations(self.module, name) for name, _ in _graph_functions(self.module)]
         self.before_fusion = pictures(self.module)
         self._lower_to_tir()
+        self._note_holders()
+        self.before_fusion = tuple(
+            replace(picture, kernels=tuple(self._kernels.get(id(place), "") for place in places))
+            for picture, places in zip(self.before_fusion, origins, strict=True)
+        )
         copy = copy_of(self.module)
         self.roofline = roofline_of(copy, self.target, self.options, self.extent, with_peaks=self.with_peaks)
         self._schedule()
@@ -127,8 +139,20 @@ class _Collector:
             self.record(step.run.name, _summary(step), perf_counter() - start)
             if step.point == "fuse":
                 self.after_fusion = pictures(module)
+                self._note_holders()
 
         to_tir(self._pipeline(), run)
+
+    def _note_holders(self) -> None:
+        """Find the operators of the program in the private functions of the module."""
+        for name, function in functions_of(self.module).items():
+            if function.sym_visibility is not None and function.sym_visibility.data == "private":
+                for op in operations_in(function):
+                    self._kernels.setdefault(id(op.location), name)
+        for call in operations_in(self.module):
+            if isinstance(call, CallTirOp):
+                for part in location_parts(call.location):
+                    self._kernels.setdefault(id(part), call.callee.string_value())
 
     def _pipeline(self) -> Pipeline:
         return Pipeline(self.module, self.target, self.options)
@@ -224,11 +248,28 @@ def pictures(module: ModuleOp) -> tuple[GraphPicture, ...]:
 
 
 def _pictures(module: ModuleOp) -> Iterator[GraphPicture]:
-    for name, function in functions_of(module).items():
-        if holds_graph_ops(function):
-            (model,) = graph_models(module, name)
-            svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
-            yield GraphPicture(name, svg, loop_tree(function))
+    for name, function in _graph_functions(module):
+        (model,) = graph_models(module, name)
+        svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
+        yield GraphPicture(name, svg, loop_tree(function))
+
+
+def _graph_functions(module: ModuleOp) -> list[tuple[str, FuncOp]]:
+    return [(name, function) for name, function in functions_of(module).items() if holds_graph_ops(function)]
+
+
+def _separate_locations(module: ModuleOp) -> None:
+    """Give each operation a separate location object, equal to the one it had. Passes copy the reference to
+    replacements of the operation, so that its identity distinguishes operators of one line."""
+    for op in operations_in(module):
+        op.location = type(op.location).new(op.location.parameters)
+
+
+def _node_locations(module: ModuleOp, name: str) -> list[LocationAttr | None]:
+    """The locations of the operators in the picture of a graph function; None for other boxes and constants."""
+    (model,) = graph_models(module, name)
+    operations = [node.operation if node.kind is not NodeKind.CONSTANT else None for node in model.nodes]
+    return [None if op is None else op.location for op in operations]
 
 
 def _summary(step: PipelineStep) -> str:

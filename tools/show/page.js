@@ -336,14 +336,14 @@
     const columns = make("div", { class: "columns" });
     const search = make("input", { type: "search", id: "graph-search", placeholder: "operator, name or type" });
     const found = make("span", { "aria-live": "polite" });
-    const drawings = new Map(); // column -> its boxes: text, element, function that it calls
+    const drawings = new Map(); // column -> its boxes: text, element, whether it is a call, its kernel
     let word = "", matches = [], match = -1;
 
-    function boxesOf(drawn) {
-      return [...drawn.querySelectorAll("g")].filter((g) => g.querySelector(":scope > rect") && g.querySelector(":scope > title")).map((box) => {
+    function boxesOf(drawn, kernels) {
+      return [...drawn.querySelectorAll("g")].filter((g) => g.querySelector(":scope > rect") && g.querySelector(":scope > title")).map((box, place) => {
         const hover = box.querySelector("title").textContent;
         const called = hover.split("\n")[0].match(/@(\S+)/);
-        return { element: box, text: `${hover}\n${box.textContent}`.toLowerCase(), name: called ? called[1] : "" };
+        return { element: box, text: `${hover}\n${box.textContent}`.toLowerCase(), isCall: called !== null, name: called ? called[1] : kernels[place] || "" };
       });
     }
 
@@ -380,7 +380,7 @@
           const drawn = document.importNode(parsed, true);
           const style = make("style", {}, ".to-kernel { cursor: pointer; } .to-kernel:focus-visible > rect, .to-kernel:hover > rect, .chosen > rect { stroke: #ea580c; stroke-width: 3; } .found > rect { fill: #fde68a; }");
           picture.attachShadow({ mode: "open" }).append(style, drawn);
-          const boxes = boxesOf(drawn);
+          const boxes = boxesOf(drawn, graph.kernels);
           drawings.set(at, boxes);
           for (const { element, name } of boxes.filter((box) => kernelOf(box.name) >= 0)) {
             element.classList.add("to-kernel");
@@ -406,7 +406,7 @@
     search.addEventListener("input", find);
     search.addEventListener("keydown", (event) => event.key === "Enter" && step(event.shiftKey ? -1 : 1));
     const button = (text, act) => make("button", { type: "button", onclick: act }, text);
-    const hint = (data.kernels || []).length ? make("span", { class: "note" }, "A box of a call leads to its kernel.") : "";
+    const hint = (data.kernels || []).length ? make("span", { class: "note" }, "A box leads to its kernel.") : "";
     host.append(
       make("div", { class: "controls" }, labelled("Search", search), button("Previous", () => step(-1)), button("Next", () => step(1)), found, hint),
       columns,
@@ -417,8 +417,9 @@
       if (isShown && chosen.length) {
         for (const box of boxes) box.element.classList.toggle("chosen", chosen.includes(box));
         goTo("graph");
-        chosen[0].element.scrollIntoView({ block: "center", inline: "center" });
-        chosen[0].element.focus({ preventScroll: true });
+        const { element } = chosen.find((box) => box.isCall) || chosen[0];
+        element.scrollIntoView({ block: "center", inline: "center" });
+        element.focus({ preventScroll: true });
       }
       return chosen.length > 0;
     };

@@ -71,6 +71,8 @@ class GraphPicture:
     name: str
     svg: str
     tree: Tree
+    kernels: tuple[str, ...] = ()
+    """For each box in order, the kernel that computes its operator; empty if there is none. May be omitted."""
 
 
 @dataclass(frozen=True)

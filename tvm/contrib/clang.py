@@ -8,7 +8,7 @@ from weft.runtime.c_compiler import llvm_of_source
 
 
 class CSource(str):
-    """A source in C or C++, which programs import as such if clang is not available."""
+    """C or C++, imported as such if clang is not available."""
 
     __slots__ = ()
 
@@ -18,7 +18,7 @@ def create_llvm(
 ) -> str:
     """Compile a C or C++ source to LLVM IR with clang; also write it to the file `output`.
 
-    Without clang, return the source itself: as `pragma_import_llvm`, the C compiler of the system compiles it.
+    Without clang, return the source: as `pragma_import_llvm`, the system's C compiler compiles it.
     """
     source = inputs if isinstance(inputs, str) else "\n".join(inputs)
     compiler = shutil.which(cc)

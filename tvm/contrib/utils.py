@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class TempDirectory(tempfile.TemporaryDirectory[str]):
-    """A folder that is removed with the object."""
+    """Removed with the object."""
 
     def relpath(self, name: str) -> str:
         return str(Path(self.name) / name)

@@ -22,21 +22,17 @@ from weft.tvm.target import spelling
 
 @dataclass
 class TVMCModel:
-    """A model."""
-
     mod: IRModule
 
 
 @dataclass
 class TVMCPackage:
-    """A compiled model."""
-
     module: Module
 
 
 @dataclass
 class TVMCResult:
-    """The outputs of a run, by name: `output_0`, ..."""
+    """Outputs by name: `output_0`, ..."""
 
     outputs: dict[str, Any]
 
@@ -65,7 +61,7 @@ def tune(model: TVMCModel, target: Any, tuning_records: str = "tune.db", trials:
 def compile(
     tvmc_model: TVMCModel, target: Any, tuning_records: str | None = None, package_path: str | None = None
 ) -> TVMCPackage:
-    """Compile a model with the records of a search, or default schedules; also to a library at `package_path`."""
+    """Compile with the records of a search, or default schedules; also to a library at `package_path`."""
     database = None if tuning_records is None else Path(tuning_records)
     module = Module(build(plain(tvmc_model.mod), spelling(target), database=database))
     if package_path is not None:
@@ -74,7 +70,7 @@ def compile(
 
 
 def run(tvmc_package: TVMCPackage, device: str = "cpu", inputs: Mapping[str, Any] | None = None) -> TVMCResult:
-    """Run a model on the target that it was built for. Inputs that are not given by name are random."""
+    """Run a model on its target. Inputs that are not given are random."""
     module, given = tvmc_package.module, dict(inputs or {})
     if device == "cpu" and module.imported_modules:
         raise CompileError("tvmc.run: the package is for a GPU")

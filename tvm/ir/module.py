@@ -1,4 +1,4 @@
-"""`tvm.IRModule`: an xDSL module that is a mapping of functions by name and prints as script."""
+"""`tvm.IRModule`: an xDSL module, a mapping of functions by name that prints as script."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class IRModule(Scripted):
 
     @classmethod
     def from_expr(cls, expr: ModuleOp | Function) -> IRModule:
-        """The module of one function, under its global symbol."""
+        """A module of one function."""
         return cls.of(expr) if isinstance(expr, ModuleOp) else cls({expr.func_op.sym_name.data: expr})
 
     def get_global_var(self, name: str) -> GlobalVar:
@@ -44,7 +44,7 @@ class IRModule(Scripted):
         return {var: self[var] for var in map(self.get_global_var, function_names(self))}
 
     def __getitem__(self, name: str | GlobalVar) -> PrimFunc | Function:
-        """A copy of a function; a graph function refers to the other functions of the module."""
+        """A copy of a function; a graph function refers to the others of the module."""
         function = lookup(self, symbol_of(name))
         over_tensors = any(isinstance(type_, TensorType) for type_ in function.function_type.inputs)
         is_graph = holds_graph_ops(function) or (

@@ -13,7 +13,7 @@ from weft.texpr import math
 
 
 class CallEffectKind(Enum):
-    """Whether an intrinsic computes its result from its arguments alone (`Pure`)."""
+    """`Pure`: the result depends on the arguments alone."""
 
     Pure = "pure"
     Opaque = "opaque"
@@ -22,7 +22,7 @@ class CallEffectKind(Enum):
 
 @dataclass(frozen=True)
 class Op:
-    """An operator by name: `relax.add`, `tir.exp`. A call checks whether it exists."""
+    """An operator by name: `relax.add`, `tir.exp`. A call checks that it exists."""
 
     name: str
 
@@ -32,13 +32,12 @@ class Op:
 
 
 def short(name: str) -> str:
-    """The name of an intrinsic in weft: `mylog` for `tir.mylog`."""
+    """`mylog` for `tir.mylog`."""
     return name.removeprefix("tir.")
 
 
 def register_op_attr(op_name: str, attr_key: str, value: object = None, level: int = 10) -> object:
-    """Declare the intrinsic `op_name` by its `TCallEffectKind`. `level` has no effect, because there is one
-    declaration.
+    """Declare an intrinsic by its `TCallEffectKind`. `level` has no effect.
 
     Raises `CompileError` for other attributes.
     """
@@ -50,7 +49,7 @@ def register_op_attr(op_name: str, attr_key: str, value: object = None, level: i
 
 @dataclass(frozen=True)
 class _CallInRule:
-    """The argument of a lowering rule: the call with its dtype and arguments."""
+    """The call in a lowering rule, with dtype and arguments."""
 
     op: Op
     dtype: str
@@ -59,7 +58,7 @@ class _CallInRule:
 
 @dataclass(frozen=True)
 class ExternCall:
-    """The result of a lowering rule: a call of a function in the target's language."""
+    """A call of a function in the target's language."""
 
     dtype: str
     name: str
@@ -68,7 +67,7 @@ class ExternCall:
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], object], level: int = 10) -> object:
     """Register a lowering rule that returns a call of another function with the same arguments
-    (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, to leave it to the next rule."""
+    (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, for the next rule."""
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
 

@@ -1,4 +1,4 @@
-"""Base classes of modules and functions that print as script, and access to their functions."""
+"""Base classes of modules and functions that print as script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.tvm.script.printer import print_module
 
 
 class Shown:
-    """Base of objects that print as script, as TVM's do. Styles and options of TVM's printer have no effect."""
+    """Prints as script. Styles and options of TVM's printer have no effect."""
 
     script: Callable[..., Script]
 
@@ -34,18 +34,15 @@ class Shown:
 
 
 class Scripted(Shown, Module):
-    """A module that prints as TVM's does."""
-
     is_class = False
-    """Whether the script wraps the functions in a class."""
 
     def script(self, **options: object) -> Script:
-        """The functions as script, which `tvm.script.from_source` parses."""
+        """Script that `tvm.script.from_source` parses."""
         return Script(print_module(self, in_class=self.is_class))
 
 
 def function_in(function: object) -> FuncOp:
-    """The function of an argument, which may be a function, a module of one, or a graph function."""
+    """The function of a function, a module of one, or a graph function."""
     found = getattr(function, "func_op", function)
     if isinstance(found, ModuleOp) and len(names := function_names(found)) == 1:
         found = lookup(found, names[0])
@@ -55,7 +52,7 @@ def function_in(function: object) -> FuncOp:
 
 
 def with_attributes(module: ModuleOp, given: Any, value: Any) -> None:
-    """Set attributes of the function of `module`, by key and value or by mapping. `global_symbol` renames it."""
+    """Set attributes of the function by key and value or by mapping. `global_symbol` renames it."""
     attributes = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {given: value}
     for key, setting in attributes.items():
         function = function_in(module)

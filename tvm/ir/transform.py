@@ -1,4 +1,4 @@
-"""`tvm.transform`, `tvm.ir.transform`: passes from modules to modules, and their sequences."""
+"""`tvm.transform`, `tvm.ir.transform`: passes and their sequences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LOWERING = "tir.add_lower_pass"
 
 
 class PassContext(AbstractContextManager["PassContext"]):
-    """Options of the passes in the `with` block. `opt_level` and `required_pass` have no effect. The only supported key
-    of `config` is `tir.add_lower_pass`. Raises `CompileError` for others."""
+    """Options of passes. `opt_level` and `required_pass` have no effect. `config` supports `tir.add_lower_pass`; raises
+    `CompileError` for other keys."""
 
     _open: ClassVar[list[PassContext]] = []
 
@@ -44,7 +44,7 @@ class PassContext(AbstractContextManager["PassContext"]):
         PassContext._open.pop()
 
     def run_lower_passes(self, mod: IRModule, phases: Sequence[int]) -> IRModule:
-        """Run the passes that `tir.add_lower_pass` inserts in phases of `lower`."""
+        """The passes of `tir.add_lower_pass`."""
         for phase in phases:
             for number, step in self.config.get(_LOWERING, ()):
                 mod = step(mod) if number == phase and step is not None else mod
@@ -52,7 +52,7 @@ class PassContext(AbstractContextManager["PassContext"]):
 
 
 class Pass:
-    """A pass: a callable from a module to another one."""
+    """Returns a new module."""
 
     def __init__(self, run: Callable[[IRModule, PassContext], Any], name: str = "pass", opt_level: int = 0) -> None:
         self._run, self.name, self.opt_level = run, name, opt_level
@@ -62,15 +62,14 @@ class Pass:
 
 
 def Sequential(passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int = 0, name: str = "sequential") -> Pass:
-    """A sequence of passes."""
     return Pass(lambda mod, _: reduce(lambda found, step: step(found), passes, mod), name, opt_level)
 
 
 def module_pass(
     pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
 ) -> Any:
-    """A decorator that makes a pass from a function `(mod, ctx)`, or from a class with
-    `transform_module(self, mod, ctx)`. `required` and `traceable` have no effect."""
+    """Make a pass from a function `(mod, ctx)`, or a class with `transform_module(self, mod, ctx)`. `required` and
+    `traceable` have no effect."""
 
     def decorate(decorated: Any) -> Any:
         label = name or decorated.__name__

@@ -1,4 +1,4 @@
-"""`tvm.relax`: graphs. Functions of `weft.graph`, with expressions that call operators."""
+"""`tvm.relax`: functions of `weft.graph`, with expressions that call operators."""
 
 from weft.tvm.absent import named
 

@@ -1,4 +1,4 @@
-"""Operators of `relax.op` whose parameters or results differ from those of `weft.graph`, with TVM's signatures."""
+"""Operators of `relax.op` whose parameters or results differ from those of `weft.graph`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from weft.tvm.relax.names import operator_of
 
 
 def apply(name: str, *args: Any, **options: Any) -> Any:
-    """Call an operator; several results are a tuple of calls."""
+    """Several results are a tuple of calls."""
     found = operator_of(name)(*args, **options)
     return Call.at(found.ssa) if isinstance(found, Value) else tuple(Call.at(one.ssa) for one in found)
 
 
 ADAPTED: dict[str, Callable[..., Any]] = {}
-"""Names of `relax.op`, without `nn.` and `image.` -> their functions."""
+"""Names of `relax.op`, without `nn.` and `image.` -> functions."""
 
 
 def _shape(shape: Any) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_of
 
 
 def dropout(data: Value, rate: float = 0.5) -> Any:
-    """The tensor, and a mask of ones, because models do not train."""
+    """The tensor and a mask of ones, because models do not train."""
     return data, apply("full", _shape(data.shape), 1, data.dtype)
 
 
@@ -176,7 +176,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 
 def concat(tensors: Any, axis: int | None = 0) -> Any:
-    """Concatenate tensors along an axis; flatten them if it is None."""
+    """Tensors are flattened if the axis is None."""
     parts = list(items(tensors))
     return apply("concat", parts if axis is not None else [apply("flatten", part) for part in parts], axis or 0)
 
@@ -212,7 +212,7 @@ def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0,
 
 
 def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
-    """Indices are on the last axis; `weft.graph` has them on the first."""
+    """Indices are on the last axis, in `weft.graph` on the first."""
     order = [indices.ndim - 1, *range(indices.ndim - 1)]
     reduction = "none" if reduction == "update" else reduction
     return apply("scatter_nd", data, apply("permute_dims", indices, order), updates, reduction)
@@ -222,7 +222,7 @@ def grid_sample(
     data: Value, grid: Value, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> Any:  # fmt: skip
-    """Coordinates are on axis 1 of `grid`; `weft.graph` has them on the last."""
+    """Coordinates are on axis 1 of `grid`, in `weft.graph` on the last."""
     check_neutral("layout", layout, "NCHW", "NCDHW")
     moved = apply("permute_dims", grid, [0, *range(2, grid.ndim), 1])
     method = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
@@ -233,7 +233,7 @@ def roi_align(
     data: Value, rois: Value, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1, aligned: bool = False,
     layout: str = "NCHW", mode: str = "avg",
 ) -> Any:  # fmt: skip
-    """Boxes are rows of `rois` after the number of the image."""
+    """In `rois`, the number of the image precedes the box."""
     check_neutral("layout", layout, "NCHW")
     batch, boxes = (apply("strided_slice", rois, [low], [high], 1, [1]) for low, high in ((0, 1), (1, 5)))
     images = apply("astype", apply("squeeze", batch, 1), "int64")
@@ -254,8 +254,6 @@ def _zero(zero_point: Value, dtype: str) -> Value:
 
 
 def _composite(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `weft.graph` on expressions."""
-
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         found = function(*args, **options)
@@ -267,7 +265,7 @@ def _composite(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-# Short functions, by the number of their parameters, which determines the types of the lambdas.
+# By the number of parameters, which determines the types of the lambdas.
 _OF_ONE: dict[str, Callable[[Any], Any]] = {
     "gelu_tanh": lambda data: apply("nn.gelu", data, "tanh"),
     "relu6": lambda data: apply("clip", data, 0, 6),

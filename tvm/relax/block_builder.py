@@ -28,7 +28,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
     def __init__(self, mod: ModuleOp | None = None) -> None:
         self._own = IRModule() if mod is None else IRModule.of(mod)
         self._late = False
-        """Whether `emit_func_output` provides the parameters."""
+        """`emit_func_output` provides the parameters."""
         super().__init__(self._own)
 
     @contextmanager
@@ -39,7 +39,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         attrs: Mapping[str, object] | None = None,
         private: bool = False,
     ) -> Generator[None]:
-        """Open the body of a function; without `params`, `emit_func_output` takes them."""
+        """Open a function; without `params`, `emit_func_output` takes them."""
         self._late = params is None
         with super().function(name, params or (), attrs):
             yield
@@ -55,7 +55,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
             super()._check_param(name, param)
 
     def emit(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call, and the calls nested in it, to variables."""
+        """Bind a call and its nested calls to variables."""
         for op in detached_ops(value.ssa):
             for result in op.results if not isinstance(op, ConstantOp) else ():
                 result.name_hint = "lv"
@@ -70,7 +70,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return (DataflowVar if in_region else Var).at(value.ssa)
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Bind the call of a function of tensor expressions; see `weft.graph.BlockBuilder.emit_te`."""
+        """See `weft.graph.BlockBuilder.emit_te`."""
         if (hint := options.pop("primfunc_name_hint", None)) is not None:
             func = partial(func)
             vars(func)["__name__"] = hint
@@ -81,17 +81,16 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return made if isinstance(found, tuple) else made[0]
 
     call_te = emit_te
-    """An alias of `emit_te`, which binds the call."""
 
     def emit_output(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call to an output variable of the dataflow region."""
+        """Bind a call to an output of the dataflow region."""
         super().emit_output(var := Var.at(value.ssa))
         if name or var.ssa.name_hint == "lv":
             var.ssa.name_hint = name or "gv"
         return var
 
     def emit_func_output(self, value: Value | Sequence[Value], params: Sequence[Value] | None = None) -> None:
-        """End the function with its results, and with its parameters unless `function` had them."""
+        """End the function with its results, and its parameters unless `function` had them."""
         if params is not None and not self._late:
             raise CompileError("emit_func_output: the function has its parameters already")
         _, body = self._open("emit_func_output")
@@ -106,7 +105,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         super().emit_func_output(value)
 
     def add_function(self, function: FuncOp) -> str:
-        """Add a function; a name in use gets a number, as in TVM: `add`, `add1`."""
+        """A name in use gets a number, as in TVM: `add`, `add1`."""
         wanted, taken = function.sym_name.data, self._taken()
         numbers = (str(number or "") for number in count())
         function.sym_name = StringAttr(next(name for n in numbers if (name := f"{wanted}{n}") not in taken))
@@ -119,11 +118,10 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return GlobalVar(self.add_function(function), function.function_type.outputs.data)
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
-        """Replace or add a function of the module."""
         self._own[gv] = updated_func
 
     def get(self) -> IRModule:
-        """The module, verified. Raises `CompileError` while a function is open."""
+        """The verified module. Raises `CompileError` while a function is open."""
         super().get()
         return self._own
 

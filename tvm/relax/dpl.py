@@ -1,4 +1,4 @@
-"""`relax.dpl`: patterns over graphs, implemented by `weft.graph.pattern`, and rewrites of their matches."""
+"""`relax.dpl`, implemented by `weft.graph.pattern`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = count()
 
 
 class DFPattern:
-    """A pattern. If it occurs several times in another one, all occurrences match the same value."""
+    """All occurrences of a pattern in another one match the same value."""
 
     def __init__(self, pattern: Pattern, parts: Sequence[DFPattern] = ()) -> None:
         self.key = f"p{next(_numbers)}"
@@ -41,11 +41,9 @@ class DFPattern:
         return DFPattern(self.pattern | other.pattern, (self, other))
 
     def has_dtype(self, dtype: str) -> DFPattern:
-        """The pattern, restricted to values of a dtype."""
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).dtype == dtype), (self,))
 
     def has_shape(self, shape: Sequence[Any]) -> DFPattern:
-        """The pattern, restricted to values of a shape."""
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).shape == tuple(shape)), (self,))
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
@@ -80,17 +78,17 @@ class _OpPattern:
 
 
 def is_op(op_name: str) -> _OpPattern:
-    """A pattern of calls of an operator: `is_op("relax.add")(wildcard(), is_const())`."""
+    """A call: `is_op("relax.add")(wildcard(), is_const())`."""
     return _OpPattern(weft_name(op_name.removeprefix("relax.")))
 
 
 def wildcard() -> DFPattern:
-    """A pattern that every value matches."""
+    """Matches every value."""
     return DFPattern(graph_patterns.var())
 
 
 def is_var(name: str = "") -> DFPattern:
-    """A pattern of parameters and bound values, optionally of a given name."""
+    """Matches parameters and bound values, optionally of a given name."""
     found = graph_patterns.var()
     return DFPattern(found.where(lambda ssa: ssa.name_hint == name) if name else found)
 
@@ -102,8 +100,7 @@ def is_const() -> DFPattern:
 def rewrite_call(
     pattern: DFPattern, rewriter: Callable[[Expr, Mapping[DFPattern, Expr]], Expr], func: Function
 ) -> Function:
-    """A copy of a function in which `rewriter(value, matchings)` replaces each value that the pattern matches;
-    returning the value keeps it."""
+    """A copy in which `rewriter(value, matchings)` replaces each match; returning the value keeps it."""
     parts = pattern.all_parts()
     owner = func.func_op.parent_op()
     if isinstance(owner, ModuleOp):

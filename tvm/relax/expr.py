@@ -1,4 +1,4 @@
-"""Expressions of graphs: values of `weft.graph` seen as variables, calls and constants."""
+"""Values of `weft.graph` as variables, calls and constants."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from weft.tvm.script.graph_printer import GraphPrinter
 
 E = TypeVar("E", bound="Expr")
 FREE = "free variable"
-"""The name of the function that owns a variable before it is a parameter; calls may use the variable already."""
+"""The function of variables that are not yet parameters; calls may use them already."""
 
 
 def is_free(value: SSAValue) -> bool:
-    """Whether a value is a variable that is not yet a parameter."""
     parent = value.owner.parent_op() if isinstance(value.owner, Block) else None
     return isinstance(parent, FuncOp) and parent.sym_name.data == FREE
 
 
 @dataclass(frozen=True)
 class UnknownInfo:
-    """The type of a tensor of unknown extents or rank, or of a value other than a tensor. Bindings may have it;
-    parameters need the rank (`ndim`)."""
+    """A tensor of unknown extents or rank, or no tensor. Bindings may have this type; parameters need the rank
+    (`ndim`)."""
 
     what: str
     dtype: str = "float32"
@@ -45,14 +44,12 @@ class UnknownInfo:
 
 @dataclass(frozen=True)
 class TupleInfo:
-    """The type of a tuple."""
-
     fields: tuple[Any, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class TensorStructInfo:
-    """Shape and dtype of a tensor; extents are numbers, or expressions over names as text."""
+    """Extents are numbers, or expressions over names as text."""
 
     shape: Sequence[Any]
     dtype: str = "float32"
@@ -65,11 +62,10 @@ class TensorStructInfo:
 
 
 class Expr(Value):
-    """A tensor of a graph. Equality is identity of the SSA value."""
+    """Equality is identity of the SSA value."""
 
     @classmethod
     def at(cls: type[E], ssa: SSAValue) -> E:
-        """The expression of a value."""
         made = cls.__new__(cls)
         made.ssa = ssa
         return made
@@ -79,7 +75,7 @@ class Expr(Value):
         return TensorStructInfo(self.shape, self.dtype)
 
     ty = struct_info
-    """An alias of `struct_info`, from newer versions of TVM."""
+    """`struct_info` in newer versions of TVM."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and other.ssa is self.ssa
@@ -92,7 +88,7 @@ class Expr(Value):
 
 
 class Var(Expr):
-    """A variable: a parameter, or a variable that a call was bound to."""
+    """A parameter, or the name of a call."""
 
     def __init__(self, name_hint: str, struct_info: TensorStructInfo) -> None:
         super().__init__(graph_builder.var(name_hint, struct_info.shape, struct_info.dtype).ssa)
@@ -111,7 +107,6 @@ class DataflowVar(Var):
 class Constant(Expr):
     @property
     def data(self) -> NDArray:
-        """The array."""
         return array(array_of_dense(dense_value(cast("ConstantOp", self.ssa.owner))))
 
     def __repr__(self) -> str:
@@ -120,7 +115,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class GlobalVar:
-    """The name of a function of a module, with the types of its results if they are known."""
+    """A function's name, with its types if they are known."""
 
     name_hint: str
     result_types: Sequence[Attribute] = field(default=(), compare=False)
@@ -128,12 +123,11 @@ class GlobalVar:
 
     @classmethod
     def of(cls, function: FuncOp) -> GlobalVar:
-        """The name of a function, with its types."""
         type_ = function.function_type
         return cls(function.sym_name.data, type_.outputs.data, type_.inputs.data)
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function in a graph; several results are a tuple."""
+        """Call the function; several results are a tuple."""
         if not self.result_types:
             return Call(self, args)
         names: dict[str, Any] = {}
@@ -178,7 +172,6 @@ class Call(Expr):
 
     @property
     def op(self) -> Op | GlobalVar:
-        """The operator, or the graph function, that is called."""
         owner = self._owner
         if isinstance(owner, CallTirOp):
             return GlobalVar(owner.callee.string_value())
@@ -194,7 +187,7 @@ class Call(Expr):
 
 
 def expr_of(ssa: SSAValue) -> Expr:
-    """A value as variable or constant, or as call if it is detached."""
+    """A variable, a constant, or a detached call."""
     owner = ssa.owner
     if isinstance(owner, Block):
         return Var.at(ssa)
@@ -206,7 +199,6 @@ def expr_of(ssa: SSAValue) -> Expr:
 
 
 def const(value: Any, dtype: str | TensorStructInfo | None = None) -> Constant:
-    """A constant of the elements of an array, or a number."""
     given = dtype.dtype if isinstance(dtype, TensorStructInfo) else dtype
     return Constant.at(graph_builder.const(np.asarray(value, given) if given else value, given).ssa)
 

@@ -18,21 +18,20 @@ C = TypeVar("C", bound=type)
 
 
 def mutator(cls: C) -> C:
-    """A no-op decorator of classes of `PyExprMutator`."""
+    """Has no effect."""
     return cls
 
 
 class PyExprMutator:
     """Rebuilds a function; `visit_call_` returns the replacement of each call.
 
-    `builder_` has the new functions. `visit_expr_post_order` returns a call with its arguments in the new function, and
-    `lookup_binding` the call that a variable of it is bound to.
+    `builder_` has the new functions.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.builder_ = BlockBuilder(mod)
         self._new: dict[SSAValue, Expr] = {}
-        """Values of the old function -> expressions of the new one."""
+        """Old values -> new expressions."""
 
     def visit_expr(self, expr: Any) -> Any:
         """The replacement of an expression."""
@@ -60,11 +59,10 @@ class PyExprMutator:
         return Call.at(owner.clone(mapping).results[expr.ssa.index])  # pyright: ignore[reportAttributeAccessIssue]
 
     def lookup_binding(self, var: Expr) -> Expr | None:
-        """The call that a variable of the new function is bound to; None for parameters."""
+        """The call bound to a variable of the new function; None for parameters."""
         return Call.at(var.ssa) if isinstance(var.ssa.owner, Operation) else None
 
     def visit_function_(self, function: Function) -> Function:
-        """Rebuild a function."""
         old, builder = function.func_op, self.builder_
         name = free_name(old.sym_name.data, function_names(builder.get()))
         params = [Var(p.name_hint, p.struct_info) for p in function.params]

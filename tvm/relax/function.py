@@ -1,4 +1,4 @@
-"""Graph functions, and their parts: blocks of bindings."""
+"""Graph functions and their blocks of bindings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.tvm.script.graph_printer import graph_lines
 
 
 class VarBinding:
-    """A variable, and the call that it is bound to."""
+    """A variable, and its call."""
 
     def __init__(self, ssa: SSAValue) -> None:
         self.var, self.value = expr_of(ssa), Call.at(ssa)
@@ -30,7 +30,7 @@ class VarBinding:
 
 
 class BindingBlock:
-    """Bindings in order: one for each result of an operation other than a constant."""
+    """One binding per result of an operation other than a constant."""
 
     def __init__(self, ops: Sequence[Operation]) -> None:
         calls = (op for op in ops if not isinstance(op, ConstantOp | OutputOp | ReturnOp))
@@ -41,7 +41,7 @@ class BindingBlock:
 
 
 class DataflowBlock(BindingBlock):
-    """Bindings without effects; some of the variables are outputs of the block."""
+    """Bindings without effects; some variables are outputs."""
 
     def __init__(self, op: DataflowOp) -> None:
         super().__init__(list(op.body.block.ops))
@@ -55,7 +55,7 @@ class DataflowBlock(BindingBlock):
 
 
 class SeqExpr:
-    """The body of a function: blocks, and the result."""
+    """Blocks, and the result."""
 
     def __init__(self, function: FuncOp) -> None:
         runs = groupby(function.body.block.ops, lambda op: op if isinstance(op, DataflowOp) else None)
@@ -88,12 +88,12 @@ class Function(Shown):
         return {key: value_of(value) for key, value in self.func_op.attributes.items()}
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Function:
-        """A copy with an attribute, or several; `global_symbol` is its name."""
+        """A copy with attributes; `global_symbol` is the name."""
         copy = copy_of(self.func_op)
         with_attributes(ModuleOp([copy]), attr_key_or_dict, attr_value)
         copy.detach()
         return Function(copy)
 
     def script(self, **options: object) -> Script:
-        """The function as script. Options of TVM's printer have no effect."""
+        """Options of TVM's printer have no effect."""
         return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")

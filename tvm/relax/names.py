@@ -1,4 +1,4 @@
-"""The names of operators in TVM and in weft."""
+"""Names of operators in TVM and weft."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

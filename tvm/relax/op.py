@@ -1,4 +1,4 @@
-"""`relax.op`, `relax.op.nn` and `relax.op.image`: operators on expressions, implemented by `weft.graph`."""
+"""`relax.op` with `nn` and `image`, implemented by `weft.graph`."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from weft.tvm.relax.names import operator_of, weft_name
 
 
 def applied(name: str) -> Callable[..., Any]:
-    """The operator as a function of expressions. Raises `AttributeError` for unknown ones."""
+    """An operator on expressions. Raises `AttributeError` for unknown ones."""
     short = name.rpartition(".")[2]
     if reason := equivalents().get(f"relax.op.{short}"):
         raise AttributeError(f"relax.op has no '{name}' of TVM: {reason}")
@@ -23,7 +23,7 @@ def applied(name: str) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         if adapted is not None and (function is adapted or _takes(adapted, args, options)):
             return adapted(*args, **options)
-        return apply(name, *args, **options)  # with weft's parameters, as scripts print them
+        return apply(name, *args, **options)  # with weft's parameters, as printed
 
     call.__name__, call.__doc__ = name, getattr(function, "__doc__", None)
     return call if function is not None else operator_of(name)
@@ -56,7 +56,7 @@ class _OwnOperators:
 
 nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()
 vision = memory = builtin = vm = image
-"""Operators of networks and of images, and weft's operators whose names mean something else in TVM."""
+"""Networks, images, and weft's operators whose names mean something else in TVM."""
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""`relax.transform`: passes on graphs, implemented by weft's."""
+"""`relax.transform`: passes on graphs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 
 
 def mark_groups(module: ModuleOp) -> None:
-    """Mark functions of operators with the attribute `Primitive`, which become kernels, as fused groups, in place."""
+    """Mark functions of operators with the attribute `Primitive` as fused groups, in place: they become kernels."""
     for function in module.body.block.ops:
         callees = [lookup(module, op.callee.string_value()) for op in function.walk() if isinstance(op, CallTirOp)]
         written = any(isinstance(type_, MemRefType) for callee in callees for type_ in callee.function_type.inputs)
@@ -53,7 +53,7 @@ def BindParams(func_name: str, params: Mapping[str, Any]) -> Pass:
 
 
 def LegalizeOps() -> Pass:
-    """Lower operators to calls of functions of block loops."""
+    """Lower operators to functions of block loops."""
     return _passes("LegalizeOps", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
@@ -63,7 +63,7 @@ def FuseOps(fuse_opt_level: int = -1) -> Pass:
 
 
 def FuseTIR() -> Pass:
-    """Lower each function with the attribute `Primitive`, and those of `FuseOps`, to a function of block loops."""
+    """Lower functions with the attribute `Primitive`, and those of `FuseOps`, to block loops."""
     return _passes("FuseTIR", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
@@ -87,7 +87,7 @@ def FoldConstant() -> Pass:
 
 def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
     """Store constant factors of products as float16, and accumulate in float32, if that is faster on the current target
-    (`with target:`), by default a CPU that converts float16. Raises `CompileError` for names of inputs, and for another
+    (`with target:`), by default a CPU that converts float16. Raises `CompileError` for names of inputs and another
     `out_dtype`: parameters and results keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
@@ -114,7 +114,7 @@ def InlinePrivateFunctions() -> Pass:
 
 
 def _nothing(name: str, why: str) -> Callable[..., Pass]:
-    """A pass of TVM that is a no-op in weft."""
+    """No pass of weft is needed."""
 
     def make(*_: object, **__: object) -> Pass:
         return Pass(lambda mod, _: mod.clone(), name)

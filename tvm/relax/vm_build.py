@@ -1,4 +1,4 @@
-"""`relax.build` and the virtual machine, which wraps a library of `weft.build`."""
+"""`relax.build` and the virtual machine."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +18,6 @@ from weft.tvm.target import spelling
 
 
 class Executable:
-    """A compiled model."""
-
     def __init__(self, module: Module) -> None:
         self.mod, self.export_library = module, module.export_library
 
@@ -37,8 +35,7 @@ def build(
 
 
 class VirtualMachine:
-    """Runs the functions of a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`. `device` has no effect:
-    functions run on the target that they were built for."""
+    """Runs the functions of a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`. `device` has no effect."""
 
     def __init__(self, rt_mod: Executable | Module, device: Device | list[Device] | None = None) -> None:
         self.module = rt_mod.mod if isinstance(rt_mod, Executable) else rt_mod
@@ -56,7 +53,7 @@ class VirtualMachine:
 
 
 def get_pipeline(name: str = "zero", **options: object) -> Callable[[IRModule], IRModule]:
-    """The passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` for names other than "zero" and
+    """The passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` for names except "zero" and
     "default"."""
     if name not in ("zero", "default", "default_build") or options:
         raise CompileError(f"get_pipeline: weft has 'zero' and 'default', got {name!r} {options or ''}".rstrip())

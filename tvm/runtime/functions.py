@@ -11,8 +11,8 @@ from weft.tvm.runtime.ndarray import NDArray
 
 
 def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
-    """Register a function under `func_name`, or under its own name; as a decorator or called. Programs pass `NDArray`s
-    to it: operands, then results, which it writes."""
+    """Register a function under `func_name` or its own name; called or as a decorator. It gets `NDArray`s: operands,
+    then results, which it writes."""
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
 
@@ -28,5 +28,5 @@ def register_func(func_name: Any, f: Callable[..., Any] | None = None, override:
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Callable[..., Any] | None:
-    """The function of that name. Raises `CompileError` if there is none, unless `allow_missing`."""
+    """Raises `CompileError` for an unknown name, unless `allow_missing`."""
     return None if allow_missing and name not in registered_names() else get_func(name)

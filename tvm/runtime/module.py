@@ -10,7 +10,7 @@ from weft.tvm.runtime.ndarray import Device
 
 
 class DeviceModule:
-    """The source of the kernels of a compiled module."""
+    """The kernels' source."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -21,17 +21,16 @@ class DeviceModule:
 
 
 class Module:
-    """A library of `weft.build` that is called as its first function: `mod(a, b, c)`, `mod["main"](a, b, c)`."""
+    """A library of `weft.build`, called as its first function: `mod(a, b, c)`, or `mod["main"](a, b, c)`."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        """The library of `weft.build`."""
         self.imported_modules = [DeviceModule(library)] if library.target.kind in GPU_KINDS else []
-        """The kernels, if the target has any."""
+        """The kernels, if any."""
 
     @property
     def entry_name(self) -> str:
-        """The function that a call of the module runs: "main", or the first."""
+        """The called function: "main", or the first."""
         return "main" if "main" in self.library else next(iter(self.library))
 
     def __getitem__(self, name: str) -> Function:
@@ -49,10 +48,10 @@ class Module:
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0
     ) -> TimeEvaluator:
-        """A function that measures; `.mean` of its result is in seconds. `dev` has no effect."""
+        """A function that measures; `.mean` of the result is in seconds. `dev` has no effect."""
         del dev
         return self.library.time_evaluator(func_name, number, repeat, min_repeat_ms)
 
     def export_library(self, file_name: str | Path) -> Path:
-        """Write the module to a file; see `Library.export`."""
+        """See `Library.export`."""
         return self.library.export(file_name)

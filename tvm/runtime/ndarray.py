@@ -1,4 +1,4 @@
-"""Arrays and devices. An array is a NumPy array in host memory: calls of functions for GPUs copy it."""
+"""Arrays of NumPy in host memory, which calls for GPUs copy, and devices."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,13 +9,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Device:
-    """A device by kind and number. It has no effect: functions run on the target that they were built for."""
+    """Has no effect: functions run on the target that they were built for."""
 
     device_type: str = "cpu"
     device_id: int = 0
 
     def sync(self) -> None:
-        """No-op: calls are synchronous."""
+        """Calls are synchronous."""
 
     def __str__(self) -> str:
         return f"{self.device_type}({self.device_id})"
@@ -26,7 +26,7 @@ gpu = cuda
 
 
 def device(dev_type: str, dev_id: int = 0) -> Device:
-    """The device of a kind: `tvm.device("llvm")` is the host."""
+    """`tvm.device("llvm")` is the host."""
     return Device({"llvm": "cpu", "c": "cpu"}.get(dev_type, dev_type), dev_id)
 
 
@@ -39,17 +39,16 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
     asnumpy = numpy
 
     def __dlpack__(self, **options: Any) -> Any:
-        """Export the array by DLPack. PyTorch rejects read-only arrays, such as operands of registered functions: it
-        gets a copy."""
+        """PyTorch rejects read-only arrays, such as operands of registered functions: it gets a copy."""
         return np.ndarray.__dlpack__(self if self.flags.writeable else self.copy(), **options)
 
 
 def array(arr: Any, device: Device | None = None) -> NDArray:
-    """A copy of an array or of numbers, which are float32 by default. `device` has no effect."""
+    """A copy; numbers are float32 by default. `device` has no effect."""
     given = arr if hasattr(arr, "dtype") or hasattr(arr, "__dlpack__") else np.asarray(arr, "float32")
     return np.array(given, copy=True, order="C", subok=False).view(NDArray)
 
 
 def empty(shape: Any, dtype: Any = "float32", device: Device | None = None) -> NDArray:
-    """An uninitialised array. `device` has no effect."""
+    """Uninitialised. `device` has no effect."""
     return array(np.empty(shape, dtype), device)

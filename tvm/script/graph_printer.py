@@ -24,22 +24,22 @@ from weft.texpr.graph_operators import Operator
 from weft.tvm.relax.names import relax_name, tensor_shape
 
 _MOST_ELEMENTS = 64
-"""Maximum number of elements of constants that are printed."""
+"""Larger constants are not printed."""
 
 _OWN = (
     "argsort", "attention", "batch_norm", "one_hot", "prelu", "quantize", "dequantize", "repeat", "resize2d",
     "grid_sample", "nonzero", "resize3d", "scatter_elements", "scatter_nd", "strided_slice", "take", "topk", "unique",
 )  # fmt: skip
-"""Operators that differ in TVM in their parameters, layouts, dtypes or results: `R.weft.take`."""
+"""Operators with other parameters, layouts, dtypes or results in TVM: `R.weft.take`."""
 
 
 def graph_lines(function: FuncOp) -> list[str]:
-    """The lines of a function, including the decorator."""
+    """Including the decorator."""
     return GraphPrinter().function(function)
 
 
 class GraphPrinter(_GraphPrinter):
-    """Prints one function; weft's printer traverses it."""
+    """Prints one function, traversed by weft's printer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class GraphPrinter(_GraphPrinter):
                     self._line(f"{', '.join(map(self._name, op.results))} = {call}")
 
     def _conditional(self, op: IfOp) -> None:
-        """`if condition:`, with the bodies of the functions that it calls."""
+        """`if condition:`, with the bodies of the called functions."""
         outer = self._target
         target = self._name(op.results[0])
         for head, callee in ((f"if {self._name(op.condition)}:", op.then_callee), ("else:", op.else_callee)):
@@ -110,7 +110,7 @@ class GraphPrinter(_GraphPrinter):
             self._names.update({value: f"{target}[{at}]" for at, value in enumerate(op.results)})
 
     def call_text(self, op: Operation) -> str:
-        """`R.add(x, y)`."""
+        """`R.add(x, y)`"""
         if isinstance(op, Operator):
             name = op.name.removeprefix("graph.")
             call = self._call(op).removeprefix(name)
@@ -152,7 +152,7 @@ class GraphPrinter(_GraphPrinter):
 
 
 def _type(type_: Any, *, quoted: bool = False) -> str:
-    """`R.Tensor((1, n), dtype="float32")`; signatures need names of extents in quotes."""
+    """`R.Tensor((1, n), dtype="float32")`; signatures quote names of extents."""
     extents = [str(e) if isinstance(e, int) or not quoted else string_text(str(e)) for e in shape_of(type_)]
     dtype = element_name(type_.element_type) or str(type_.element_type)
     return f'R.Tensor({tensor_shape(extents)}, dtype="{dtype}")'

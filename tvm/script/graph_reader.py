@@ -1,7 +1,6 @@
 """Read functions under `@R.function` as graph functions.
 
-Statements are read in order: the right side of `=` is evaluated as Python, with the parameters and variables as
-expressions, and bound in the function.
+The right side of `=` is evaluated as Python on expressions, and bound in the function.
 """
 
 import ast
@@ -43,7 +42,7 @@ def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mappi
 def read_graphs(
     source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any], module: IRModule, name: str = ""
 ) -> None:
-    """Add graph functions to a module that contains their callees. Raises CompileError at the place of an error."""
+    """Add graph functions to the module of their callees. Raises CompileError."""
     functions = {name: GlobalVar(name) for name in (*function_names(module), *(node.name for node in nodes))}
     inside = SimpleNamespace(**functions)
     for node in _callees_first(nodes):
@@ -57,7 +56,7 @@ def read_graphs(
 
 
 def _callees_first(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """The functions in topological order of their calls, as far as it exists."""
+    """The functions in topological order of calls, as far as it exists."""
     by_name, found = {node.name: node for node in nodes}, dict[str, ast.FunctionDef]()
 
     def add(node: ast.FunctionDef, around: Sequence[str]) -> None:
@@ -73,8 +72,6 @@ def _callees_first(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
 
 
 class _GraphReader(Reader):
-    """Reads one function."""
-
     MEANINGLESS = "a function of a graph has assignments, `with R.dataflow():`, and returns"
 
     def __init__(self, source: Source, node: ast.FunctionDef, names: Mapping[str, Any], module: IRModule) -> None:
@@ -83,12 +80,12 @@ class _GraphReader(Reader):
         self._builder = BlockBuilder(module)
         self._attributes: dict[str, Any] = {}
         self._returned: list[Any] | None = None
-        """Collects the results of the branch or nested function that is read."""
+        """The results of the branch or nested function that is read."""
         self._depth = 0
         self._calls: dict[CallDpsOp, CallTirOp] = {}
-        """The calls of functions of the module, by the calls that they replace."""
+        """Calls of functions of the module, by those they replace."""
         self._token: Value | None = None
-        """The result of the last effect, which the next effect and the results of the function depend on."""
+        """The last effect, on which the next one and the results depend."""
 
     def read(self) -> None:
         node = self._node
@@ -104,7 +101,7 @@ class _GraphReader(Reader):
             self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
 
     def _parameter(self, node: ast.arg, name: str, info: Any, params: list[Var]) -> Any:
-        """Add a parameter to `params`; a tuple is a parameter for each part."""
+        """A tuple is a parameter for each part."""
         if isinstance(info, TupleInfo):
             return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
@@ -127,19 +124,18 @@ class _GraphReader(Reader):
                 pass
             case ast.Call(ast.Attribute(attr="func_attr"), [given]):
                 self._attributes.update(self._evaluate(given))
-            case _:  # operators that weft lacks report the reason
+            case _:  # absent operators report the reason
                 if isinstance(value := self._evaluate(node.value), Effect):
                     self._effect(node, value)
                 elif value != ():
                     raise self.meaningless(node)
 
     def _effect(self, node: ast.stmt, effect: Effect) -> None:
-        """Emit the call of a function with effects."""
         values = [*effect.values, *([] if self._token is None else [self._token])]
         self._token = self._run(node, self._builder.emit, effect.call(values))
 
     def _after(self, node: ast.stmt, results: list[Any]) -> list[Any]:
-        """The results of a function or branch, computed after its effects."""
+        """Results after the effects."""
         token, self._token = self._token, None
         if token is None:
             return results
@@ -172,7 +168,7 @@ class _GraphReader(Reader):
         self._run(node, self._builder.emit_func_output, self._after(node, results))
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
-        """The tensors of a value, which may be a nested tuple."""
+        """The tensors of a possibly nested tuple."""
         if isinstance(value, tuple | list):
             return [one for part in cast("list[Any]", value) for one in self._flat(node, part)]
         if not isinstance(value, Value):
@@ -180,7 +176,7 @@ class _GraphReader(Reader):
         return [self._resolved(value)]
 
     def _match(self, call: ast.Call) -> None:
-        """`R.match_cast(x, R.Tensor((n, m)))`: binds names of extents; known extents must be equal."""
+        """`R.match_cast(x, R.Tensor((n, m)))` binds names; known extents must be equal."""
         value, info = (self._evaluate(argument) for argument in call.args[:2])
         if not isinstance(info, TensorStructInfo):
             return
@@ -194,7 +190,7 @@ class _GraphReader(Reader):
                 raise self.error(call, f"match_cast: an extent is {extent}, and {wanted} is not known to be equal")
 
     def _if(self, node: ast.If) -> None:
-        """`if condition:` with branches that bind the same names, or return."""
+        """The branches bind the same names, or return."""
         parts = ast.walk(ast.Module([*node.body, *node.orelse], []))
         used = {part.id for part in parts if isinstance(part, ast.Name)}
         names = [name for name in sorted(used) if isinstance(self.scope.known(name), Value)]
@@ -228,7 +224,7 @@ class _GraphReader(Reader):
             self.scope[cast("ast.Name", target).id] = result
 
     def _definition(self, node: ast.FunctionDef) -> None:
-        """A nested function: its calls are inlined."""
+        """Calls of nested functions are inlined."""
 
         def call(*args: Any) -> Any:
             names = [argument.arg for argument in node.args.args]
@@ -261,7 +257,7 @@ class _GraphReader(Reader):
                 raise self.meaningless(node)
 
     def _output(self, output: ast.expr) -> None:
-        """Mark a variable as output of the region; a variable of several results marks all of them."""
+        """Mark an output of the region, or several results."""
         value = self._evaluate(output)
         known = isinstance(output, ast.Name) or isinstance(value, Constant)
         if not known or not all(isinstance(one, Value) for one in items(value)):
@@ -292,7 +288,7 @@ class _GraphReader(Reader):
             self.scope[name] = var if len(names) == len(found) else found
 
     def _resolved(self, value: Any) -> Any:
-        """Resolve a registered call to a function of the module if it has one of that name."""
+        """A registered call becomes one of the module's function of that name, if any."""
         owner = value.ssa.owner
         if isinstance(owner, CallDpsOp) and owner.parent is None and INPLACE in owner.callee.data:
             owner.callee = StringAttr(functional(self._module, owner.callee.data, len(owner.operands)))
@@ -307,7 +303,7 @@ class _GraphReader(Reader):
         return self._run(node, found.build, DataSizes(self._builder)) if isinstance(found, Sized) else found
 
     def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
-        """Run an action; its errors are reported at `node`."""
+        """Errors are reported at `node`."""
         try:
             with self.source.placing(node):
                 return action(*args)
@@ -331,6 +327,6 @@ def _texts(target: ast.expr) -> list[str]:
 
 
 def _declares_extents(value: ast.expr) -> bool:
-    """Whether a value is `T.int64(), T.int64()`, which declares names of extents."""
+    """`T.int64(), T.int64()` declares names of extents."""
     values = value.elts if isinstance(value, ast.Tuple) else [value]
     return all(re.fullmatch(_EXTENT, ast.unparse(one)) for one in values)

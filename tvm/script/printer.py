@@ -15,8 +15,8 @@ from weft.tvm.script.graph_printer import graph_lines
 
 
 def print_module(module: ModuleOp, *, in_class: bool) -> str:
-    """The script of a module: graph functions as `R.function`, others as `T.prim_func`. A class is omitted around a
-    single function unless `in_class`."""
+    """Graph functions print as `R.function`, others as `T.prim_func`; a single function without a class, unless
+    `in_class`."""
     rest = plain(module)
     functions = [op for op in rest.body.block.ops if isinstance(op, FuncOp)]
     branches = set(branches_of(rest))
@@ -42,6 +42,6 @@ def print_module(module: ModuleOp, *, in_class: bool) -> str:
 
 
 def plain(module: ModuleOp) -> ModuleOp:
-    """A copy of a module as a plain xDSL module."""
+    """A copy as xDSL's module."""
     copy = copy_of(module)
     return ModuleOp(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)

@@ -1,4 +1,4 @@
-"""Read modules and functions from Python source: functions of block loops and graph functions, in one class."""
+"""Read modules and functions from Python source."""
 
 import ast
 import sys
@@ -23,8 +23,8 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True, s_tir: bool = False) -> Any:
-    """Read the functions under `@T.prim_func` and `@R.function` in a class from its source, as one module. Options have
-    no effect: modules are verified.
+    """Read the functions under `@T.prim_func` and `@R.function` in a class as a module. Options have no effect: modules
+    are verified.
 
     Raises CompileError, with the place in the source, for invalid programs.
     """
@@ -43,12 +43,11 @@ def _read_class(source: Source, node: ast.ClassDef, names: Mapping[str, Any]) ->
 
 
 def _is_global_info(node: ast.stmt) -> bool:
-    """Whether a statement is `I.module_global_infos({...})`, which declares devices; weft has one."""
+    """`I.module_global_infos({...})` declares devices; weft has one."""
     return isinstance(node, ast.Expr) and ast.unparse(node).partition("(")[0].endswith("module_global_infos")
 
 
 def _is_graph(node: ast.stmt) -> bool:
-    """Whether a definition is under `@R.function`."""
     words = node.decorator_list if isinstance(node, ast.FunctionDef) else []
     calls = [word.func if isinstance(word, ast.Call) else word for word in words]
     return any(isinstance(word, ast.Attribute) and word.attr == "function" for word in calls)

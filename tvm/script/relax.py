@@ -1,4 +1,4 @@
-"""`from tvm.script import relax as R`: graph functions as script, and the names in them."""
+"""`from tvm.script import relax as R`: the names in graph functions as script."""
 
 from collections import abc
 from collections.abc import Sequence
@@ -22,8 +22,7 @@ from weft.tvm.script.graph_reader import read_function
 def Tensor(
     shape: Any = None, dtype: str | None = None, vdevice: object = None, ndim: int = -1
 ) -> TensorStructInfo | UnknownInfo:
-    """A type of tensors: `R.Tensor((1, "n"), "float32")`. Without a shape, `ndim` is the rank. `vdevice` has no effect:
-    a model runs on one device."""
+    """`R.Tensor((1, "n"), "float32")`. Without a shape, `ndim` is the rank. `vdevice` has no effect."""
     if isinstance(shape, str):  # R.Tensor("float32", ndim=2)
         shape, dtype = None, shape
     if shape is None:
@@ -32,7 +31,7 @@ def Tensor(
 
 
 def Tuple(*fields: Any) -> TupleInfo:
-    """The type of a tuple: `R.Tuple(R.Tensor((1,)), R.Tensor((2,)))`."""
+    """`R.Tuple(R.Tensor((1,)), R.Tensor((2,)))`"""
     return TupleInfo(items(fields[0]) if len(fields) == 1 else fields)
 
 
@@ -44,8 +43,8 @@ Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", 
 
 
 def function(func: abc.Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
-    """A graph function, read from the source of the decorated Python function, including `private`. In a class under
-    `@ir_module` it belongs to its module. `pure` has no effect."""
+    """Read a graph function from the source of the decorated function. In a class under `@ir_module` it belongs to its
+    module. `pure` has no effect."""
     return decorator(func, read_function)
 
 
@@ -75,8 +74,8 @@ def dtype(name: str) -> str:
 def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, dtype: str | None = None, *, out_ty: Any = None, tir_vars: Any = None
 ) -> Any:
-    """Call a registered function, or a function of the module, that writes results. Older versions of TVM take shape
-    and dtype separately."""
+    """Call a function, registered or of the module, that writes results. Older versions of TVM take shape and dtype
+    separately."""
     if tir_vars is not None:
         raise CompileError("tir_vars: functions take their extents from the shapes of buffers in weft")
     given = out_sinfo if out_ty is None else out_ty
@@ -101,8 +100,7 @@ call_tir = call_dps_packed
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: object) -> Any:
-    """Call a registered function that returns a tensor. Programs call a function of that name with suffix `.returned`,
-    which copies the result. `attrs` has no effect: functions do not see them in TVM either."""
+    """Call a registered function that returns a tensor, which `<name>.returned` copies. `attrs` has no effect."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
 
 
@@ -112,7 +110,7 @@ call_packed = call_pure_packed
 def call_inplace_packed(
     func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
 ) -> Any:
-    """As `call_pure_packed`, for a function that may change the arguments at `inplace_indices`: it gets copies."""
+    """As `call_pure_packed`; the function may change the arguments at `inplace_indices`, which are copies."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
 
 
@@ -133,8 +131,8 @@ def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequenc
 def call_tir_inplace(
     func: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any = None, *, out_ty: Any = None
 ) -> Any:
-    """Call a function of the module that changes arguments: a copy of it writes results instead. An index of -1 is a
-    result that the function writes."""
+    """Call a function of the module that changes arguments: a copy of it writes results. An index of -1 is a written
+    result."""
     places = "_".join(str(place) for place in items(inplace_indices))
     return call_dps_packed(f"{func.name_hint}{INPLACE}{places}", args, out_sinfo, out_ty=out_ty)
 
@@ -144,7 +142,7 @@ _NAMES = {
     "assert_op": assert_op, "device": device,
     **{name: partial(device, name) for name in ("cpu", "cuda", "opencl", "metal")},
 }  # fmt: skip
-"""Names that shadow Python's."""
+"""Shadow Python's names."""
 
 
 def __getattr__(name: str) -> Any:

@@ -13,12 +13,12 @@ from weft.tvm.tir.function import IndexMap
 def prim_func(
     func: Callable[..., Any] | None = None, private: bool = False, check_well_formed: bool = True, s_tir: bool = False
 ) -> Any:
-    """A function of block loops, read from the source of the decorated Python function: see `weft.script.prim_func`."""
+    """A function of block loops: see `weft.script.prim_func`."""
     return decorator(func, read_prim_func)
 
 
 def macro(*func: Callable[..., Any], hygienic: bool = True) -> Any:
-    """A function of statements that scripts call. Unless `hygienic`, it sees the caller's names."""
+    """A function of statements. Unless `hygienic`, it sees the caller's names."""
     return decorator(func[0] if func else None, Macro.read)
 
 

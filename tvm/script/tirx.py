@@ -1,4 +1,4 @@
-"""`from tvm.script import tirx as T`: the name of `tir` since TVM 0.25."""
+"""`from tvm.script import tirx as T`: `tir` since TVM 0.25."""
 
 from typing import Any
 

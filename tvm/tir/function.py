@@ -13,7 +13,7 @@ from weft.tvm.ir.scripted import Scripted, with_attributes
 
 
 class PrimFunc(Scripted):
-    """One function of block loops; `tir.Schedule` and `tvm.build` accept it as a module."""
+    """Accepted as a module by `tir.Schedule` and `tvm.build`."""
 
     @property
     def func_op(self) -> FuncOp:
@@ -25,14 +25,14 @@ class PrimFunc(Scripted):
         return {"global_symbol": function.sym_name.data, **function.attributes}
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
-        """A copy with one or several attributes; `global_symbol` is its name."""
+        """A copy with attributes; `global_symbol` is the name."""
         copy = self.clone()
         with_attributes(copy, attr_key_or_dict, attr_value)
         return copy
 
 
 class TensorIntrin:
-    """Tensor intrinsics: `TensorIntrin.register("tmm16", desc, impl)`."""
+    """`TensorIntrin.register("tmm16", desc, impl)`"""
 
     @staticmethod
     def register(name: str, desc: ModuleOp, impl: ModuleOp, override: bool = False) -> None:
@@ -41,11 +41,11 @@ class TensorIntrin:
 
 
 class IndexMap:
-    """Index maps: `IndexMap.from_func(lambda i, j: (j, i))`, which schedules accept as functions."""
+    """`IndexMap.from_func(lambda i, j: (j, i))`; schedules accept functions."""
 
     @staticmethod
     def from_func(
         mapping_function: Callable[..., Any], ndim: int | None = None, inverse_index_map: object = None
     ) -> Callable[..., Any]:
-        """Return the function. `ndim` and `inverse_index_map` have no effect: weft computes inverses."""
+        """Return the function. `ndim` and `inverse_index_map` have no effect."""
         return mapping_function

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from weft.passes.schedule.primitive import BufferPlace
 
 _NUMBER = "tvm.number"
-"""Attribute of a step of a trace: the number of a given buffer, in TVM's order."""
+"""Attribute of a step: the number of a given buffer in TVM's order."""
 _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 
 
 class Trace(sched.FuncOp):
-    """The steps of a schedule, printed as a Python function that applies them."""
+    """Printed as a Python function that applies the steps."""
 
     def __str__(self) -> str:
         def name(handle: SSAValue, taken: Collection[str]) -> str:
@@ -55,7 +55,7 @@ class Trace(sched.FuncOp):
         return "\n".join((*head, *(f"    {call}" for call in calls or ["pass"])))
 
     def show(self, *styles: object, color: bool | None = None) -> None:
-        """Show the function, in colours if the output supports them. Styles of TVM's printer have no effect."""
+        """Show the function, in colours if the output supports them. Styles have no effect."""
         show_text(f"{self}\n", color=color)
 
 
@@ -73,18 +73,18 @@ class Schedule(_Schedule):
         error_render_level: str = "detail",
         enable_check: bool = True,
     ) -> None:
-        """A schedule of a copy of a module or a function. `debug_mask`, `error_render_level` and `enable_check` have no
-        effect: each step is checked, and errors show the program."""
+        """A schedule of a copy. `debug_mask`, `error_render_level` and `enable_check` have no effect: each step is
+        checked."""
         if not isinstance(mod, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"Schedule: expected a module or a function, got {type(mod).__name__}")
         super().__init__(IRModule.of(mod), seed)
         self.func_working_on: str | None = None
         self._given: int | None = None
-        """The number of the buffer that the running step received."""
+        """The number of the given buffer of the running step."""
         self.trace: Trace = Trace("trace", Region(Block()))  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """The value of a step for an argument. Numbers of buffers are TVM's: in the order of `T.reads`."""
+        """Numbers of buffers are TVM's: in the order of `T.reads`."""
         stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
         if block is not None and isinstance(value, int) and (stated or kind is kinds.READ_BUFFER):
             return self._number(block, value)
@@ -95,8 +95,7 @@ class Schedule(_Schedule):
         return found
 
     def _number(self, block: BlockHandle, number: int) -> int:
-        """weft's number of the `number`-th buffer that a block reads in TVM: accumulators count if `T.reads` names
-        them."""
+        """weft's number of the buffer `number` of TVM: accumulators count if `T.reads` names them."""
         self._given = number
         op = self._replay.block(block.value)
         stated = [region.buffer for region in op.body.block.ops if isinstance(region, ReadsOp)]
@@ -106,7 +105,7 @@ class Schedule(_Schedule):
         return read.index(order[number])
 
     def _step(self, name: str, /, **given: object) -> Any:
-        """Run a step, and name the loops that it creates as TVM does: `i_0`, `i_1`, `i_j_fused`."""
+        """Created loops are named as in TVM: `i_0`, `i_1`, `i_j_fused`."""
         if name == "annotate" and isinstance(given["ann_val"], CSource):
             given = {**given, "ann_key": "pragma_import_c", "ann_val": str(given["ann_val"])}
         self._given = None
@@ -119,7 +118,7 @@ class Schedule(_Schedule):
             cast("sched.StepOp", self.trace.body.block.last_op).attributes[_NUMBER] = IntegerAttr(self._given, i64)
         for at, loop in enumerate(cast("tuple[LoopHandle, ...]", items(found) if names else ())):
             new = f"{names[0]}_{at}" if name == "split" else f"{'_'.join(names)}_fused"
-            # Bypass the setter, which drops numbers after underscores.
+            # The setter drops numbers after underscores.
             cast("ForOp", self.get(loop)).induction_variable._name = new  # pyright: ignore[reportPrivateUsage]
         return found
 
@@ -130,26 +129,25 @@ class Schedule(_Schedule):
             return "i"  # the step refuses the handle
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """The block called `name`, by default of the function that `work_on` named."""
+        """The block called `name`, by default of the function of `work_on`."""
         return super().get_block(name, func_name or self.func_working_on)
 
     get_sblock = get_block
-    """An alias of `get_block`, from newer versions of TVM."""
+    """`get_block` in newer versions of TVM."""
 
     def work_on(self, func_name: str) -> None:
-        """Make `get_block` search one function."""
         self.func_working_on = find_function(self.mod, func_name).sym_name.data
 
     def enter_postproc(self) -> None:
-        """No-op: steps of postprocessors are ordinary steps."""
+        """Has no effect: steps of postprocessors are ordinary steps."""
 
     def copy(self) -> Schedule:
-        """A schedule with the same steps. Handles of this one are invalid there: get them again by name."""
+        """A schedule with the same steps. Handles are invalid there: get them again by name."""
         made = Schedule(self.original)
         made.replay(self.trace)
         return made
 
     def show(self, *styles: object, color: bool | None = None, **options: object) -> None:
-        """Show the script of the module, and the trace. Styles and options of TVM's printer have no effect."""
+        """Show module and trace. Styles and options have no effect."""
         self.mod.show(color=color)
         self.trace.show(color=color)

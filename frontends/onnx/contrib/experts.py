@@ -175,8 +175,10 @@ def _qmoe(
     use_sparse_mixer: bool = False,
     weights_prepacked: int = -1,
 ) -> Item:
-    """Weights of 2, 4 or 8 bits are dequantized when the model is built; activations stay floats."""
-    del accuracy_level  # for kernels that round activations
+    """Weights of 2, 4 or 8 bits are dequantized when the model is built. `accuracy_level` permits kernels to round
+    activations, which stay floats here."""
+    if not 0 <= accuracy_level <= 4:
+        raise node.refuse(f"attribute 'accuracy_level' = {accuracy_level} must be 0 to 4")
     _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
     if quant_type != "int":
         raise node.refuse(f"attribute 'quant_type' = {quant_type} is not supported: weights are integers")

@@ -47,7 +47,7 @@ class _Exp:
     exp2: tuple[float, ...]
     """2^r = 1 + r q(r) for |r| <= 1/2."""
     expm1: tuple[float, ...]
-    """As exp, with an error that is small relative to exp(r) - 1."""
+    """As exp, with an error small relative to exp(r) - 1."""
 
 
 LOG2_E: Final = 1.4426950408889634
@@ -246,7 +246,7 @@ class _Log:
     root_half: int
     """The bits of sqrt(1/2)."""
     short: int
-    """A mask that leaves few enough bits of a number for exact products."""
+    """Leaves few enough bits of a number for exact products."""
     log2: _Base
     log10: _Base
 
@@ -290,7 +290,7 @@ _TAILS: Final[Mapping[Format, tuple[float, ...]]] = {
 
 
 def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
-    """e and m of a finite x > 0. Subnormal numbers are handled only if `least`, a lower bound of x, permits them."""
+    """e and m of a finite x > 0. Handles subnormal numbers only if `least`, a lower bound of x, permits them."""
     format_ = x.writer.format
     constants = _LOG[format_]
     mantissa = format_.mantissa_bits
@@ -312,7 +312,7 @@ def _bits_of_power(format_: Format) -> int:
 
 
 def _finished(result: Lanes, x: Lanes, pole: float) -> Lanes:
-    """`result` with special cases: infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
+    """Handle special cases: infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
     below = (x < pole).choose(math.nan, -math.inf)
     number = (x > pole).choose(result, below)
     return x.compare("olt", math.inf).choose(number, x)
@@ -329,8 +329,8 @@ def _natural(e: Lanes, f: Lanes) -> Lanes:
 
 
 def _natural_rest(e: Lanes, f: Lanes) -> Lanes:
-    """e ln 2 + log(1 + f) without f and the high part of e ln 2. -1/2 is a coefficient of the polynomial, because f^2
-    times its rounding error is small."""
+    """`_natural` without f and the high part of e ln 2. -1/2 is a coefficient of the polynomial, because f^2 times its
+    rounding error is small."""
     low = e.rounded_product(_LOG[f.writer.format].ln2_low)
     return f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + low
 
@@ -437,7 +437,6 @@ def _sign_bit(x: Lanes) -> int:
 
 
 def _beyond(size: Lanes, x: Lanes, call: type[Operation], result: Lanes) -> Lanes:
-    """`result`, except for finite numbers beyond the bound, which `call` computes."""
     is_large = (size > _SINE[x.writer.format].bound) & (size < math.inf)
     return x.writer.called_where(is_large, call, x, result)
 
@@ -459,16 +458,12 @@ def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
 
 
 def _reduced_by_quarters(x: Lanes, q: Lanes) -> tuple[Lanes, Lanes]:
-    """r of x = q pi/2 + r, and its rounding error."""
     first, second, third, last = _SINE[x.writer.format].half_pi
     exact = x - q * first
     near = exact - q * second
     r = near - q * third
     lost = ((exact - near) - q * second) + ((near - r) - q * third)
     return r, lost - q * last
-
-
-# tanh.
 
 
 @dataclass(frozen=True)
@@ -505,8 +500,8 @@ _TANH_BORDER: Final = 0.97
 
 
 def tanh(x: Lanes) -> Lanes:
-    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| >= 0.97; a polynomial between. exp(2 |x|) is t (q + 1) with
-    an exact product t q, so that the divisor is rounded once."""
+    """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| >= 0.97, else a polynomial. exp(2 |x|) is t (q + 1) with an
+    exact product t q, so that the divisor is rounded once."""
     constants = _TANH[x.writer.format]
     size = abs(x)
     square = x * x
@@ -516,9 +511,6 @@ def tanh(x: Lanes) -> Lanes:
     large = 1.0 - 2.0 / (t * q + (t + 1.0))
     # The sum of -0 and a zero product loses the sign.
     return (size < _TANH_BORDER).choose(small, large).with_sign_of(x)
-
-
-# erf.
 
 
 @dataclass(frozen=True)
@@ -582,7 +574,6 @@ def erf(x: Lanes) -> Lanes:
 
 
 def _erfc(t: Lanes, coefficients: tuple[float, ...]) -> Lanes:
-    """exp(-t^2) p(u) with u = (t - 2) / (t + 2)."""
     u = (t - 2.0) / (t + 2.0)
     return exp_of_moderate(-(t * t)) * u.polynomial(coefficients)
 
@@ -617,7 +608,7 @@ def one_plus_erf(x: Lanes) -> Lanes:
 
 
 _EVEN: Final = 2.0**30
-"""All larger 32-bit floats are even integers; infinity counts as even for the sign of a power."""
+"""Larger 32-bit floats are even integers; infinity counts as even for the sign of a power."""
 
 
 def pow_in_double(x: Lanes, y: Lanes) -> Lanes:

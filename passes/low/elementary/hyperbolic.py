@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weft.passes.low.elementary.lanes import Lanes
 
 _BEYOND: Final = 100.0
-"""Its exponential overflows in 32 bits, and does not in double."""
+"""Its exponential overflows in 32 bits, but not in double."""
 
 
 def _root(x: Lanes) -> Lanes:
@@ -48,12 +48,12 @@ def asinh(x: Lanes) -> Lanes:
 
 
 def acosh(x: Lanes) -> Lanes:
-    """NaN below 1, where the sum with the root may round to -1."""
+    """acosh is NaN below 1, where the sum with the root may round to -1."""
     above = x - 1.0
     return (above < 0.0).choose(math.nan, log1p(above + _root(above * (above + 2.0))))
 
 
 def atanh(x: Lanes) -> Lanes:
-    """Infinite at 1 and -1, NaN beyond: of the logarithm of a negative number."""
+    """atanh is infinite at 1 and -1, and NaN beyond, as logarithm of a negative number."""
     size = abs(x)
     return (log1p(size * 2.0 / (1.0 - size)) * 0.5).with_sign_of(x)

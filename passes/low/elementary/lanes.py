@@ -53,19 +53,18 @@ class Format:
     float_type: AnyFloat
     integer_type: IntegerType
     mantissa_bits: int
-    """Bits of the fraction."""
+    """Of the fraction."""
     bias: int
     """Exponent bias of the encoding; also the greatest exponent of a finite number."""
 
     @property
     def one(self) -> int:
-        """The bits of 1.0."""
         return self.bias << self.mantissa_bits
 
     @property
     def rounder(self) -> float:
-        """1.5 * 2^mantissa_bits: `x + rounder` is `rounder` plus x rounded to an integer, in the low bits too, for
-        |x| < 2^(mantissa_bits - 2)."""
+        """1.5 * 2^mantissa_bits: `x + rounder` is `rounder` plus x rounded to an integer, in the low bits too, for |x|
+        < 2^(mantissa_bits - 2)."""
         return 1.5 * 2.0**self.mantissa_bits
 
     @property
@@ -97,8 +96,8 @@ _INTEGER_PREDICATES: Final = {
 
 
 class Shape:
-    """The types of a formula's values: `lanes` of a format, or scalars for 0. Cached per format and number of lanes,
-    because types and constants are expensive to make. `integer`: the type of formulas on integers alone."""
+    """The types of a formula's values: `lanes` of a format, or scalars for 0. Cached, because types and constants are
+    expensive to make. `integer`: the type of formulas on integers alone."""
 
     def __init__(self, format_: Format, lanes: int, integer: IntegerType | IndexType | None = None) -> None:
         self.format = format_
@@ -112,7 +111,7 @@ class Shape:
         self._values: dict[int | str, Attribute] = {}
 
     def number(self, key: str) -> Attribute:
-        """A constant of a floating-point number, given as its `repr`, in every lane."""
+        """A constant in every lane; `key` is the `repr` of the number."""
         if key not in self._values:
             lanes = cast("VectorType[AnyFloat]", self.float_type)
             self._values[key] = (
@@ -123,7 +122,6 @@ class Shape:
         return self._values[key]
 
     def integer(self, number: int) -> Attribute:
-        """A constant of an integer in every lane."""
         if number not in self._values:
             lanes = cast("VectorType[IntegerType]", self.integer_type)
             self._values[number] = (
@@ -145,19 +143,18 @@ def shape_of(format_: Format, lanes: int) -> Shape:
 
 @cache
 def integer_shape(integer: IntegerType | IndexType, lanes: int) -> Shape:
-    """The shape of formulas on `lanes` integers."""
     return Shape(F64, lanes, integer)
 
 
 @dataclass
 class Constants:
-    """The constants of a function, at its start, one per value and shape."""
+    """The constants at the start of a function, one per value and shape."""
 
     block: Block
     known: dict[tuple[Shape, int | str], SSAValue] = field(default_factory=dict["tuple[Shape, int | str]", "SSAValue"])
 
     def number(self, shape: Shape, number: float) -> SSAValue:
-        # As text, because zeros with different signs are equal.
+        # zeros with different signs are equal, except as text
         key = (shape, repr(number))
         if key not in self.known:
             self.known[key] = self._add(shape.number(key[1]), shape.float_type)
@@ -180,7 +177,7 @@ class Constants:
 
 
 class Writer(OpRewriter):
-    """Inserts the ops of a formula before the op that it replaces, which has the given shape."""
+    """Inserts the ops of a formula, of a given shape, before the op that it replaces."""
 
     def __init__(self, op: Operation, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> None:
         super().__init__(op)
@@ -191,14 +188,14 @@ class Writer(OpRewriter):
         self.mask_type = shape.mask_type
         self.is_vector = shape.is_vector
         self.has_ldexp = has_ldexp
-        """Whether `low.ldexp` is an instruction for this shape."""
+        """`low.ldexp` is an instruction for this shape."""
         self._constants = constants
 
     def number(self, number: float) -> Lanes:
         return Lanes(self, self._constants.number(self.shape, float(number)))
 
     def integer(self, number: int) -> Bits:
-        """An integer, given modulo 2^width, in every lane."""
+        """A constant in every lane, given modulo 2^width."""
         half = 1 << (self.shape.integer_bits - 1)
         signed = (number + half) % (2 * half) - half
         return Bits(self, self._constants.integer(self.shape, signed))
@@ -207,8 +204,8 @@ class Writer(OpRewriter):
         return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
 
     def called_where(self, mask: Mask, call: type[Operation], x: Lanes, others: Lanes) -> Lanes:
-        """The result of `call`, an op that is not expanded, in lanes where `mask` is true, else `others`. The call is
-        skipped if `mask` is true for no lane."""
+        """The result of `call`, which is not expanded, in lanes where `mask` is true, else `others`. Skipped if no lane
+        needs it."""
         condition = mask.value
         if self.is_vector:
             condition = self.op(vector.ReductionOp, (condition,), i1, {"kind": _ANY, "fastmath": _NO_FLAGS})
@@ -319,7 +316,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Integers of the width of the numbers, one per lane. Right shifts are logical."""
+    """Integers of the width of the numbers. Right shifts are logical."""
 
     writer: Writer
     value: SSAValue
@@ -358,7 +355,7 @@ class Bits:
         return self._binary(arith.ShRSIOp, count, {})
 
     def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
-        """The quotient or remainder; the divisor is not zero and causes no overflow."""
+        """Quotient or remainder; the divisor is not zero and causes no overflow."""
         writer = self.writer
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
@@ -371,13 +368,12 @@ class Bits:
         return Mask(writer, writer.op(kind, (self.value, right.value), writer.mask_type, properties))
 
     def cast(self, kind: type[Operation], writer: Writer) -> Bits:
-        """The integers of another writer, by a scalar cast `kind`."""
+        """The integers of another writer, by a scalar cast."""
         taken = low_lanes.LANE_FORMS[kind] if writer.is_vector else kind
         return Bits(writer, writer.op(taken, (self.value,), writer.integer_type))
 
     @property
     def numbers(self) -> Lanes:
-        """The numbers with these encodings."""
         writer = self.writer
         kind = vector.BitcastOp if writer.is_vector else arith.BitcastOp
         return Lanes(writer, writer.op(kind, (self.value,), writer.float_type))
@@ -385,8 +381,6 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """One truth value per lane."""
-
     writer: Writer
     value: SSAValue
 

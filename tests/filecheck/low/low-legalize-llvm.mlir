@@ -85,3 +85,40 @@ func.func @to_integer(%A: memref<8xf32>, %B: memref<8xi8>, %C: memref<8xi64>) at
   vector.store %c, %C[%c0] : memref<8xi64>, vector<8xi64>
   func.return
 }
+
+// -----
+
+// A loaded index that is wrapped to the extent of an axis is compared before it is divided: -k < i < k has the
+// remainder i. Loop indices and divisors that vary are divided at once.
+// CHECK-LABEL: @wrapped_index
+// CHECK:         %[[I:.*]] = memref.load %A
+// CHECK:         %[[SOME:.*]] = arith.cmpi sgt, %k, %{{.*}} : i64
+// CHECK:         %[[UP:.*]] = arith.addi %[[I]], %{{.*}} : i64
+// CHECK:         %[[IN:.*]] = arith.cmpi ult, %[[UP]], %{{.*}} : i64
+// CHECK-NEXT:    %[[BOTH:.*]] = arith.andi %[[SOME]], %[[IN]] : i1
+// CHECK-NEXT:    %[[R:.*]] = scf.if %[[BOTH]] -> (i64) {
+// CHECK-NEXT:      scf.yield %[[I]] : i64
+// CHECK-NEXT:    } else {
+// CHECK:           %[[D:.*]] = arith.remsi %[[I]], %{{.*}} {low.defined} : i64
+// CHECK-NEXT:      scf.yield %[[D]] : i64
+// CHECK-NEXT:    }
+// CHECK-NEXT:    memref.store %[[R]], %A
+// CHECK-NOT:     scf.if
+func.func @wrapped_index(%A: memref<4xi64>, %k: i64) attributes {
+    low.params = [#low.param<"A", memref<4xi64>, readwrite, []>, #low.param<"k", i64, read, []>], low.symbols = []
+} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %j = %c0 to %c4 step %c1 {
+    %i = memref.load %A[%j] : memref<4xi64>
+    %r = arith.remsi %i, %k : i64
+    memref.store %r, %A[%j] : memref<4xi64>
+    %wide = arith.index_cast %j : index to i64
+    %s = arith.remsi %wide, %k : i64
+    memref.store %s, %A[%j] : memref<4xi64>
+    %t = arith.remsi %k, %i : i64
+    memref.store %t, %A[%j] : memref<4xi64>
+  }
+  func.return
+}

@@ -305,3 +305,40 @@ sched.func @schedule {
   %i, %j = sched.get_loops %block : loop, loop
   sched.parallel %i
 }
+
+// -----
+
+// Pixels of a convolution by 1 x 1: the offsets in its window are 0.
+// CHECK-LABEL: func.func private @conv(%X: memref<4x?xf32>, %W: memref<6x4x1x1xf32>, %Y: memref<6x?xf32>)
+// CHECK:         tir.block "Y" iters(%vc: spatial<6>, %[[P:.*]]: spatial<%{{.*}}>, %vrc: reduce<4>, %vrh: reduce<1>, %vrw: reduce<1>)
+// CHECK:           %[[I:.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[P]], %vrh)
+// CHECK-NEXT:      memref.load %X[%vrc, %[[I]]] : memref<4x?xf32>
+// CHECK-NEXT:      memref.load %W[%vc, %vrc, %vrh, %vrw] : memref<6x4x1x1xf32>
+func.func @main(%x: memref<4x?x?xf32>, %w: memref<6x4x1x1xf32>, %y: memref<6x?x?xf32>) attributes {tir.function} {
+  func.call @conv(%x, %w, %y) : (memref<4x?x?xf32>, memref<6x4x1x1xf32>, memref<6x?x?xf32>) -> ()
+  func.return
+}
+func.func private @conv(%X: memref<4x?x?xf32>, %W: memref<6x4x1x1xf32>, %Y: memref<6x?x?xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %h = memref.dim %X, %c1 : memref<4x?x?xf32>
+  %w = memref.dim %X, %c2 : memref<4x?x?xf32>
+  tir.assume_shape %Y[%h, %w] : memref<6x?x?xf32>
+  tir.for %c in 6 { tir.for %j in %h { tir.for %k in %w { tir.for %rc in 4 { tir.for %rh in 1 { tir.for %rw in 1 {
+    tir.block "Y" iters(%vc: spatial<6>, %vj: spatial<%h>, %vk: spatial<%w>, %vrc: reduce<4>, %vrh: reduce<1>, %vrw: reduce<1>) = [%c, %j, %k, %rc, %rh, %rw] {
+      tir.init {
+        memref.store %zero, %Y[%vc, %vj, %vk] : memref<6x?x?xf32>
+      }
+      %row = affine.apply affine_map<(d0, d1) -> (d0 + d1)> (%vj, %vrh)
+      %column = affine.apply affine_map<(d0, d1) -> (d0 + d1)> (%vk, %vrw)
+      %a = memref.load %X[%vrc, %row, %column] : memref<4x?x?xf32>
+      %b = memref.load %W[%vc, %vrc, %vrh, %vrw] : memref<6x4x1x1xf32>
+      %s = memref.load %Y[%vc, %vj, %vk] : memref<6x?x?xf32>
+      %p = arith.mulf %a, %b : f32
+      %e = arith.addf %s, %p : f32
+      memref.store %e, %Y[%vc, %vj, %vk] : memref<6x?x?xf32>
+    }
+  } } } } } }
+  func.return
+}

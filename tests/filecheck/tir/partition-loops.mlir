@@ -488,3 +488,58 @@ func.func @same_bound(%C: memref<2x4x8xf32>) {
 // CHECK:           tir.for %{{.*}} in 3 {
 // CHECK-NOT:         scf.if
 // CHECK:         func.return
+
+// -----
+
+// The panels of a factor are packed with a bound on the columns. The loop over panels ends where there are no columns.
+
+func.func @panels(%B: memref<?x64xf32>, %P: memref<64x64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %B, %c0 : memref<?x64xf32>
+  tir.for %p in 64 {
+    tir.for %j in 8 {
+      tir.for %k in 64 {
+        tir.for %l in 8 unrolled {
+          %column = affine.apply affine_map<(d0, d1, d2) -> (d0 * 64 + d1 * 8 + d2)> (%p, %j, %l)
+          %inside = arith.cmpi slt, %column, %n : index
+          scf.if %inside {
+            %at = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%j, %l)
+            %b = memref.load %B[%column, %k] : memref<?x64xf32>
+            memref.store %b, %P[%p, %k, %at] : memref<64x64x64xf32>
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @panels
+// CHECK:         %[[PANELS:.*]] = affine.apply affine_map<(d0) -> (((d0 + 63) floordiv 64))> (%n)
+// CHECK-NEXT:    %[[SOME:.*]] = arith.minsi %{{.*}}, %[[PANELS]] : index
+// CHECK-NEXT:    tir.for %p in %[[SOME]] {
+
+// -----
+
+// Zeros are stored in all panels.
+
+func.func @filled_panels(%B: memref<?x64xf32>, %P: memref<64x64x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %B, %c0 : memref<?x64xf32>
+  tir.for %p in 64 {
+    tir.for %j in 64 {
+      tir.for %k in 64 {
+        %column = affine.apply affine_map<(d0, d1) -> (d0 * 64 + d1)> (%p, %j)
+        memref.store %zero, %P[%p, %k, %j] : memref<64x64x64xf32>
+        %inside = arith.cmpi slt, %column, %n : index
+        scf.if %inside {
+          %b = memref.load %B[%column, %k] : memref<?x64xf32>
+          memref.store %b, %P[%p, %k, %j] : memref<64x64x64xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @filled_panels
+// CHECK:         tir.for %p in 64 {

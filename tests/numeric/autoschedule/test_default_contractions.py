@@ -167,7 +167,7 @@ def test_what_is_packed_next_is_asked_for() -> None:
 def test_panels_that_stream_from_l2_are_asked_for(size: int, dtype: str, target: str, asked: bool) -> None:
     sch = scheduled(Product(size, size, size, dtype=dtype).module(), target)
     assert sch is not None
-    assert ('annotate %c {key = "prefetch", value = [["read", 1, [0, 0, 4]]]}' in str(sch.trace)) is asked
+    assert ('annotate %c {key = "prefetch", value = [["read", 1, [0, 0, 16]]]}' in str(sch.trace)) is asked
 
 
 def test_a_producer_is_computed_while_it_is_packed() -> None:

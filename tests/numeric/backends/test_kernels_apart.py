@@ -226,6 +226,27 @@ def test_other_processes_compile_too(compiled: list[str], monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
+def test_a_process_starts_before_a_graph_is_lowered(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "intrinsics", dict)
+    monkeypatch.setattr(kernels, "names_with_rules", tuple)
+    monkeypatch.setattr(kernels, "host_cores", lambda: 2)
+    monkeypatch.setattr(kernels, "WORTH_A_PROCESS", 0.1)  # seconds; the model has five operators of 0.05
+    compile_here = kernels._Compilation._compile
+
+    def waiting(self: kernels._Compilation, kernel: ModelKernel) -> None:
+        for thread in self._threads:
+            thread.join()
+        compile_here(self, kernel)
+
+    monkeypatch.setattr(kernels._Compilation, "_compile", waiting)
+    library = weft.build(model(96), cache=False)
+    assert len(compiled) == 1  # the other process has compiled softmax
+    x = np.random.default_rng(1).standard_normal((5, 96), np.float32)
+    alone = weft.build(model(96), cache=False)
+    np.testing.assert_array_equal(library["main"](x), alone["main"](x))
+
+
+@pytest.mark.slow
 def test_a_process_that_ends_is_made_up_for(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "WORTH_A_PROCESS", 1e-9)
     monkeypatch.setattr(kernels, "host_cores", lambda: 2)

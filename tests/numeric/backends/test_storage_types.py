@@ -98,7 +98,8 @@ def test_integers_of_4_and_2_bits() -> None:
 @pytest.mark.parametrize("source", sorted(STORED))
 def test_every_pair(source: str) -> None:
     """Numbers that every type holds."""
-    x = np.array([0, 1, 2, 3, 4, 6, 1, 0], np.float32).astype(dtype_of(source))
+    least = 1 if source == "float8_e8m0fnu" else 0
+    x = np.array([least, 1, 2, 3, 4, 6, 1, least], np.float32).astype(dtype_of(source))
     compare_casts([x], [name for name in [*sorted(STORED), *OTHERS] if name != source], ("llvm", "c"))
 
 

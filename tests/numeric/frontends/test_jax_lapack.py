@@ -24,6 +24,7 @@ SQUARE = _NUMBERS.standard_normal((3, 4, 4)).astype(np.float32)
 POSITIVE = SQUARE @ SQUARE.transpose(0, 2, 1) + np.eye(4, dtype=np.float32)
 TALL = _NUMBERS.standard_normal((3, 5, 4)).astype(np.float32)
 RIGHT = _NUMBERS.standard_normal((3, 4, 2)).astype(np.float32)
+IMAGINARY = _NUMBERS.standard_normal((3, 4, 4)).astype(np.float32)
 
 
 def parts(x: Any, full: bool) -> Any:
@@ -36,6 +37,20 @@ def parts(x: Any, full: bool) -> Any:
 def eigen(x: Any, **keywords: Any) -> Any:
     values, vectors = jnp.linalg.eigh(x, **keywords)
     return values, (vectors * values[..., None, :]) @ jnp.swapaxes(vectors, -1, -2)
+
+
+def of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the parts of a complex array, with the parts of its result."""
+
+    def on_parts(real: Any, imaginary: Any) -> Any:
+        found = function(lax.complex(real, imaginary))
+        return jnp.real(found), jnp.imag(found)
+
+    return on_parts
+
+
+def hermitian(x: Any) -> Any:
+    return x @ jnp.conj(x).mT + jnp.eye(x.shape[-1])
 
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -66,6 +81,24 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, b: lax.linalg.triangular_solve(a, b.T, lower=True, transpose_a=True),
         (SQUARE[0], RIGHT[0]),
     ),
+    "complex_cholesky": (of_complex(lambda x: jnp.linalg.cholesky(hermitian(x))), (SQUARE, IMAGINARY)),
+    "complex_cholesky_upper": (
+        of_complex(lambda x: jnp.linalg.cholesky(hermitian(x), upper=True)),
+        (SQUARE, IMAGINARY),
+    ),
+    "complex_cholesky_of_others": (of_complex(jnp.linalg.cholesky), (SQUARE, IMAGINARY)),
+    "complex_triangular": (
+        of_complex(lambda a: linalg.solve_triangular(a, a[:, 1:], lower=True, trans=2)),
+        (SQUARE[0], IMAGINARY[0]),
+    ),
+    "complex_triangular_unit": (
+        of_complex(lambda a: linalg.solve_triangular(a, a[:, :2], unit_diagonal=True)),
+        (SQUARE[0], IMAGINARY[0]),
+    ),
+    "complex_triangular_right": (
+        of_complex(lambda a: lax.linalg.triangular_solve(a, a[:, :3], lower=True, transpose_a=True, conjugate_a=True)),
+        (SQUARE, IMAGINARY),
+    ),
     "in_a_scan": (
         lambda x: lax.scan(lambda c, m: (jnp.linalg.cholesky(c @ c.T + m), jnp.linalg.det(m)), jnp.eye(4), x),
         (POSITIVE,),
@@ -85,7 +118,22 @@ def test_function(name: str) -> None:
     same(weft.jax_jit(function)(*arguments), jax.jit(function)(*arguments))
 
 
-@pytest.mark.parametrize("name", first_tier(["cholesky_upper", "qr", "svd", "eigh", "solve", "triangular_right"], "qr"))
+@pytest.mark.parametrize(
+    "name",
+    first_tier(
+        [
+            "cholesky_upper",
+            "complex_cholesky_upper",
+            "complex_triangular_right",
+            "qr",
+            "svd",
+            "eigh",
+            "solve",
+            "triangular_right",
+        ],
+        "qr",
+    ),
+)
 def test_interpreter(name: str) -> None:
     """Of the program as JAX prints it."""
     function, arguments = CASES[name]

@@ -354,6 +354,7 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     ),
     "a flag of 2": ("FusedMatMul", {"transA": 2}, "attribute 'transA' must be 0 to 1, got 2"),
     "too many experts": ("MoE", {"k": 99}, "attribute 'k' = 99: . scores do not choose of . experts"),
+    "a level of accuracy": ("QMoE", {"accuracy_level": 5}, "attribute 'accuracy_level' = 5 must be 0 to 4"),
     "bits of weights": ("QMoE", {"expert_weight_bits": 5}, "attribute 'expert_weight_bits' = 5 must be 2, 4 or 8"),
     "another block": (
         "GatherBlockQuantized",

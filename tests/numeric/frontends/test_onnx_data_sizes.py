@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -229,6 +231,46 @@ def test_scanned_tensors_of_other_names() -> None:
         weft.build(weft.from_onnx(proto))["main"](first, x, z[:2])
     proto = model(nodes, {"first": [3], "x": [4, 3], "z": [5, 3]}, "last y")
     with pytest.raises(CompileError, match="scanned tensors have 4 and 5 elements along their axes"):
+        weft.from_onnx(proto)
+
+
+def _batched_scan(directions: Sequence[int], count: int | str = "n") -> tuple[Any, dict[str, Any]]:
+    """A Scan of opset 8 that reads lengths, a state, two tensors and an outer value."""
+    body = helper.make_graph(
+        [node("Add", "s a", "t"), node("Mul", "t w", "u"), node("Sub", "u b", "o")], "body",
+        *([helper.make_tensor_value_info(name, FLOAT, [3]) for name in names] for names in ("sab", "uo")),
+    )  # fmt: skip
+    nodes = [node("Scan", "lens first x z", "last y", num_scan_inputs=2, body=body, directions=directions)]
+    shapes = {"first": ["k", 3], "x": ["k", "n", 3], "z": ["k", count, 3], "w": [3], "lens": ["k"]}
+    proto = model(nodes, shapes, "last y", types={"lens": INT64}, opset=8)
+    feeds = {name: random.standard_normal(shape, np.float32) for name, shape in (("first", (2, 3)), ("x", (2, 4, 3)))}
+    return proto, feeds | {"z": feeds["x"][:, ::-1] + 1, "w": np.float32([1, 2, 0.5]), "lens": np.array([2, 4])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directions", [[0, 0], [1, 0]])
+def test_batched_scans(directions: Sequence[int]) -> None:
+    proto, feeds = _batched_scan(directions)
+    last, y = weft.build(weft.from_onnx(proto))["main"](*feeds.values())
+    for at, length in enumerate(feeds["lens"]):
+        state, (x, z) = feeds["first"][at], (feeds[name][at, :length] for name in "xz")
+        for row, (a, b) in enumerate(zip(x[::-1] if directions[0] else x, z, strict=True)):
+            state = (state + a) * feeds["w"]
+            np.testing.assert_allclose(y[at, row], state - b, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(last[at], state, rtol=1e-5, atol=1e-6)
+        assert not y[at, length:].any()
+
+
+def test_bad_batched_scans() -> None:
+    proto, _ = _batched_scan([0])
+    with pytest.raises(CompileError, match="attribute 'directions'"):
+        weft.from_onnx(proto)
+    proto, _ = _batched_scan([0, 0], 5)
+    proto.graph.input[1].type.tensor_type.shape.dim[1].dim_value = 4
+    with pytest.raises(CompileError, match=re.escape("got shapes (k, 3), (k, 4, 3), (k, 5, 3), (k)")):
+        weft.from_onnx(proto)
+    del proto.graph.input[1].type.tensor_type.shape.dim[1:]
+    with pytest.raises(CompileError, match="input 2 has 1 axes, needs at least 2: batch, then steps"):
         weft.from_onnx(proto)
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onn
 
 import onnx
 from example_scripts import printed_by
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import INT64, model, node, perceptron
 
@@ -166,6 +166,10 @@ def test_fallback_to_the_reference() -> None:
     proto = model([node("Relu", "x", "r"), node("ImageDecoder", "r", "y")], {"x": ["n", 3, 3]}, opset=20)
     with pytest.raises(weft.CompileError, match="fallback: ONNX's shape inference fails"):
         weft.from_onnx(proto, fallback=True)
+    constant = node("Constant", "", "y", value=helper.make_tensor("", TensorProto.FLOAT, [0], []))
+    constant.attribute[0].t.data_location = TensorProto.EXTERNAL
+    with pytest.raises(weft.CompileError, match="fallback: the elements of attribute 'value' are in a file"):
+        weft.from_onnx(model([constant], {"x": [1]}), fallback=True)
     nodes = [node("Relu", "x", "r"), node("Det", "r", "d"), node("Neg", "d", "y")]
     module = weft.from_onnx(model(nodes, {"x": ["n", 5, 5]}, opset=20), fallback=True)
     assert 'graph.call_dps "onnx.Det.' in str(module)
@@ -555,6 +559,11 @@ def test_operators_of_old_versions() -> None:
         for opset, options in ((10, {}), (16, {"coordinate_transformation_mode": "output_half_pixel"}))
     )
     np.testing.assert_array_equal(old, new)
+    rois = np.array([[1, 0, 0.5, 2, 2.5], [0, 1, 1, 9, 9], [0, 7, 7, 8, 8]], np.float32)
+    (found,) = of("MaxRoiPool", 1, {"x": x[:, None], "r": rois}, "y", pooled_shape=[2, 1])
+    # Rows and columns from 0.5 on are those from 1 on, and ends belong to a region; the last one is outside.
+    pooled = [[x[1, 1:3, :3].max(), x[1, 2:4, :3].max()], [x[0, 1:, 1:].max(), 0], [0, 0]]
+    np.testing.assert_array_equal(found[:, 0, :, 0], pooled)
     weights = {"w": np.ones((2, 8, 4), np.float32) / 4, "r": np.ones((2, 8, 2), np.float32) / 2}
     words = ["Sigmoid", "Tanh", "Tanh"]
     both = {"hidden_size": 2, "direction": "bidirectional"}

@@ -164,6 +164,86 @@ def test_repetitions_are_dropped() -> None:
     check(function, torch.tensor([[1, 1], [1, 1], [2, 2], [1, 1]]))
 
 
+def _histograms(x: Any, y: Any, edges: Any) -> tuple[Any, ...]:
+    weight = x.reshape(-1).abs()
+    several = torch.histogramdd(y, [2, 3], weight=y[..., 0].abs()), torch.histogramdd(y, (edges, edges), density=True)
+    return (
+        *torch.histogram(x, 7),
+        *torch.histogram(x, 5, range=(-1.0, 1.0), weight=weight.reshape(x.shape), density=True),
+        *torch.histogram(x, edges, density=True),
+        *torch.histogram(torch.ones_like(x), 3),
+        *(part for counts, (first, last) in several for part in (counts, first, last)),
+    )
+
+
+def _pools_of_random_windows(x: Any, y: Any, samples: Any) -> tuple[Any, ...]:
+    indices = {"return_indices": True}
+    return (
+        *functional.fractional_max_pool2d(x, (2, 3), output_size=(4, 3), _random_samples=samples[..., :2], **indices),
+        functional.fractional_max_pool2d(x[0], 2, output_ratio=(0.5, 0.5), _random_samples=samples[:1, :, :2]),
+        *functional.fractional_max_pool3d(y, (2, 3, 2), output_size=(2, 3, 1), _random_samples=samples, **indices),
+    )
+
+
+@pytest.mark.slow
+def test_histograms_and_pools_of_random_windows() -> None:
+    torch.manual_seed(3)
+    x, y = torch.randn(5, 8), torch.randn(4, 5, 2)
+    check(_histograms, x, y, torch.tensor([-1.0, -0.5, 0.0, 0.7]), tolerance=1e-5)
+    samples = torch.rand(2, 3, 3)
+    check(_pools_of_random_windows, torch.randn(2, 3, 8, 9), torch.randn(2, 3, 5, 6, 7), samples, tolerance=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [{}, {"bidirectional": True, "num_layers": 2, "batch_first": True}, {"bias": False}]
+)
+def test_projected_states_of_lstms(options: dict[str, Any]) -> None:
+    torch.manual_seed(4)
+    model = torch.nn.LSTM(5, 7, proj_size=3, **options).eval()
+    with torch.no_grad():
+        check(lambda x: (lambda y, states: (y, *states))(*model(x)), torch.randn(4, 2, 5), tolerance=1e-5)
+
+
+@pytest.mark.slow
+def test_pools_of_regions_of_torchvision() -> None:
+    """Schemas of its operators, with results that need no torchvision: of images of one bin per channel, those of each
+    bin are those of one channel for all bins."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    arguments = "Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
+    for name, more in (("roi_pool", ""), ("ps_roi_pool", ""), ("ps_roi_align", ", int sampling_ratio")):
+        if not hasattr(torch.ops.torchvision, name):
+            library.define(f"{name}({arguments}{more}) -> (Tensor, Tensor)")
+        bins = 1 if name == "roi_pool" else 6
+
+        def shaped(x: Any, rois: Any, scale: float, h: int, w: int, *_: Any, bins: int = bins) -> tuple[Any, Any]:
+            found = x.new_empty(rois.shape[0], x.shape[1] // bins, h, w)
+            return found, found.to(torch.int32)
+
+        library.impl(name, shaped, "Meta")
+
+    class Model(torch.nn.Module):
+        def forward(self, x: Any, rois: Any) -> Any:
+            sensitive = torch.ops.torchvision.ps_roi_align(x, rois, 1.0, 3, 2, 2)[0]
+            return (
+                torch.ops.torchvision.roi_pool(x, rois, 0.5, 3, 2)[0],
+                torch.ops.torchvision.ps_roi_pool(x, rois, 1.0, 3, 2)[0],
+                sensitive,
+            )
+
+    x = torch.arange(72.0).reshape(1, 1, 9, 8).expand(1, 12, 9, 8).contiguous()
+    rois = torch.tensor([[0.0, 0.6, 2.5, 5.4, 7.7]])
+    most, mean, aligned = weft.compile(Model(), (x, rois))(x, rois)
+    # Rows 1.25 and 3.85 are 1 and 4, columns 0.3 and 2.7 are 0 and 3: bins of 4 / 3 x 2 elements.
+    last = torch.tensor([[2, 1], [2, 3], [3, 1], [3, 3], [4, 1], [4, 3]])
+    torch.testing.assert_close(most, (last[:, 0] * 8.0 + last[:, 1]).reshape(3, 2).expand(1, 12, 3, 2))
+    # Rows 2.5 and 7.7 are 3 and 8, columns 0.6 and 5.4 are 1 and 5: bins of 5 / 3 x 2 elements.
+    centres = torch.tensor([[3.5 * 8 + 1.5, 3.5 * 8 + 3.5], [5 * 8 + 1.5, 5 * 8 + 3.5], [6.5 * 8 + 1.5, 6.5 * 8 + 3.5]])
+    torch.testing.assert_close(mean, centres.expand(1, 2, 3, 2))
+    rows, columns = 2.0 + 5.2 / 6 * torch.tensor([1, 3, 5]), 0.1 + 4.8 / 4 * torch.tensor([1, 3])
+    torch.testing.assert_close(aligned, (rows[:, None] * 8 + columns).expand(1, 2, 3, 2))
+
+
 @pytest.mark.slow
 def test_regions_of_torchvision() -> None:
     """Its schema, with a result that needs no torchvision: the mean of a region without fractions."""

@@ -50,6 +50,16 @@ def module_of(compute: Callable[..., Any], *shapes: tuple[int | str, ...]) -> we
     return builder.get()
 
 
+def test_pixels_of_a_convolution_by_1_x_1_are_one_dimension() -> None:
+    """Of the buffers of rank 4 only the weights remain; strides need rows and columns."""
+    for name, buffers in (("convolution by 1 x 1", 1), ("strided convolution by 1 x 1", 3)):
+        module = module_of(*OPERATORS[name][:1], *OPERATORS[name][1])
+        lower_to_tir(module)
+        (kernel,) = (op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is not None)
+        types = [type_ for type_ in kernel.function_type.inputs if isinstance(type_, MemRefType)]
+        assert sum(len(type_.get_shape()) == 4 for type_ in types) == buffers
+
+
 def ranks_of_kernels(module: weft.ModuleOp) -> list[int]:
     """The largest rank of a buffer of each kernel, after dimensions were joined."""
     lower_to_tir(module)
@@ -65,6 +75,8 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[tuple[int | str, ...], ...]
     "softmax of rows": (lambda x: G.softmax(x, -1), (("b", 4, "s", "t"),), 2),
     "rows of a product": (lambda x, y: G.matmul(x, y), (("b", "s", 8), (8, 5)), 2),
     "batches of products": (lambda x, y: G.matmul(x, y), (("b", "s", 8), ("b", 8, 5)), 3),
+    "convolution by 1 x 1": (lambda x, y: G.conv2d(x, y), (("b", 4, "s", "t"), (6, 4, 1, 1)), 4),
+    "strided convolution by 1 x 1": (lambda x, y: G.conv2d(x, y, strides=2), (("b", 4, "s", "t"), (6, 4, 1, 1)), 4),
     "known transposition": (lambda x: G.transpose(x, (0, 2, 3, 1)), ((2, 4, 3, 5),), 3),
     "known transposition and sum": (lambda x, y: G.add(G.transpose(x, (0, 2, 3, 1)), y), ((2, 4, 3, 5), (4,)), 3),
     "known elements": (lambda x, y: G.add(x, y), ((2, 4, 3, 5),) * 2, 4),

@@ -21,20 +21,7 @@ from weft.support.errors import CompileError
 
 CASES = {f"{name} {element}": (name, element) for name, one in EXAMPLES.items() for element in one.elements}
 FIRST = [f"{name} {one.elements[-1] if 'f32' not in one.elements else 'f32'}" for name, one in EXAMPLES.items()]
-REFUSED = {
-    "stablehlo.cholesky": ("complex<f32>", "complex<f64>"),
-    "stablehlo.triangular_solve": ("complex<f32>", "complex<f64>"),
-}
-"""Op -> element types that are refused."""
 TOLERANCES = {"f16": 4e-3, "bf16": 3e-2, "f64": 1e-9, "complex<f64>": 1e-9}
-
-
-NO_ARRAYS = ("f8E8M0FNU",)
-"""Element types that weft does not have."""
-
-
-def _is_refused(name: str, element: str) -> bool:
-    return element in REFUSED.get(name, ()) or element in NO_ARRAYS
 
 
 def _numbers(array: Any) -> np.ndarray[Any, Any]:
@@ -72,10 +59,6 @@ def test_op(case: str) -> None:
     name, element = CASES[case]
     example = EXAMPLES[name]
     module = weft.parse(example.module(element))
-    if _is_refused(name, element):
-        with pytest.raises(CompileError, match=r"elements of (complex types|type \S+) are not supported"):
-            lowered(example, element)
-        return
     arguments = example.arguments(element)
     expected = Interpreter(module).call("main", *arguments)
     check(Interpreter(lowered(example, element)).call("main", *arguments), expected, element)
@@ -86,8 +69,6 @@ def test_op(case: str) -> None:
 def test_compiled_op(case: str) -> None:
     name, element = CASES[case]
     example = EXAMPLES[name]
-    if _is_refused(name, element):
-        pytest.skip("refused")
     module, arguments = weft.parse(example.module(element)), example.arguments(element)
     check(weft.build(module)["main"](*arguments), Interpreter(module).call("main", *arguments), element)
 
@@ -111,8 +92,6 @@ def test_xla(case: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = xla_results(example.module(element), arguments)
-    if _is_refused(name, element):
-        pytest.skip("refused")
     check(Interpreter(weft.parse(example.module(element))).call("main", *arguments), expected, element)
 
 

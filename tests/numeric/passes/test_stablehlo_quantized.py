@@ -232,3 +232,65 @@ def test_moves_need_equal_types() -> None:
         CompileError, match=r"stablehlo.reshape: it moves elements, whose types are .*0\.1:-3.* and .*0\.25:5"
     ):
         weft.build(text)
+
+
+BLOCKS = "!quant.uniform<i8:f32:{0:2, 1:3}, {{0.5:3, 0.25}, {2.0, 0.1:-7}}>"
+PARAMETERS[BLOCKS] = (
+    np.repeat(np.repeat([[0.5, 0.25], [2.0, 0.1]], 2, 0), 3, 1),
+    np.repeat(np.repeat([[3, 0], [0, -7]], 2, 0), 3, 1),
+    *(-128, 127, np.int8),
+)
+
+
+def test_blocks() -> None:
+    """A scale and a zero point for each 2 x 3 elements."""
+    x, y = stored((4, 6), BLOCKS, 1), np.random.default_rng(0).uniform(-40, 40, (4, 6)).astype(np.float32)
+    text = f"""
+    func.func @main(%x: tensor<4x6x{BLOCKS}>, %y: tensor<4x6xf32>)
+        -> (tensor<4x6x{BLOCKS}>, tensor<4x6xf32>, tensor<4x6x{Q}>) {{
+      %0 = stablehlo.uniform_quantize %y : (tensor<4x6xf32>) -> tensor<4x6x{BLOCKS}>
+      %1 = stablehlo.optimization_barrier %x : tensor<4x6x{BLOCKS}>
+      %2 = stablehlo.uniform_dequantize %1 : (tensor<4x6x{BLOCKS}>) -> tensor<4x6xf32>
+      %3 = "stablehlo.abs"(%x) : (tensor<4x6x{BLOCKS}>) -> tensor<4x6x{Q}>
+      return %0, %2, %3 : tensor<4x6x{BLOCKS}>, tensor<4x6xf32>, tensor<4x6x{Q}>
+    }}"""
+    assert BLOCKS in str(weft.parse(text))
+    quantised, back, sizes = both(text, x, y)
+    np.testing.assert_array_equal(quantised, integers(y, BLOCKS))
+    np.testing.assert_array_equal(back, numbers(x, BLOCKS))
+    np.testing.assert_array_equal(sizes, integers(np.abs(numbers(x, BLOCKS)), Q))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "%0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x6x{0}>) -> tensor<6x4xi8>",
+            "stablehlo.transpose: it moves elements between blocks with different scales",
+        ),
+        (
+            "%y = stablehlo.uniform_dequantize %z : (tensor<4x4x{0}>) -> tensor<4x4xf32>",
+            r"stablehlo.uniform_dequantize: \[2, 2\] blocks do not divide a tensor of extents \[4, 4\]",
+        ),
+    ],
+)
+def test_refused_blocks(text: str, message: str) -> None:
+    function = """func.func @main(%x: tensor<4x6x{0}>, %z: tensor<4x4x{0}>) -> tensor<4x6x{0}> {{
+      TEXT
+      return %x : tensor<4x6x{0}>
+    }}"""
+    with pytest.raises(CompileError, match=message):
+        weft.build(function.replace("TEXT", text).format(BLOCKS))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("{0:2}, {{0.5, 0.25}, {2.0}}", "scales of blocks are nested to one depth"),
+        ("{0:2, 0:3}, {{0.5, 0.25}}", "blocks have positive extents in different dimensions of 2"),
+        ("{1:2}, {{0.5}, {2.0}}", r"dimensions that are not divided have one block, got \[2, 1\]"),
+    ],
+)
+def test_types_of_blocks_are_checked(kind: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        weft.parse(f"func.func private @f(tensor<4x2x!quant.uniform<i8:f32:{kind}>>)")

@@ -380,3 +380,21 @@ def test_quantization() -> None:
         ),
     ]
     check(cases)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_indices_are_wrapped_to_symbolic_extents(dtype: str, target: str) -> None:
+    """Indices in range, negative ones, and those that need a division."""
+    n = te.var("n")
+    x, places = te.placeholder((3, n), "float32", name="X"), te.placeholder((3, 16), dtype, name="I")
+    run = weft.build(te.create_func([x, places, ops.take_along_axis(x, places, 1, name="Y")]), target=target)["main"]
+    limits = np.iinfo(dtype)
+    for extent in (1, 2, 7, 100):
+        some = [0, 1, -1, extent - 1, extent, extent + 1, -extent, -extent - 1, 1 - extent, 3 * extent, -5 * extent]
+        indices = np.array([*some, limits.min, limits.max, limits.min + 1, 12345, -54321], dtype)
+        data = np.arange(3 * extent, dtype=np.float32).reshape(3, extent)
+        all_rows = np.stack([indices, indices[::-1], indices])
+        expected = np.take_along_axis(data, np.mod(all_rows, np.array(extent, dtype)), 1)
+        run(data, all_rows, found := np.zeros_like(expected))
+        np.testing.assert_array_equal(found, expected)

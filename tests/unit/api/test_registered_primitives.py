@@ -235,18 +235,26 @@ def test_an_option_with_a_default_is_optional(capsys: pytest.CaptureFixture[str]
     assert "cse-thresh: an integer (default: 0)" in shown and "'tir-cache-index{block=B scope=local}'" in shown
 
 
+def _space(sch: weft.Schedule) -> None:
+    (i,) = sch.get_loops("C")
+    width = sch.sample_categorical([4, 8], [0.5, 0.5])
+    _, inner = sch.split(i, [None, width])
+    sch.strip_mine(inner, 2)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.slow
+def test_a_search_uses_the_step_of_a_package(tmp_path: Path, site: Path) -> None:
+    installed_universe()  # as tools do
+    tuned = weft.tune(added_one(), space=_space, trials=2, database=str(tmp_path / "tune.db"))
+    assert "2 trials, " in tuned.table() and "failed" not in tuned.table(), tuned.table()
+
+
 @pytest.mark.slow
 def test_a_search_says_that_its_processes_do_not_know_a_step(tmp_path: Path, site: Path) -> None:
     (site / "acmestrips-0.1.0.dist-info" / "entry_points.txt").unlink()  # a script instead of a package
     import acmestrips  # pyright: ignore[reportMissingImports, reportUnusedImport]  # noqa: F401
 
-    def space(sch: weft.Schedule) -> None:
-        (i,) = sch.get_loops("C")
-        width = sch.sample_categorical([4, 8], [0.5, 0.5])
-        _, inner = sch.split(i, [None, width])
-        sch.strip_mine(inner, 2)  # pyright: ignore[reportAttributeAccessIssue]
-
-    tuned = weft.tune(added_one(), space=space, trials=2, database=str(tmp_path / "tune.db"))
+    tuned = weft.tune(added_one(), space=_space, trials=2, database=str(tmp_path / "tune.db"))
     table = tuned.table()
     assert "2 trials (2 failed), " in table
     assert " 0.00 " not in table, "times of some nanoseconds have digits"

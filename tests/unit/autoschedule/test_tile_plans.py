@@ -14,6 +14,7 @@ from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.autoschedule.dot_products import dot_products
 from weft.autoschedule.executor import PlannedRule
 from weft.autoschedule.kernels import tiles_in_shared_memory
+from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
 from weft.plans.decisions import Decisions
 from weft.plans.tile_plan import Layout, Split, TilePlan, index_map, moved_last, panels, parted
@@ -33,7 +34,7 @@ def operator(function: te.Tensor, *inputs: te.Tensor) -> weft.ModuleOp:
     return te.create_func([*inputs, function])
 
 
-def images(*shape: int) -> te.Tensor:
+def images(*shape: int | te.Var) -> te.Tensor:
     return te.placeholder(shape, "float32", name="X")
 
 
@@ -71,6 +72,39 @@ def test_symbolic_extents_get_the_plan_of_known_ones() -> None:
     known, unknown = (plan_of(contraction, product(m=m), CPU) for m in (1024, te.var("m")))
     assert known is not None and unknown is not None
     assert (known.splits, known.order, known.staged) == (unknown.splits, unknown.order, unknown.staged)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "is_packed"),
+    [
+        ("windows of one element", CPU, True),
+        ("windows of one element", "llvm -mcpu=haswell", True),
+        ("windows of three elements", CPU, True),
+        ("windows of three elements", "llvm -mcpu=haswell", False),
+        ("windows of an image", CPU, False),
+    ],
+)
+def test_windows_of_rows_of_unknown_length(name: str, target: str, is_packed: bool) -> None:
+    """Those of an image are read in place, and so are rows of the assumed length that fill vectors."""
+    n, h = te.var("n"), te.var("h")
+    size = 1 if name == "windows of one element" else 3
+    if name == "windows of an image":
+        x, w = images(1, 32, h, n), te.placeholder((32, 32, 3, 3), "float32", name="W")
+        module = operator(te.ops.conv2d(x, w), x, w)
+    else:
+        x, w = images(1, 32, n), te.placeholder((32, 32, size), "float32", name="W")
+        module = operator(te.ops.conv1d(x, w), x, w)
+    assert (plan_of(packed_convolution, module, target) is not None) is is_packed
+    assert plan_of(direct_convolution, module, target) is not None
+
+
+@pytest.mark.parametrize(("rows", "is_known"), [(65, True), (4, False)])
+def test_rows_of_a_tile_are_those_of_known_extent(rows: int, is_known: bool) -> None:
+    """A symbolic batch may be 1: known rows fill a tile, unless they are few."""
+    a, b = te.placeholder((te.var("n"), rows, 128), name="A"), te.placeholder((128, 96), name="B")
+    plan = plan_of(contraction, operator(te.ops.matmul(a, b), a, b), CPU)
+    assert plan is not None
+    assert [split.loop for split in plan.splits[:2]] == [(2,), (1,) if is_known else (0,)]
 
 
 def test_the_packing_of_a_narrow_type_is_a_digit_of_the_layout() -> None:

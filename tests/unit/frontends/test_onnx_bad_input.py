@@ -44,6 +44,14 @@ REFUSED = {
         model([node("Gelu", "x", "y")], {"x": [2]}, opset=10),
         r"Gelu \(opset 10\): ONNX has no such operator in this opset",
     ),
+    "regions of two numbers": (
+        model([node("MaxRoiPool", "x r", "y", pooled_shape=[1, 1])], {"x": (1, 1, 3, 3), "r": (2, 2)}),
+        r"input 'rois' must be rows of 5 numbers, got shape \(2, 2\)",
+    ),
+    "no bins": (
+        model([node("MaxRoiPool", "x r", "y", pooled_shape=[0, 1])], {"x": (1, 1, 3, 3), "r": (2, 5)}),
+        r"attribute 'pooled_shape' must be 2 positive numbers, got \[0, 1\]",
+    ),
     "a newer opset": (model([], {"x": [2]}, opset=999), "uses opset 999 of domain 'ai.onnx': supported are .* 1 to"),
     "no opset": (_edited(lambda m: m.ClearField("opset_import")), "is no ONNX model: it has no graph or no opset"),
     "another domain": (

@@ -133,6 +133,14 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.roi_align(IMAGE, T(3, 4), INTEGERS, 2, mode="min"),
         "roi_align: the mode is 'avg' or 'max', got 'min'",
     ),
+    (
+        lambda: ops.roi_align(T(1, 5, 4, 4), T(3, 4), INTEGERS, 2, position_sensitive=True),
+        "roi_align: 5 channels are no multiple of 2 x 2 bins",
+    ),
+    (
+        lambda: ops.roi_pool(IMAGE, T(3, 4), INTEGERS, 2, mode="avg"),
+        "roi_pool: the mode is 'max' or 'position_sensitive_avg', got 'avg'",
+    ),
     (lambda: ops.topk(T(3), 4), "topk: k is 4, but axis 0 of A has 3 elements"),
     (lambda: ops.sort(BOOLS), "sort: data must hold numbers, got P of bool"),
     (lambda: ops.searchsorted(T(3, 3), T(2)), r"searchsorted: data must have rank 1, got A of shape \(3, 3\)"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,7 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from weft.tools.explore.app import ExploreApp, Lines, ProgramView, Question
-from weft.tools.explore.operations import OPERATIONS, Workbench
+from weft.tools.explore.operations import OPERATIONS, Operation, Reply, Workbench
 
 ROOT = Path(__file__).parents[3]
 MM_RELU = str(ROOT / "examples/mm_relu.mlir")
@@ -155,6 +158,56 @@ def test_the_pipeline_is_a_list_to_choose_from() -> None:
         await view.press("up", "up", "enter")
         assert view.text("#what").startswith("[1] schedules")
         assert len(view.app.session.states) == 4
+
+    with_view(body)
+
+
+def test_a_text_is_found_in_the_program_and_its_loops() -> None:
+    async def body(view: View) -> None:
+        await view.press("slash")
+        prompt = view.app.query_one("#prompt", Input)
+        assert prompt.value == "find "
+        prompt.value = "find block y"
+        await view.press("enter")
+        assert view.reply.startswith("'block y': 0 lines of the program, 1 of loop trees")
+        assert any("block Y" in line for line in view.lines("#loops"))
+        await view.enter("find memref.store")
+        assert view.reply.startswith("'memref.store': 3 lines of the program, 0 of loop trees")
+        await view.press("escape")
+        starts = []
+        for key in ("f3", "f3", "f3", "shift+f3"):
+            starts.append(view.program._match)
+            await view.press(key)
+        assert (*starts, view.program._match) == (0, 1, 2, 0, 2)
+        await view.enter("find")
+        assert view.reply == "" and view.program._wanted is None
+
+    with_view(body)
+
+
+def test_a_command_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command ends, the state stays, and the next command works."""
+    begun = threading.Event()
+
+    def endless(workbench: Workbench, func: str | None = None) -> Reply:
+        begun.set()
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setitem(cast("dict[str, Operation]", OPERATIONS), "run", Operation("run", endless))
+
+    async def body(view: View) -> None:
+        await view.pilot.press("n", "x")
+        while not begun.is_set():
+            await view.pilot.pause()
+            await view.pilot.press("x")
+        await view.press("escape")
+        assert view.reply == "error: cancelled"
+        assert view.text("#what").startswith("[1]")
+        await view.press("n")
+        assert view.text("#what").startswith("[2]")
+        await view.press("escape")
+        assert view.text("#what").startswith("[2]")
 
     with_view(body)
 

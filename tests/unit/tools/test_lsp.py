@@ -13,6 +13,8 @@ from lsp_session import Session, apply, with_server
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
+from weft.tools.python_files import load_python_file
+
 PROGRAM = """// RUN: weft-opt %s -p 'cse,tir-split{block=B loop=0 factors=0,4}' | filecheck %s
 
 // CHECK-LABEL: func.func @add
@@ -291,6 +293,60 @@ def test_python(tmp_path: Path) -> None:
         (found,) = await session.diagnostics()
         assert "invalid syntax" in found.message
         assert found.range.start.line == 4
+
+    with_server(body)
+
+
+MODULE = """import weft
+from weft.script import ir_module, tir as T
+
+
+@ir_module
+class Module:
+    @T.prim_func
+    def own(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")):
+        # A comment, which is lost.
+        T.func_attr({"global_symbol": "sums"})
+        for i, k in T.grid(8, 8):
+            with T.block("B"):
+                v, r = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[v] = T.float32(0)
+                B[v] = B[v] + A[v, r]
+
+
+é = weft.Schedule(Module)
+"""
+
+
+def test_primitives_in_python(tmp_path: Path) -> None:
+    async def body(session: Session) -> None:
+        file = tmp_path / "kernel.py"
+        file.write_text(MODULE)
+        uri = await session.open(file)
+        assert await session.diagnostics() == []
+        assert await session.actions(uri, "|é = weft") == {}
+        assert 'Inline block "B" into its readers' in await session.actions(uri, "|with T.block")
+        actions = await session.actions(uri, "|for i, k in")
+        assert {"Split %i by 4", "Vectorize %k", "Interchange %i and %k"} <= set(actions)
+        await session.run(actions["Split %i by 4"])
+        text = session.edited(uri)
+        assert "    def own(\n" in text or "    def own(A" in text
+        assert "for i0, i1, k in T.grid(2, 4, 8):" in text
+        assert text.startswith(MODULE.partition("    @T.prim_func")[0])
+        assert text.endswith(MODULE.rpartition("B[v] = ")[2].partition("\n")[2])
+        (changed := tmp_path / "changed.py").write_text(text)
+        assert "tir.for %i1 in 4" in str(load_python_file(str(changed)).Module)
+
+        await session.run(actions["Vectorize %k"])
+        (refused,) = await session.diagnostics()
+        assert "the iterations are independent" in refused.message and "iteration (i=0, k=1)" in refused.message
+        assert refused.range.start.line == 10
+        session.change(uri, "    # A comment", "    # Another comment")
+        assert await session.diagnostics() == []
+        assert await session.actions(uri, "|for i, k in") == {}
+        await session.run(actions["Split %i by 4"])
+        assert session.messages[-1].startswith("save the file first")
 
     with_server(body)
 

@@ -225,6 +225,15 @@ def test_nodes_lead_to_their_kernels_and_back(browser: Page, tmp_path: Path) -> 
         page.run(f"{back}.click()")
         assert page.run("document.getElementById('kernel-choice').selectedOptions[0].text") == kernel
 
+    # Operators before fusion lead to the kernel that holds them.
+    before = "document.querySelector('.picture').shadowRoot.querySelectorAll('.to-kernel')"
+    assert page.run(f"[...{before}].map(box => box.querySelector('.title').textContent)") == ["matmul", "relu"]
+    for at in range(2):
+        page.run("document.getElementById('graph').scrollIntoView()")
+        page.run(f"{before}[{at}].dispatchEvent(new MouseEvent('click'))")
+        assert page.run("document.activeElement.id") == "kernel-title"
+        assert page.run("document.getElementById('kernel-choice').selectedOptions[0].text").startswith("fused_matmul")
+
     # Search.
     def enter(field: str, value: str) -> None:
         page.run(f"{{ const field = document.getElementById('{field}'); field.value = '{value}'; "

@@ -18,12 +18,12 @@ Tensor = Expr
 
 
 class Parameter:
-    """A parameter of a model, which the functions of an exported module take after their inputs."""
+    """Functions of an exported module take parameters after inputs."""
 
     def __init__(self, shape: Sequence[Any], dtype: str | None = None) -> None:
         self.shape, self.dtype = tuple(shape), dtype or "float32"
         self.expr: Var | None = None
-        """The variable of the function during its export."""
+        """During the export."""
 
 
 def _value(value: Any) -> Any:
@@ -36,13 +36,13 @@ def _value(value: Any) -> Any:
 
 
 def _relax(name: str) -> Callable[..., Any]:
-    """An operator of `relax.op` on parameters and expressions."""
+    """`relax.op` on parameters and expressions."""
     function = _op.applied(name)
     return lambda *args, **options: function(*map(_value, args), **{k: _value(v) for k, v in options.items()})
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """Operators: `nn.op.relu(x)`, `nn.relu(x)`."""
+    """`nn.op.relu(x)`, `nn.relu(x)`"""
     if name.startswith("__"):
         raise AttributeError(name)
     known = {"permute": "permute_dims", "unsqueeze": "expand_dims"}
@@ -76,15 +76,14 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     def to(self, dtype: str) -> None:
-        """Set the dtype of all parameters."""
         for _, parameter in self.named_parameters():
             parameter.dtype = dtype
 
     def export_tvm(
         self, spec: Mapping[str, Mapping[str, TensorStructInfo]], debug: bool = False
     ) -> tuple[IRModule, list[tuple[str, Parameter]]]:
-        """A module with a function for each method whose inputs `spec` states, and the parameters in the order in which
-        functions take them, after the inputs. `debug` has no effect."""
+        """A module with a function for each method in `spec`, and the parameters in the order in which functions take
+        them, after the inputs. `debug` has no effect."""
         builder, parameters = BlockBuilder(), list(self.named_parameters())
         for method, inputs in spec.items():
             given = {name: Var(name, info) for name, info in inputs.items() if name[:1] != "$"}
@@ -116,7 +115,7 @@ class ModuleList(Module):
 
 
 def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
-    """A decorator of a function that makes the parameters of a layer, which makes it the class of these layers."""
+    """Makes the class of a layer from a function that makes its parameters."""
 
     def layer(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
         signature = inspect.signature(parameters)
@@ -180,7 +179,7 @@ def RMSNorm(hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool 
 
 
 def _convolution(name: str) -> Any:
-    """`nn.op.conv2d` and its kin, with a bias after the weight."""
+    """`nn.op.conv2d` etc., with a bias after the weight."""
 
     def convolve(x: Any, weight: Any, bias: Any = None, *rest: Any, data_layout: Any = None, **options: Any) -> Any:
         layout = data_layout or "NC" + "DHW"[5 - x.ndim :]
@@ -201,7 +200,7 @@ def _convolutional(name: str, dimensions: int) -> Any:
         in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1, bias: bool = True, dtype: str | None = None, data_layout: str = "NC" + "DHW"[3 - dimensions :],
     ) -> Any:  # fmt: skip
-        """A convolution; weights are OIW, OIHW or OIDHW."""
+        """Weights are OIW, OIHW or OIDHW."""
         kernel = [kernel_size] * dimensions if isinstance(kernel_size, int) else kernel_size
         weight = Parameter((out_channels, in_channels // groups, *kernel), dtype)
         return {"weight": weight, "bias": Parameter((out_channels,), dtype) if bias else None}
@@ -220,7 +219,7 @@ def ConvTranspose1D(
     in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0,
     dilation: int = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
 ) -> Any:  # fmt: skip
-    """A transposed convolution; weights are IOW."""
+    """Weights are IOW."""
     weight = Parameter((in_channels, out_channels // groups, kernel_size), dtype)
     return {"weight": weight, "bias": Parameter((out_channels,), dtype) if bias else None}
 

@@ -1,0 +1,24 @@
+"""Collections of cyclic garbage while IR is built."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+_ALLOCATIONS: Final = 20_000
+"""Allocations between two collections. IR consists of many objects that stay: with Python's 700, collections take a
+tenth of the time to parse and print a file of 9,000 operations, and 7 % of the build of a ResNet-18."""
+
+
+@contextmanager
+def fewer_collections() -> Generator[None]:
+    """Collect garbage after more allocations. A threshold of the user that is larger, or 0 for never, stays."""
+    thresholds = gc.get_threshold()
+    if 0 < thresholds[0] < _ALLOCATIONS:
+        gc.set_threshold(_ALLOCATIONS, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)

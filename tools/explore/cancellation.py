@@ -1,0 +1,55 @@
+"""Commands that another thread can cancel."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from threading import Lock, get_ident
+from time import sleep
+from typing import TypeVar
+
+from weft.support.errors import CompileError
+
+T = TypeVar("T")
+
+
+class Cancellable:
+    """Runs one function at a time, which another thread cancels by an exception in the running one.
+
+    States of a session are replaced only when a command has ended, so that a cancelled one changes nothing. Native code
+    (LLVM, a kernel that runs) ends first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._thread: int | None = None
+        self._is_sent = False
+
+    def run(self, body: Callable[[], T]) -> T:
+        """`body()`. Raises `CompileError` if it is cancelled."""
+        self._is_sent = False
+        try:
+            self._thread = get_ident()
+            try:
+                found = body()
+            finally:
+                with self._lock:
+                    self._thread = None
+            while self._is_sent:  # the exception was sent when the body had ended, and is raised here
+                sleep(0.001)
+        except KeyboardInterrupt:
+            raise CompileError("cancelled") from None
+        else:
+            return found
+        finally:
+            self._thread = None
+
+    def cancel(self) -> bool:
+        """Whether a function runs, which is then cancelled."""
+        with self._lock:
+            if self._thread is None:
+                return False
+            self._is_sent = True
+            thread, error = ctypes.c_ulong(self._thread), ctypes.py_object(KeyboardInterrupt)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)
+            return True
