@@ -82,7 +82,8 @@ PROCESSORS: Final = {
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
     # Measured on an Emerald Rapids: read bandwidths, and a `vdpbf16ps` of any length every second cycle, where two
-    # `vfmadd231ps` and two `vpdpbusd` start per cycle (benchmarks/results/2026-11-30-amx.md). (Intel, "Optimization Reference Manual", Golden Cove)
+    # `vfmadd231ps` and two `vpdpbusd` start per cycle (benchmarks/results/2026-11-30-amx.md).
+    # (Intel, "Optimization Reference Manual", Golden Cove)
     **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _GOLDEN_COVE),
 }
 """Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""
