@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from weft.analysis.block_patterns import BlockPattern
+from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.autoschedule.contraction import contraction_plan
 from weft.autoschedule.executor import RowMember, execute_rows
 from weft.autoschedule.nests import inner_plan, nests_over_rows, outer_rows, starves_threads
@@ -77,21 +77,30 @@ def _products(
     block: BlockOp, target: Target
 ) -> tuple[list[BlockPattern], ContractionRoles, ContractionRoles, int] | None:
     """The nests from one product to another that share rows, the roles of both, and the number of shared loops."""
-    patterns, shared = nests_over_rows(block, lambda pattern: _rows(pattern, target))
+    alone = contraction_roles(pattern_of(block))
+    if alone is None or alone.row is None or not _has_rows(alone, alone.row + 1):
+        return None
+    products = 0
+
+    def rows(pattern: BlockPattern) -> int:
+        """The number of outer loops that may be rows; 0 after the second product."""
+        nonlocal products
+        roles = contraction_roles(pattern)
+        if products == 2:
+            return 0
+        products += roles is not None
+        return outer_rows(pattern, target) if roles is None or roles.row is None else roles.row + 1
+
+    patterns, shared = nests_over_rows(block, rows)
     first, *between, last = (contraction_roles(pattern) for pattern in patterns) if len(patterns) > 2 else (None,) * 3
     if first is None or last is None or any(roles is not None for roles in between):
         return None
     return (patterns, first, last, shared) if _has_rows(first, shared) and _has_rows(last, shared) else None
 
 
-def _rows(pattern: BlockPattern, target: Target) -> int:
-    """The number of outer loops that may be rows."""
-    roles = contraction_roles(pattern)
-    return outer_rows(pattern, target) if roles is None or roles.row is None else roles.row + 1
-
-
 def _has_rows(roles: ContractionRoles, shared: int) -> bool:
     is_outer = roles.row == shared - 1 and roles.batch == tuple(range(shared - 1)) and not roles.rows
+    is_outer = is_outer and not roles.same_buffer
     factors = (roles.left, roles.right)
     return is_outer and not roles.left.contiguous and all(factor.element_bytes >= _LEAST_BYTES for factor in factors)
 

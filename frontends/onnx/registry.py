@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -172,6 +173,7 @@ def domain_name(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
+@cache
 def load_converters() -> None:
     for family in _FAMILIES:
         import_module(f"weft.frontends.onnx.{family}")

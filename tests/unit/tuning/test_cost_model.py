@@ -22,7 +22,7 @@ from weft.tuning.cost_model import (
 from weft.tuning.database import Database
 from weft.tuning.features import NAMES, counts_of, features_of
 
-TARGET = Target.parse("llvm -mcpu=haswell -num-threads=4")  # vectors of 32 bytes, 32 KiB of first cache
+TARGET = Target.parse("llvm -mcpu=haswell -num-threads=4 -l1-bytes=32768")  # vectors of 32 bytes
 
 
 def product(n: int = 64) -> weft.Schedule:
