@@ -170,7 +170,7 @@ def _precedes(first: ForOp, second: ForOp) -> bool:
 
 @handles("loop.forall_to_for", "loop.forall_to_parallel")
 def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Split a forall into single loops, which stay parallel."""
+    """Turn a forall into serial loops, or into one `scf.parallel`."""
     name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
     targets = interpreter.ops(op)
     interpreter.consume(op)
@@ -182,7 +182,8 @@ def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associ
         if name == "scf.parallel":
             found.append([interpreter.payload.add_loop(name, target.loops, target)])
         else:
-            found.append([interpreter.payload.add_loop(name, [loop], target) for loop in target.loops])
+            serial = [interpreter.payload.schedule.fuse(loop) for loop in target.loops]
+            found.append([interpreter.payload.add_loop(name, [loop], target) for loop in serial])
     if name == "scf.parallel":
         return [[one for made in found for one in made]]
     return [[made[at] for made in found if at < len(made)] for at in range(len(op.results))]

@@ -28,11 +28,13 @@ MOST_BUILDS = 6
 """Programs of a script that are judged: some try many schedules."""
 
 
-def upstream_of_low(module: ModuleOp) -> str:
-    """A module at low level in upstream's dialects."""
+def upstream_of_low(module: ModuleOp, *, by_xdsl: bool) -> str:
+    """A module at low level in upstream's dialects, printed as by target `upstream`, or as by stock `xdsl-opt`."""
     module = module.clone()
     ConvertLowToUpstreamPass().apply(Context(), module)
     module.verify()
+    if by_xdsl:
+        return str(module)
     output = StringIO()
     UpstreamTarget().emit(Context(), module, output)
     return output.getvalue()
@@ -61,7 +63,9 @@ class _Both:
 
 
 @contextmanager
-def judged(judge: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def judged(
+    judge: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, *, by_xdsl: bool = False
+) -> Iterator[list[str]]:
     """Compares each call of a function that is built for LLVM with the one that `judge` makes of the text of the module
     in upstream's dialects; gives the texts."""
     texts: list[str] = []
@@ -70,7 +74,7 @@ def judged(judge: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> Iter
     def load_judged(module: ModuleOp, target: weft.Target, **options: Any) -> Any:
         if target.kind != "llvm" or len(texts) == MOST_BUILDS:
             return load(module, target, **options)
-        texts.append(upstream_of_low(module))
+        texts.append(upstream_of_low(module, by_xdsl=by_xdsl))
         other, library = judge(texts[-1]), load(module, target, **options)
 
         class Judged(type(library)):

@@ -76,3 +76,27 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
   transform.yield
 }
 }
+
+// -----
+
+// The loops of a forall become serial.
+// CHECK-LABEL: sched.func @transform {
+// CHECK:         sched.parallel %m0
+// CHECK-NEXT:    sched.parallel %n0
+// CHECK-NEXT:    %m0_fused = sched.fuse %m0 : loop
+// CHECK-NEXT:    %n0_fused = sched.fuse %n0 : loop
+// CHECK-NEXT:    %n0_fused0, %n0_fused1 = sched.split %n0_fused {factors = [0, 2]} : loop, loop
+// CHECK-NEXT:    sched.unroll %n0_fused1
+module attributes {transform.with_named_sequence} {
+func.func @g(%A: tensor<16x16xf32>, %B: tensor<16x16xf32>, %C: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %D = linalg.matmul ins(%A, %B : tensor<16x16xf32>, tensor<16x16xf32>) outs(%C : tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %D : tensor<16x16xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %forall = transform.structured.tile_using_forall %mm tile_sizes [4, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %i, %j = transform.loop.forall_to_for %forall : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.loop.unroll %j {factor = 2} : !transform.any_op
+  transform.yield
+}
+}

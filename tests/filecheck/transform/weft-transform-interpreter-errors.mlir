@@ -1020,3 +1020,19 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %b, %m, %n, %k = transform.match.structured.classify_contraction_dims %sum : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>)
   transform.yield
 }
+
+// -----
+
+// A loop that is no forall.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %D : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %mm tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  // expected-error@+1 {{transform.loop.forall_to_for on scf.for: expected scf.forall operation target}}
+  %i = transform.loop.forall_to_for %l : (!transform.any_op) -> !transform.any_op
+  transform.yield
+}

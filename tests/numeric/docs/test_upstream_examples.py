@@ -1,5 +1,5 @@
-"""The programs of `examples/` in upstream's dialects: at each call MLIR's passes, IREE's, and weft, to which they come
-back, compute what weft computes."""
+"""The programs of `examples/` in upstream's dialects: at each call MLIR's passes, IREE's (also of the text of stock
+`xdsl-opt`), and weft, to which they come back, compute what weft computes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from example_scripts import printed_by
 from upstream_examples import FILES, SCRIPTS, judged, run_file
-from upstream_tools import UpstreamLibrary, by_iree, needs_iree, needs_mlir
+from upstream_tools import UpstreamLibrary, accepted, by_iree, needs_iree, needs_mlir
 from xdsl.context import Context
 
 import weft
@@ -22,9 +22,16 @@ def by_weft(text: str) -> Any:
     return weft.build(module)
 
 
+def by_both(text: str) -> UpstreamLibrary:
+    """By IREE's passes a module that MLIR 22 reads too."""
+    assert accepted(text)
+    return by_iree(text)
+
+
 JUDGES = [
     pytest.param(UpstreamLibrary, id="mlir", marks=needs_mlir),
     pytest.param(by_iree, id="iree", marks=[needs_mlir, needs_iree]),
+    pytest.param(by_both, id="printed by xdsl-opt", marks=[needs_mlir, needs_iree]),
     pytest.param(by_weft, id="weft"),
 ]
 LEFT_OUT = {"onnx_digits.py", "tensorize_tmm16.py", "train_mlp.py"}
@@ -40,7 +47,7 @@ def test_examples(
 ) -> None:
     if name == "mlp.mlir" and judge is by_weft:
         pytest.skip("its temporaries are views of an arena, and memref.view does not come back")
-    with judged(judge, monkeypatch) as texts:
+    with judged(judge, monkeypatch, by_xdsl=judge is by_both) as texts:
         if name in FILES:
             run_file(name)
         else:

@@ -21,6 +21,11 @@ def text(element: str) -> str:
         ),
         ("!quant.uniform<i8:f32, 1.0e-05>", "!quant.uniform<i8:f32, 1.0e-05>"),
         ("!quant.uniform<i32:f64, 34.0:0>", "!quant.uniform<i32:f64, 34.0>"),
+        ("!quant.uniform<i8:f32:{0:2}, {{0.1:3}}>", "!quant.uniform<i8:f32:{0:2}, {{0.1:3}}>"),
+        (
+            "!quant.uniform<u8:f32:{0:2, 1:1}, {{0.1, 0.2, 0.3:4}}>",
+            "!quant.uniform<u8:f32:{0:2, 1:1}, {{0.1, 0.2, 0.3:4}}>",
+        ),
     ],
 )
 def test_text(element: str, printed: str) -> None:
@@ -37,6 +42,9 @@ def test_text(element: str, printed: str) -> None:
         ("!quant.uniform<i8:i32, 0.1>", "the expressed type is f16, bf16, f32 or f64, got i32"),
         ("!quant.uniform<i8:f32, 0.0>", r"scales are finite and positive, got \[0.0\]"),
         ("!quant.uniform<i8:f32, 0.1:200>", r"zero points lie in -128 to 127, got \[200\]"),
+        ("!quant.uniform<i8:f32:{0:1, 0:2}, {{0.1}, {0.2}}>", r"different dimensions of 2, got \[\(0, 1\), \(0, 2\)\]"),
+        ("!quant.uniform<i8:f32:{0:0}, {0.1}>", r"blocks have positive extents .*, got \[\(0, 0\)\]"),
+        ("!quant.uniform<i8:f32:{1:2}, {0.1}>", r"different dimensions of 1, got \[\(1, 2\)\]"),
     ],
 )
 def test_checks(element: str, message: str) -> None:
@@ -48,7 +56,7 @@ def test_checks(element: str, message: str) -> None:
     ("element", "message"),
     [
         ("!quant.uniform<f8:f32, 0.1>", "the storage of a quantised type is i or u and a number of bits"),
-        ("!quant.uniform<i8:f32:{0:1}, {{0.1}}>", "scales of blocks of several dimensions are not supported"),
+        ("!quant.uniform<i8:f32:{0:1, 1:2}, {{0.1, 0.2}, {0.3}}>", "scales of blocks are nested to one depth"),
     ],
 )
 def test_syntax(element: str, message: str) -> None:
