@@ -68,7 +68,7 @@ def _matmul_nbits(
             check_parameter(node, index)
     groups, blob = -(-K // block_size), block_size * bits // 8
     if B.dtype != "uint8" or B.shape not in ((N, groups, blob), (N, groups * blob)):
-        wanted = f"({N}, {groups}, {blob})"
+        wanted = f"({N}, {groups}, {blob}) for 'K' = {K}, 'N' = {N}, 'bits' = {bits} and 'block_size' = {block_size}"
         raise node.refuse(f"input 'B' must be uint8 of shape {wanted}, got {B.dtype} of {show_shape(B.shape)}")
     weight = ops.reshape(B, (N, groups * blob))
     scale = _in_rows(node, "scales", scales, N, groups)

@@ -158,7 +158,7 @@ def _roi_align(
 
 
 @converts("MaxRoiPool")
-def _max_roi_pool(node: Node, data: Value, rois: Value, *, pooled_shape: Sequence[int], spatial_scale: float) -> Item:
+def _max_roi_pool(node: Node, data: Value, rois: Value, *, pooled_shape: list[int], spatial_scale: float) -> Item:
     """A region is a row of the index of an image and two corners."""
     if rois.ndim != 2 or rois.shape[1] != 5:
         raise node.refuse(f"input 'rois' must be rows of 5 numbers, got shape {show_shape(rois.shape)}")

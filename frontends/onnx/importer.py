@@ -64,7 +64,7 @@ from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
 from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
-from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, schema_of
+from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, given_attributes, schema_of
 from weft.frontends.onnx.node_order import ordered
 from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
 from weft.support.argument_types import checked_argument, shown
@@ -166,8 +166,9 @@ class Import:
             numbers = f"{'no end of them' if needed >= _ENDLESS else needed}, at most {self.left}"
             raise CompileError(f"{file.name}: functions within functions become too many nodes: {numbers}")
 
-    def report(self, operator: str, error: CompileError | ShapeError, place: str) -> None:
+    def report(self, operator: str, error: CompileError | ShapeError, place: str, given: str = "") -> None:
         message = error.message if isinstance(error, CompileError) else str(error)
+        message += f" (attributes {given})" if given else ""
         problem = self.problems.setdefault((operator, message), Problem(operator, message))
         problem.places.append(place)
         if isinstance(error, Refusal):
@@ -310,7 +311,9 @@ class Scope:
             found = self._converted(proto, domain, opset, place)
             shared.outcomes[label].converted += any(item is not None for item in found)
         except (CompileError, ShapeError) as error:
-            shared.report(label, error, place)
+            # operators of the graph dialect name their own parameters, a refusal those of the node
+            given = "" if isinstance(error, Refusal) else given_attributes(proto)
+            shared.report(label, error, place, given)
             items = [self.names.get(name) for name in proto.input]
             for item in items:
                 if isinstance(item, Value) and item.ssa in shared.extents:

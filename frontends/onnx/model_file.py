@@ -64,7 +64,9 @@ class ModelFile:
 
     @property
     def opsets(self) -> dict[str, int]:
-        return {domain_name(opset.domain): opset.version for opset in self.model.opset_import}
+        """The versions of the domains; `com.microsoft`, of which there is one version, need not be imported."""
+        imported = {domain_name(opset.domain): opset.version for opset in self.model.opset_import}
+        return {"com.microsoft": 1, **imported}
 
     def _check(self) -> None:
         try:
@@ -184,13 +186,13 @@ class ModelFile:
 
 
 def _file_of(path: Path) -> Path:
-    """The model at a path, which may be a folder with one model. Raises `CompileError` for a folder with none or
-    several."""
+    """The model at a path, which may be a folder with one model, in it or in its subfolder `onnx`, as model hubs have
+    it. Raises `CompileError` for a folder with none or several."""
     if not path.is_dir():
         return path
-    found = sorted(path.glob("*.onnx"))
+    found = sorted(path.glob("*.onnx")) or sorted(path.glob("onnx/*.onnx"))
     if len(found) != 1:
-        names = ", ".join(f"'{file.name}'" for file in found) or "none"
+        names = ", ".join(f"'{file.relative_to(path)}'" for file in found) or "none"
         raise CompileError(f"'{path}' is a folder, which must hold one .onnx file: found {names}")
     return found[0]
 

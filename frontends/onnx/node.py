@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
@@ -476,3 +477,10 @@ def _value_of(attribute: AttributeProto) -> Any:
     if read is None:
         raise Refusal(f"attribute '{attribute.name}' is of type {_type_name(attribute.type)}, which is not supported")
     return read(attribute)
+
+
+def given_attributes(proto: NodeProto) -> str:
+    """The attributes of a node that are numbers, as `'axis' = 1, 'pads' = [0, 1]`."""
+    kinds = {"float", "int", "floats", "ints"}
+    given = (one for one in proto.attribute if _type_name(one.type) in kinds)
+    return ", ".join(f"'{one.name}' = {shown(_value_of(one))}" for one in islice(given, 12))

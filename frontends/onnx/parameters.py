@@ -36,7 +36,7 @@ _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
 }
 """Annotations of inputs -> readers."""
 _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
-    "bool": Node.flag,
+    **dict.fromkeys(("bool", "bool | None"), Node.flag),
     "float": Node.number,
     "float | None": Node.number,
     "Index": Node.integer,
@@ -46,6 +46,7 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
     "list[int] | None": Node.integers,
     "list[float]": Node.attribute,
     "list[float] | None": Node.attribute,
+    "list[str]": Node.attribute,
     "list[str] | None": Node.attribute,
     "str": Node.attribute,
     "str | None": Node.attribute,
@@ -62,7 +63,7 @@ def attribute(node: Node, name: str, annotation: str) -> Any:
     """An attribute as a parameter of that annotation; an axis of the first input is normalised to be non-negative."""
     if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
-    return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
+    return _ATTRIBUTES[annotation](node, name)
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:

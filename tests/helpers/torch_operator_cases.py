@@ -354,7 +354,7 @@ case(
 case("_pdist_forward", lambda: [call(floats(5, 3), 2.0), call(floats(4, 3), 1.0)])
 
 # Views, creation, indexing
-case("alias detach clone lift_fresh_copy", lambda: [call(floats(3, 4))])
+case("alias detach clone lift_fresh_copy _neg_view", lambda: [call(floats(3, 4))])
 case("view _unsafe_view reshape", lambda: [call(floats(3, 4), [2, 6]), call(floats(3, 4), [-1]), call(floats(1), [])])
 case("unsqueeze", lambda: [call(floats(3, 4), 0), call(floats(3, 4), -1), call(floats(), 0)])
 case("squeeze.dim", lambda: [call(floats(3, 1, 4), 1), call(floats(3, 4), 0), call(floats(3, 1), -1)])
@@ -897,7 +897,7 @@ case(
     ],
 )
 case("conv_tbc", lambda: [call(floats(5, 2, 3), floats(3, 3, 4), floats(4), 1)])
-case("rrelu_with_noise", lambda: [call(floats(3, 4), floats(3, 4), 0.1, 0.3, False)])
+case("rrelu_with_noise rrelu_with_noise_functional", lambda: [call(floats(3, 4), floats(3, 4), 0.1, 0.3, False)])
 case("resize", lambda: [call(floats(3, 4), [2, 5]), call(integers(6), [3, 2])])
 _VIEWS = (
     "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose"

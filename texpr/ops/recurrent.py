@@ -538,13 +538,13 @@ def _network(
         others,
         direction,
         activations,
-        float(options.clip),
+        _not_negative(what, "clip", options.clip),
         dtype,
         recurrence_scale,
         weights.states_zero,
         offset,
         _GROUPS.get(r.dtype, 1),
-        _state_scale(what, weights.state_scale),
+        _not_negative(what, "state_scale", weights.state_scale),
     )
 
 
@@ -593,9 +593,9 @@ def _groups_of(recurrence: Tensor, offset: int, name: str) -> Tensor:
     return compute((directions, count, rows, group), element, f"{name}_recurrence", "dkgj")
 
 
-def _state_scale(what: str, value: object) -> float:
+def _not_negative(what: str, label: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < inf:
-        raise error(f"{what}: state_scale must be a number from 0 on, got {shown(value)}")
+        raise error(f"{what}: {label} must be a number from 0 on, got {shown(value)}")
     return float(value)
 
 

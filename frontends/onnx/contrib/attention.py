@@ -64,7 +64,9 @@ def row(data: Value, axis: int, at: int) -> Value:
 
 def parts(node: Node, name: str, data: Value, sizes: Sequence[int]) -> list[Value]:
     if not node.equal(data.shape[-1], sum(sizes)):
-        raise node.refuse(f"input '{name}' of shape {show_shape(data.shape)} does not have parts of {list(sizes)}")
+        source = "'qkv_hidden_sizes' = " if node.gives("qkv_hidden_sizes") else ""
+        wanted = f"{source}{list(sizes)}"
+        raise node.refuse(f"input '{name}' of shape {show_shape(data.shape)} does not have parts of {wanted}")
     ends = np.cumsum(sizes).tolist()
     return [part(data, data.ndim - 1, end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
@@ -197,7 +199,9 @@ def _attention(
     product = product if bias is None else ops.add(product, bias)
     sizes = qkv_hidden_sizes or None
     if sizes is not None and (len(sizes) != 3 or min(sizes) < 1 or any(size % num_heads for size in sizes)):
-        raise node.refuse(f"attribute 'qkv_hidden_sizes' must be three multiples of {num_heads} heads, got {sizes}")
+        raise node.refuse(
+            f"attribute 'qkv_hidden_sizes' must be three multiples of 'num_heads' = {num_heads}, got {sizes}"
+        )
     projected = thirds(node, "weights", product) if sizes is None else parts(node, "weights", product, sizes)
     return _self_attention(
         node, projected, mask_index, past, attention_bias, num_heads=num_heads, is_causal=unidirectional, scale=scale,

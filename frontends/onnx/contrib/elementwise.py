@@ -134,7 +134,7 @@ _GIVEN: Final = {"Clip": 2}
 
 def activated(node: Node, value: Value, activation: str | None, numbers: Sequence[float | None] = ()) -> Value:
     """Apply the activation that attributes of a node name, with its parameters. Raises `Refusal` for unknown ones."""
-    if not activation:
+    if activation is None:
         return value
     if activation not in _ACTIVATIONS:
         raise node.refuse(f"attribute 'activation' must be one of {', '.join(_ACTIVATIONS)}, got '{activation}'")

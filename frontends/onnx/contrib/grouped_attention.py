@@ -168,7 +168,9 @@ def _group_query_attention(
         if state is not None:
             check_rank(node, name, state, 4)
             if not node.equal(state.shape[1], kv_num_heads):
-                raise node.refuse(f"input '{name}' must have {kv_num_heads} heads, got {state.shape[1]}")
+                raise node.refuse(
+                    f"input '{name}' must have 'kv_num_heads' = {kv_num_heads} heads, got {state.shape[1]}"
+                )
     check_rank(node, "query", query, 3)
     if key is None or value is None:
         query, key, value = _unpacked(node, query, num_heads, kv_num_heads)

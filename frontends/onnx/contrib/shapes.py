@@ -47,7 +47,9 @@ def _unfold_tensor(node: Node, input: Value, *, size: int, dim: int = -1, step: 
     axis = node.axis("dim", input.ndim)
     extent = input.shape[axis]
     if size < 1 or step < 1 or (isinstance(extent, int) and extent < size):
-        raise node.refuse(f"attributes 'size' = {size} and 'step' = {step} do not fit axis {axis} of {extent} elements")
+        raise node.refuse(
+            f"attributes 'size' = {size} and 'step' = {step} do not fit 'dim' = {dim} of {extent} elements"
+        )
     if extent is None:
         raise node.refuse(f"axis {axis} has an unknown extent")
     if not is_not_negative(subtract(extent, size)):
@@ -121,7 +123,9 @@ def _gather_block_quantized(
     def spread(value: Value) -> Value:
         count = value.shape[axis]
         if not isinstance(count, int) or count * block_size < length:
-            raise node.refuse(f"input 'scales' has {count} blocks of {block_size} for {length} elements")
+            packed = f" of 'bits' = {bits}" if is_packed else ""
+            wanted = f"'block_size' = {block_size} for {length} elements{packed}"
+            raise node.refuse(f"input 'scales' has {count} blocks of {wanted}")
         return ops.strided_slice(ops.repeat(value, min(block_size, length), axis), [0], [length], [1], [axis])
 
     steps = ops.cast(numbers, "float32")

@@ -321,13 +321,22 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         r"com.microsoft.Attention \(opset 1\): attribute 'num_heads' = 97 does not divide the \d+ elements of input "
         "'weights', at node 0",
     ),
-    "sizes of heads": (ATTENTION, {"qkv_hidden_sizes": [1, 2]}, "'qkv_hidden_sizes' must be three multiples of"),
+    "sizes of heads": (
+        ATTENTION,
+        {"qkv_hidden_sizes": [1, 2]},
+        "'qkv_hidden_sizes' must be three multiples of 'num_heads' = ",
+    ),
+    "sizes of other weights": (
+        ATTENTION,
+        {"num_heads": 1, "qkv_hidden_sizes": [64, 64, 64]},
+        r"input 'weights' of shape .* does not have parts of 'qkv_hidden_sizes' = \[64, 64, 64\]",
+    ),
     "rotary": (ATTENTION, {"do_rotary": 1}, "attribute 'do_rotary' = 1 is not supported: RotaryEmbedding"),
     "a cache of another rank": (ATTENTION, {"has": "past", "past": lambda a: a[0]}, "input 'past' must have rank 5"),
     "a cache of other heads": (
         GROUPED,
         {"has": "past_key", "past_key": lambda a: a[:, :0]},
-        r"input 'past_key' must have \d heads, got 0",
+        r"input 'past_key' must have 'kv_num_heads' = \d heads, got 0",
     ),
     "heads of keys": (
         GROUPED,
@@ -345,12 +354,29 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {"total_sequence_length": lambda a: a - 99},
         "input 'total_sequence_length' must not be negative",
     ),
-    "an odd rotation": ("RotaryEmbedding", {"rotary_embedding_dim": 3}, "an even number of up to .* is turned, got 3"),
+    "an odd rotation": (
+        "RotaryEmbedding",
+        {"rotary_embedding_dim": 3},
+        "an even number of up to .*, got 3 .*'rotary_embedding_dim' = 3",
+    ),
     "another activation": ("FusedGemm", {"activation": "Foo"}, "attribute 'activation' must be one of Relu, .*'Foo'"),
     "numbers of an activation": (
         "FusedConv",
         {"activation": "Clip", "activation_params": [1.0]},
         r"attribute 'activation' = Clip has 2 numbers, got \[1.0\]",
+    ),
+    "no activation": ("FusedConv", {"activation": ""}, "attribute 'activation' must be one of Relu, .* got ''"),
+    "an optional flag of 3": (GROUPED, {"do_rotary": 3}, "attribute 'do_rotary' must be 0 to 1, got 3"),
+    "a negative limit": ("DynamicQuantizeLSTM", {"clip": -1.0}, "lstm: clip must be a number from 0 on, got -1.0"),
+    "a wide window": (
+        "NhwcMaxPool",
+        {"kernel_shape": [1 << 40, 2]},
+        r"a window over .* \(attributes .*'kernel_shape' = \[1099511627776, 2\]",
+    ),
+    "bytes of two numbers": (
+        "GatherBlockQuantized",
+        {"bits": 8, "block_size": 16, "data": lambda a: np.zeros((3, 999), np.uint8)},
+        r"input 'scales' has \d+ blocks of 'block_size' = 16 for 999 elements of 'bits' = 8",
     ),
     "a flag of 2": ("FusedMatMul", {"transA": 2}, "attribute 'transA' must be 0 to 1, got 2"),
     "too many experts": ("MoE", {"k": 99}, "attribute 'k' = 99: . scores do not choose of . experts"),

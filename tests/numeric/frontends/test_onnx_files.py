@@ -242,6 +242,18 @@ def test_folders(tmp_path: Path) -> None:
     (tmp_path / "encoder_model.onnx").unlink()
     x = np.ones((2, 16), np.float32)
     np.testing.assert_array_equal(_interpreted(tmp_path, x), _interpreted(perceptron(), x))
+    (tmp_path / "hub" / "onnx").mkdir(parents=True)
+    for name in ("model", "model_fp16"):
+        onnx.save(perceptron(), tmp_path / "hub" / "onnx" / f"{name}.onnx")
+    with pytest.raises(weft.CompileError, match=r"found 'onnx/model\.onnx', 'onnx/model_fp16\.onnx'"):
+        weft.from_onnx(tmp_path / "hub")
+    (tmp_path / "hub" / "onnx" / "model_fp16.onnx").unlink()
+    np.testing.assert_array_equal(_interpreted(tmp_path / "hub", x), _interpreted(perceptron(), x))
+
+
+def test_a_domain_of_one_version_need_not_be_imported() -> None:
+    proto = model([node("QuickGelu", "x", "y", domain="com.microsoft", alpha=1.0)], {"x": [2, 3]})
+    np.testing.assert_allclose(_interpreted(proto, X), X / (1 + np.exp(-X)), rtol=1e-6)
 
 
 def _merged() -> ModelProto:

@@ -71,6 +71,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.rnn(T(3, 2, 4), T(1, 5, 4), T(1, 5, 5), state_scale=-1.0),
         "rnn: state_scale must be a number from 0 on, got -1.0",
     ),
+    (
+        lambda: ops.gru(T(3, 2, 4), T(1, 15, 4), T(1, 15, 5), clip=-0.5),
+        "gru: clip must be a number from 0 on, got -0.5",
+    ),
     (lambda: ops.random_uniform((3,), 1 << 63), "random_uniform: the seed has 64 bits, got 9223372036854775808"),
     (lambda: ops.random_uniform((3,), T(2)), "the seed is an integer or a tensor of one, got A of float32, rank 1"),
     (lambda: ops.random_normal((3,), dtype="int32"), "random_normal makes floats, got int32"),
