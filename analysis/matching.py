@@ -133,7 +133,7 @@ class _Matcher:
         rank = len(indices)
         # Removes quotients and remainders of values inside the block if a layout splits a dimension.
         theirs = [Index.of(place).simplified(range_of) for place in places]
-        ours = [self.mapped(Index.of(index)) for index in indices]
+        ours = [self.mapped(Index.of(index)).simplified(range_of) for index in indices]
         if len(theirs) < rank:
             detail = f"{buffer_name(found)} has rank {len(theirs)}, the description {rank}"
             raise NoMatch(detail, op, about_buffers=True)

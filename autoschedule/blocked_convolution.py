@@ -38,7 +38,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
     blocks of filters outside the strips. In depthwise convolutions lanes are channels and windows are unrolled. Not
     applicable unless the filters of a block are consecutive in results and weights, and blocks are another iterator.
     """
-    blocked = _blocked(pattern)
+    blocked = blocked_of(pattern)
     if blocked is None:
         return None
     threads = target.num_threads if pays_threads([pattern], target) else 1
@@ -73,7 +73,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
                 batches.append(part)
                 shared = len(batches)
     else:
-        size = decisions.size(_rows(blocked, threads, target), roles.extents[row])
+        size = decisions.size(rows_of_strip(blocked, threads, target), roles.extents[row])
         if size < roles.extents[row] or row in roles.symbolic:
             splits.append(Split((row,), (None, size)))
             strips, rows = [splits[-1].parts[0]], [splits[-1].parts[1]]
@@ -108,7 +108,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 @dataclass(frozen=True)
-class _Blocked:
+class Blocked:
     """A convolution whose pixels are batches, rows and columns, in this order. `column` is the filters of a block, or
     the channels if depthwise."""
 
@@ -131,7 +131,7 @@ class _Blocked:
         return left.dot_name(lanes, right) if fits and left.is_float is right.is_float else None
 
 
-def _blocked(pattern: BlockPattern) -> _Blocked | None:
+def blocked_of(pattern: BlockPattern) -> Blocked | None:
     roles = convolution_roles(pattern)
     if roles is None:
         return None
@@ -156,7 +156,7 @@ def _blocked(pattern: BlockPattern) -> _Blocked | None:
     if spatial[-1] != filters or column != row + 1:
         return None
     around = tuple(at for at in spatial if at not in (row, column, filters))
-    return _Blocked(roles, row, around, is_depthwise, group)
+    return Blocked(roles, row, around, is_depthwise, group)
 
 
 def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
@@ -178,7 +178,7 @@ class _Tile:
     """The tensor intrinsic that multiplies groups of channels."""
 
 
-def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
+def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
     """The tile for a machine; None if it has too few registers. A search may choose the pixels, and whether tiles are
     flat."""
     extents, row = blocked.roles.extents, blocked.row
@@ -208,7 +208,7 @@ def _tile(blocked: _Blocked, lanes: int, target: Target, decisions: Decisions) -
     return _Tile(decisions.choose(range(1, most + 1), min(pixels, most)), lanes, is_flat, dot)
 
 
-def _of_weights(blocked: _Blocked, target: Target) -> tuple[Prefetch, ...]:
+def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
     """The prefetch of the weights of a block of filters, if they exceed L1."""
     roles = blocked.roles
     weights = roles.size((*roles.reduced, roles.column)) * bytes_of(roles.kernel.element_type)
@@ -219,7 +219,7 @@ def _of_weights(blocked: _Blocked, target: Target) -> tuple[Prefetch, ...]:
     return (Prefetch(False, ahead, 1 - roles.data_position),)
 
 
-def _rows(blocked: _Blocked, threads: int, target: Target) -> int:
+def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
     """The number of rows of a strip: a fraction of L2 holds its data, unless re-reading all data for each block of
     filters moves less than re-reading the weights for each strip."""
     roles, around = blocked.roles, blocked.around
@@ -232,7 +232,7 @@ def _rows(blocked: _Blocked, threads: int, target: Target) -> int:
     return extent if all_data < -(-extent // rows) * least_bytes(roles.kernel) else rows
 
 
-def _tiles(blocked: _Blocked, tiles: int, threads: int, target: Target) -> int:
+def _tiles(blocked: Blocked, tiles: int, threads: int, target: Target) -> int:
     """The number of flat tiles of a strip: all of them, unless the data exceed L2 and re-reading them for each block of
     filters moves more than re-reading the weights, from farther away, for each strip. Threads then share blocks of
     filters, and each computes all strips."""

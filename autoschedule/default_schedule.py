@@ -47,6 +47,8 @@ from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
 from weft.autoschedule.products_around_rows import products_around_rows
 from weft.autoschedule.rules import Rule
+from weft.autoschedule.tile_convolution import tile_convolution
+from weft.autoschedule.tile_products import tile_products
 from weft.autoschedule.winograd_convolution import winograd_convolution
 from weft.dialects import sched
 from weft.dialects.effects import declared_callees
@@ -72,9 +74,12 @@ RULES: Final[tuple[Rule, ...]] = (
     vector_times_matrix,
     # Before the rules for its products.
     products_around_rows,
-    # Before the rule that takes all contractions.
+    # Before the rule that takes all contractions; tiles before vectors.
+    tile_products,
     dot_products,
     contraction,
+    # Before the rule for the same layouts without tile registers.
+    tile_convolution,
     # Each of these decides for itself whether it applies.
     blocked_convolution,
     filter_convolution,

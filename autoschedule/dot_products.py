@@ -63,7 +63,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
     integers, or of bf16 in float32.
     """
     roles = contraction_roles(pattern)
-    form = None if roles is None or not _pays(roles) else form_of(pattern, roles, target)
+    form = None if roles is None or not pays(roles) else form_of(pattern, roles, target)
     if roles is None or form is None:
         return None
     instruction, columns, depth = form.instruction, roles.columns, roles.extents[roles.reduced[0]]
@@ -86,7 +86,12 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
         padding=tuple(multiples) if pads_columns or pads_steps else (),
         splits=tuple(loops.splits),
         order=loops.order(products),
-        staged=(*_left(pattern, roles, form), _right(pattern, roles, form, tile, (loops.part or [loops.panels])[0])),
+        staged=(
+            *_left(pattern, roles, form),
+            packed_right(
+                pattern, roles, tile, (loops.part or [loops.panels])[0], group, form.right, form.recode_right or ""
+            ),
+        ),
         result=Result(
             loops.result,
             scope="local" if panels.depth is None else "global",
@@ -102,7 +107,8 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
     )
 
 
-def _pays(roles: ContractionRoles) -> bool:
+def pays(roles: ContractionRoles) -> bool:
+    """Whether a contraction has one reduced iterator and enough products to pack its right factor in groups."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
@@ -111,7 +117,7 @@ def _pays(roles: ContractionRoles) -> bool:
 
 def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:
     """The left factor: recoded, and with steps as its fastest dimension."""
-    steps, rank = _dimension_of_steps(pattern, roles, is_left=True), roles.left.rank
+    steps, rank = dimension_of_steps(pattern, roles, is_left=True), roles.left.rank
     recoded, is_turned = form.recode_left or "", steps != rank - 1
     if not recoded and not is_turned:
         return []
@@ -121,11 +127,21 @@ def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[St
     ]
 
 
-def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: RegisterTile, at: Loop) -> Staged:
+def packed_right(
+    pattern: BlockPattern,
+    roles: ContractionRoles,
+    tile: RegisterTile,
+    at: Loop,
+    group: int,
+    load: FactorLoad,
+    recoded: str = "",
+    *,
+    is_padded: bool = True,
+) -> Staged:
     """The right factor in panels `[steps / group][columns][group]`. Recoding or padding is computed at the packed
-    piece, which stays in L1."""
-    right, group, columns = roles.right, form.instruction.group, roles.right.dimension
-    steps = _dimension_of_steps(pattern, roles, is_left=False)
+    piece, which stays in L1. `is_padded`: if the plan pads, it pads this factor."""
+    right, columns = roles.right, roles.right.dimension
+    steps = dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
     width = tile.columns
     if right.constant:
@@ -137,23 +153,23 @@ def _right(pattern: BlockPattern, roles: ContractionRoles, form: Form, tile: Reg
             inside=(1, 0),
             steps=group,
             stepped=steps,
-            intrinsic=interleave_name(tile.lanes, 32 // group, floats=form.right.is_float),
+            intrinsic=interleave_name(tile.lanes, 32 // group, floats=load.is_float),
         )
     else:
         nest = Nest((None, fitted.ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
     return Staged(
         right.position,
         None if right.constant else at,
-        recoded=form.recode_right or "",
+        recoded=recoded,
         fuses_producer=True,
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
         nest=nest,
         # Rows in memory order, vector by vector.
-        source=Nest((None, width if right.contiguous else tile.lanes * group)),
+        source=Nest((None, width if right.contiguous else tile.lanes * group)) if is_padded else None,
     )
 
 
-def _dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_left: bool) -> int:
+def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_left: bool) -> int:
     """The dimension of a factor that only the steps of the reduction index."""
     column = pattern.block.iter_vars[roles.column]
     (factor,) = (factor for factor in pattern.factors or () if (column in factor.iterators) is not is_left)
@@ -163,16 +179,10 @@ def _dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_le
 
 def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
     """The best instruction for the products of a block; None if the target has none."""
-    if roles.element not in (i32, f32) or pattern.factors is None:
+    loads = loads_of(pattern, roles)
+    if loads is None:
         return None
-    if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
-        return None
-    left, right = pattern.factors
-    if pattern.block.iter_vars[roles.column] in left.iterators:
-        left, right = right, left
-    of_left, of_right = load_of(left), load_of(right)
-    if of_left is None or of_right is None or of_left.is_float is not of_right.is_float:
-        return None
+    of_left, of_right = loads
     if of_left.is_float:
         fitting = [i for i in dot_instructions(target) if _fits(i, of_left, of_right)]
         return Form(fitting[0], of_left, of_right) if fitting else None
@@ -189,6 +199,21 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
             if _fits(instruction, *factors[:2]):
                 return Form(instruction, *factors)
     return None
+
+
+def loads_of(pattern: BlockPattern, roles: ContractionRoles) -> tuple[FactorLoad, FactorLoad] | None:
+    """The loads of the left and the right factor of a product of narrow integers or of bf16; None for others."""
+    if roles.element not in (i32, f32) or pattern.factors is None:
+        return None
+    if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
+        return None
+    left, right = pattern.factors
+    if pattern.block.iter_vars[roles.column] in left.iterators:
+        left, right = right, left
+    of_left, of_right = load_of(left), load_of(right)
+    if of_left is None or of_right is None or of_left.is_float is not of_right.is_float:
+        return None
+    return of_left, of_right
 
 
 def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> bool:

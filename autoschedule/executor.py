@@ -445,12 +445,14 @@ class _Execution:
         if staged.shared and staged.at is None:
             share_among_threads(sch, copy, pays, self.target)
 
-    def _cut_copy(self, copy: BlockHandle, nest: Nest) -> list[LoopHandle]:
+    def _cut_copy(self, copy: BlockHandle, nest: Nest, own: list[LoopHandle] | None = None) -> list[LoopHandle]:
         """Split the own loops of a copy. Returns them in order; empty if they are unchanged."""
-        sch, own = self.sch, own_loops(self.sch, copy, self.block)
+        sch, own = self.sch, own_loops(self.sch, copy, self.block) if own is None else own
         if nest.threads:
             to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
             return own
+        if nest.fused > 1:
+            own = [*own[: -nest.fused], fused(sch, own[-nest.fused :])]
         loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
         if not nest.factors or loop is None:
             return []
@@ -516,8 +518,12 @@ class _Execution:
         if not plan.intrinsic:
             keep_in_registers(sch, loops, plan.lanes)
             return
-        *unrolled, tensorized, _ = loops
-        sch.tensorize(tensorized, plan.intrinsic)
+        *unrolled, tensorized = loops[: len(loops) - plan.intrinsic_loops + 1]
+        if self.result is None and plan.start is None:  # The block with its init, which threads share.
+            self.block = sch.blockize(tensorized)
+            sch.tensorize(self.block, plan.intrinsic)
+        else:
+            sch.tensorize(tensorized, plan.intrinsic)
         for loop in unrolled:
             sch.unroll(loop)
 
@@ -536,7 +542,7 @@ class _Execution:
         if result.nest is None:
             self._keep(copy, own if result.kept is None else result.kept)
         elif pattern_of(op_of(sch, copy)).computing:
-            self._cut_copy(copy, result.nest)
+            self._cut_copy(copy, result.nest, sch.get_loops(copy)[-own:])
         else:
             sch.unroll(sch.get_loops(copy)[-1])
 

@@ -55,6 +55,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "low.tile_interleave",
         "low.tile_load",
         "low.tile_mma",
+        "low.tile_product",
         "low.tile_store",
         "sched.*",
         "affine.apply",

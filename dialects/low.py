@@ -79,6 +79,7 @@ from weft.dialects.low_lanes import LANE_FORMS, LANES, MASK, LdexpOp, mask_type,
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.low_results import ReturnResultOp
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
+from weft.dialects.low_tile_products import TileProductOp
 from weft.dialects.printing import write
 from weft.dialects.strides import dynamic_extents, dynamic_strides, strides_of
 from weft.dialects.tir_kinds import RETURNED
@@ -405,7 +406,7 @@ LOW = Dialect(
         [
             *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, CallRegisteredOp),
             ReturnResultOp,
-            *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
+            *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, TileProductOp, LdexpOp, *LANE_FORMS.values()),
         ]
     ),
     [AccessAttr, AtomicKindAttr, FragmentAttr, KernelAttr, ParamAttr, ShuffleModeAttr],

@@ -55,6 +55,11 @@ def is_signed(type_: Reading) -> bool:
     return isinstance(type_, BFloat16Type) or type_.signedness.data is Signedness.SIGNED
 
 
+def sign_of(type_: Reading) -> bool | None:
+    """Whether integers that are read as `type_` are signed; None for bf16."""
+    return None if isinstance(type_, BFloat16Type) else is_signed(type_)
+
+
 def element_of_reading(type_: Reading) -> IntegerType | BFloat16Type:
     """The element type of lanes that are read as `type_`."""
     return type_ if isinstance(type_, BFloat16Type) else IntegerType(type_.width.data)
@@ -69,7 +74,7 @@ _MOST_ELEMENTS = 1 << 16
 """The elements become vectors, and the time and memory of code generators grow with each element."""
 
 
-def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
+def verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
     """Integers of 8 or 16 bits are read as signed or unsigned integers of the same width, bf16 as bf16."""
     if isinstance(reading, IntegerType):
         fits = reading.signedness.data is not Signedness.SIGNLESS and reading.width.data in _WIDTHS
@@ -81,7 +86,8 @@ def _verify_reading(op: Operation, reading: Attribute, element: Attribute) -> No
         raise VerifyException(f"{op.name} reads {element} as {reading}")
 
 
-def _verify_pair(op: Operation, left: Reading, right: Reading) -> None:
+def verify_pair(op: Operation, left: Reading, right: Reading) -> None:
+    """Two factors have one width and kind."""
     if element_of_reading(left) != element_of_reading(right):
         raise VerifyException(f"{op.name} multiplies numbers of one width and kind, got {left} and {right}")
 
@@ -152,8 +158,8 @@ class DotOp(IRDLOperation):
         if len(elements) != 3:
             raise VerifyException(f"{self.name} works on vectors of one dimension, got {shown}")
         for reading, element in zip(self.readings, elements[1:], strict=True):
-            _verify_reading(self, reading, element)
-        _verify_pair(self, *self.readings)
+            verify_reading(self, reading, element)
+        verify_pair(self, *self.readings)
         if elements[0] != (sums := sum_of_reading(self.readings[0])):
             raise VerifyException(f"{self.name} adds products of {elements[1]} to {sums}, got {shown}")
         acc, lhs, rhs = _lanes(self.acc), _lanes(self.lhs), _lanes(self.rhs)
@@ -231,9 +237,9 @@ class TileDotOp(_TileOp):
     def verify_(self) -> None:
         if self.lane_count < 1 or self.step_count < 1:
             raise VerifyException(f"{self.name} has at least one lane and step, got {self.lanes} and {self.steps}")
-        _verify_reading(self, self.a_as, _verify_box(self, self.a, self.step_count))
-        _verify_reading(self, self.b_as, _verify_box(self, self.b, self.lane_count * self.step_count))
-        _verify_pair(self, *self.readings)
+        verify_reading(self, self.a_as, _verify_box(self, self.a, self.step_count))
+        verify_reading(self, self.b_as, _verify_box(self, self.b, self.lane_count * self.step_count))
+        verify_pair(self, *self.readings)
         sums = _verify_box(self, self.c, self.lane_count)
         if sums != (wanted := sum_of_reading(self.readings[0])):
             raise VerifyException(f"{self.name} adds to {wanted}, got {sums}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from itertools import product
+from operator import mul
 from typing import TYPE_CHECKING, Any, Final
 
 from xdsl.dialects.builtin import BFloat16Type, f32
@@ -10,6 +12,7 @@ from xdsl.dialects.builtin import BFloat16Type, f32
 from weft.dialects import low
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
+from weft.dialects.low_tile_products import TileProductOp
 from weft.interp import kernels as kernels
 from weft.interp import memory as memory
 from weft.interp import registered_calls as registered_calls
@@ -94,6 +97,53 @@ def float_dot_tiles(a: Pointer, b: Pointer, c: Pointer, lanes: int, steps: int) 
     group = left[a_first : a_first + steps]
     others = right[b_first : b_first + lanes * steps]
     sums[first : first + lanes] = float_dot(sums[first : first + lanes], group * lanes, others, steps)
+
+
+@emits(TileProductOp)
+def emit_tile_product(emitter: Emitter, op: TileProductOp) -> None:
+    a, b = (
+        f"({emitter.value(pointer)}, [{', '.join(map(emitter.value, distances))}], {mask})"
+        for pointer, distances, mask in (
+            (op.a, op.a_distances, None if isinstance(op.a_as, BFloat16Type) else _mask(op.a_as)),
+            (op.b, op.b_distances, None if isinstance(op.b_as, BFloat16Type) else _mask(op.b_as)),
+        )
+    )
+    c = f"({emitter.value(op.c)}, {emitter.value(op.c_distance)}, {op.from_zero is not None})"
+    emitter.store_call(tile_product, op, a, b, c, op.shape, op.levels, op.group)
+
+
+def tile_product(
+    a: tuple[Pointer, Sequence[int], int | None],
+    b: tuple[Pointer, Sequence[int], int | None],
+    c: tuple[Pointer, int, bool],
+    shape: tuple[int, int, int],
+    extents: Sequence[int],
+    group: int,
+) -> None:
+    """Add a product of matrices, with a reduction over several levels, to a matrix, or overwrite it."""
+    (left, a_first), (a_rows, *a_steps), a_mask = a
+    (right, b_first), (b_rows, *b_steps), b_mask = b
+    (sums, c_first), c_rows, from_zero = c
+    rows, columns, depth = shape
+    places = [
+        (
+            sum(map(mul, iteration, a_steps)) + inner,
+            sum(map(mul, iteration, b_steps)) + inner // group * b_rows,
+        )
+        for iteration in product(*map(range, extents))
+        for inner in range(0, depth, group)
+    ]
+    for row in range(rows):
+        at = c_first + row * c_rows
+        found: list[Any] = [0] * columns if from_zero else sums[at : at + columns]
+        for in_a, in_b in places:
+            start, other = a_first + row * a_rows + in_a, b_first + in_b
+            factors = left[start : start + group] * columns, right[other : other + columns * group]
+            if a_mask is None or b_mask is None:
+                found = float_dot(found, *factors, group)
+            else:
+                found = dot(found, *factors, group, a_mask, b_mask)
+        sums[at : at + columns] = found
 
 
 @emits(TileInterleaveOp)

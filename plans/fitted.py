@@ -60,6 +60,8 @@ ELEMENT: Final = 16
 cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""
 DOT_PRODUCTS: Final = 4
 """Products of narrow integers that take as long as a scalar multiply-add."""
+TILE_PRODUCTS: Final = 16
+"""Products in tile registers that take as long as a scalar multiply-add."""
 BUSY_PANELS: Final = 0.8
 """Least fraction of busy threads for which they share panels, and not rows."""
 BUSY_STRIPS: Final = 0.9
@@ -71,6 +73,8 @@ L2_PER_STRIP: Final = 4
 """A strip of data in blocks of channels, with its halo; weights are streamed."""
 L2_PER_TILES: Final = 2
 """A strip of register tiles that continue from row to row."""
+L2_PER_LEFT: Final = 4
+"""A left factor that stays while panels of the right one are streamed."""
 L2_PER_PADDED_ROWS: Final = 8
 """A strip of rows with its halo; the first-level TLB lacks pages of a larger one."""
 L2_PER_TRANSFORMED: Final = 2
@@ -124,6 +128,23 @@ TRANSPOSED_RESULT: Final = 3
 """Per result that is transposed when it is stored."""
 TRANSPOSED_RESULT_STEPS: Final = 10
 """Steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is negligible."""
+
+# Products of tiles of 16 x 16 sums, in cycles.
+
+TILE_PRODUCT: Final = 16.0
+"""Per product of two tiles."""
+TILE_LATENCY: Final = 52.0
+"""Between dependent products. (Intel Optimization Reference Manual, "TMUL throughput and latency")"""
+TILE_ROW_PACKED: Final = 4.0
+"""Per row of a tile that is laid out before."""
+TILE_LOAD: Final = 24.0
+"""Per load of a tile from L2."""
+TILE_RESULT: Final = 64.0
+"""Per tile of sums, which is stored and copied."""
+TILES_REREAD: Final = 8
+"""Panels of the right factor from which copying the left one to consecutive tiles is profitable."""
+TILE_CALL: Final = 60.0
+"""Per product of small matrices."""
 
 # Steps of a reduction over a register tile.
 

@@ -128,6 +128,8 @@ class Nest:
     """Threads of a kernel's block that share all own loops, which are fused; factors are then ignored."""
     thread_bytes: int = 0
     """Limit of the bytes that a thread moves at once, if rows of known length are aligned."""
+    fused: int = 1
+    """Innermost loops that are fused first."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,9 @@ class TilePlan:
     lanes: int = 0
     """Lanes of the vector axis; 0 for all iterations of its loop."""
     intrinsic: str = ""
-    """The dot-product intrinsic that computes the innermost two loops: lanes, and the group that each lane sums."""
+    """The intrinsic that computes the innermost `intrinsic_loops` loops."""
+    intrinsic_loops: int = 2
+    """2 for dot products: lanes, and the group that each lane sums; all loops of the sums for tiles."""
     reassociated: bool = False
     """The vector axis is that of the reduction: lanes are combined at the end of it."""
     prefetches: tuple[Prefetch, ...] = ()

@@ -1,4 +1,5 @@
-"""CPU instructions with LLVM intrinsics: the CPU features that each requires, and the instructions for dot products.
+"""CPU instructions with LLVM intrinsics: the CPU features that each requires, and the instructions for dot products and
+products of tiles.
 
 LLVM aborts the process when it selects an instruction that its target lacks. Emitters call an intrinsic if
 `has_intrinsic` holds; `missing_for` reports others in LLVM IR from elsewhere.
@@ -8,6 +9,9 @@ Dot-product instructions of adjacent integers add, per 32-bit lane, the products
 `sdot`, `udot` and `usdot`. Those for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush
 subnormal numbers to zero. (Intel SDM, "VPDPBUSD", "PMADDWD", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)",
 "BFDOT (vector)")
+
+AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). The operating
+system grants them to a process on request: Linux by `arch_prctl`. Weft requests them on Linux only.
 """
 
 from __future__ import annotations
@@ -58,6 +62,12 @@ class DotInstruction:
         )
 
 
+_TILE_PRODUCTS: Final[Mapping[tuple[bool | None, bool | None], str]] = {
+    (None, None): "x86.tdpbf16ps",
+    **{(a == "s", b == "s"): f"x86.tdpb{a}{b}d" for a in "su" for b in "su"},
+}
+"""Whether the elements of A and of B are signed bytes, or None for bf16 -> the instruction."""
+_TILE_MOVES: Final = ("x86.ldtilecfg", "x86.tilerelease", "x86.tilezero", "x86.tileloadd64", "x86.tilestored64")
 _EITHER_VNNI: Final = (("avx512vnni", "avx512vl"), ("avxvnni",))
 _DOT_INSTRUCTIONS: Final = (
     *(
@@ -143,6 +153,11 @@ FEATURES: Final[Mapping[str, Features]] = {
         for element in ("ps", "pd")
         for bits in (512, 256, 128)
     },
+    **dict.fromkeys(_TILE_MOVES, (("amx-tile",),)),
+    **{
+        name: (("amx-tile", "amx-bf16" if signs == (None, None) else "amx-int8"),)
+        for signs, name in _TILE_PRODUCTS.items()
+    },
     "x86.avx512.mask.scalef.ps.512": (("avx512f",),),
     "x86.avx512.mask.scalef.pd.512": (("avx512f",),),
     **{conversion.name: conversion.features for conversion in _INTEGER_CONVERSIONS},
@@ -207,8 +222,19 @@ def has_dot_product(target: Target, group: int, left_signed: bool, right_signed:
 
 
 def has_bf16_products(target: Target) -> bool:
-    """Whether a target's CPU has an instruction that accumulates products of bf16 in float32."""
-    return has_dot_product(target, 2, True, True, floats=True)
+    """Whether a target's CPU has instructions that accumulate products of bf16 in float32, faster than products of
+    float32."""
+    if tile_product_intrinsic(target, None, None):
+        return True
+    return target.processor.bf16_dots_pay and has_dot_product(target, 2, True, True, floats=True)
+
+
+def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool | None) -> str:
+    """The intrinsic, without `llvm.`, that adds the product of two tiles of bytes, signed or not, or of bf16 (None);
+    empty if the CPU or the operating system has none."""
+    name = _TILE_PRODUCTS[a_signed, b_signed]
+    is_known = target.kind in ("llvm", "c") and "linux" in target.triple and target.architecture == "x86_64"
+    return name if is_known and has_intrinsic(target, name) else ""
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:

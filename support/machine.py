@@ -10,6 +10,7 @@ listed; for others, LLVM's own list, which it also prints only to standard error
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import subprocess
@@ -89,7 +90,7 @@ def process_cpu() -> str:
 @cache
 def process_features() -> dict[str, bool]:
     """Every feature that LLVM can detect on this architecture, and whether this process's CPU has it; empty if
-    detection fails.
+    detection fails. Tile registers (AMX) also need the permission of the operating system.
     """
     import llvmlite.binding as llvm
 
@@ -97,7 +98,25 @@ def process_features() -> dict[str, bool]:
         features = cast("dict[str, bool]", llvm.get_host_cpu_features())
     except RuntimeError:
         return {}
+    if features.get("amx-tile") and not _may_use_tiles():
+        features.update((name, False) for name in features if name.startswith("amx"))
     return dict(sorted(features.items()))
+
+
+SYS_ARCH_PRCTL: Final = 158
+ARCH_REQ_XCOMP_PERM: Final = 0x1023
+XFEATURE_XTILEDATA: Final = 18
+
+
+def _may_use_tiles() -> bool:
+    """Request the tile registers of AMX for this process; return whether the operating system grants them. (Linux,
+    Documentation/arch/x86/xstate.rst)
+    """
+    if sys.platform != "linux":
+        return False
+    system_call = ctypes.CDLL(None).syscall
+    system_call.argtypes, system_call.restype = (ctypes.c_long,) * 3, ctypes.c_long
+    return system_call(SYS_ARCH_PRCTL, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0
 
 
 def is_process_cpu(triple: str, cpu: str) -> bool:
@@ -289,10 +308,14 @@ _NOT_GENERATED: Final = frozenset(
 them runs on one without.
 """
 
+_GENERATED_TILES: Final = ("amx-tile", "amx-bf16", "amx-int8")
+
 
 def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
     """The features that a CPU of this process's architecture needs to run code for `cpu` with `features`."""
-    names = tuple(n for n in process_features() if n not in _NOT_GENERATED and not n.startswith("amx"))
+    names = tuple(
+        n for n in process_features() if n not in _NOT_GENERATED and (not n.startswith("amx") or n in _GENERATED_TILES)
+    )
     return _features_among(triple, cpu, features, names)
 
 

@@ -19,6 +19,8 @@ class Processor:
     """Vector multiply-adds started per cycle."""
     fma_latency: int = 4
     """Cycles between dependent multiply-adds. (Fog, "Instruction tables")"""
+    bf16_dots_per_fma: float = 1.0
+    """Vector dot products of bf16 pairs (`vdpbf16ps`, `bfdot`) started in the time of a vector multiply-add."""
     load_ports: int = 2
     store_ports: int = 1
     issue_width: int = 6
@@ -61,18 +63,27 @@ class Processor:
         return self.share_of_memory > 0.6
 
     @property
+    def bf16_dots_pay(self) -> bool:
+        """Whether dot products of bf16 multiply more numbers per cycle than multiply-adds of float32."""
+        return 2 * self.bf16_dots_per_fma > 1
+
+    @property
     def fmas_in_flight(self) -> int:
         """Independent multiply-adds that saturate the ports."""
         return self.fma_ports * self.fma_latency
 
 
-_GOLDEN_COVE: Final = Processor(reorder_window=512, l1_tlb_pages=96, bytes_per_cycle=(48.0, 9.0, 6.0))
+_GOLDEN_COVE: Final = Processor(
+    reorder_window=512, l1_tlb_pages=96, bytes_per_cycle=(48.0, 9.0, 6.0), bf16_dots_per_fma=0.25
+)
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
 PROCESSORS: Final = {
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
     **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
     "znver": _ZEN,
-    # Read bandwidths measured on an Emerald Rapids. (Intel, "Optimization Reference Manual", Golden Cove)
+    # Measured on an Emerald Rapids: read bandwidths, and a `vdpbf16ps` of any length every second cycle, where two
+    # `vfmadd231ps` and two `vpdpbusd` start per cycle (benchmarks/results/2026-11-30-amx.md).
+    # (Intel, "Optimization Reference Manual", Golden Cove)
     **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _GOLDEN_COVE),
 }
 """Prefixes of LLVM's CPU names that differ from `Processor()`; the longest match applies."""

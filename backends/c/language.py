@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.backends.c_family import registered_calls, results
+from weft.backends.c_family import registered_calls, results, tile_ops
 from weft.backends.c_family.language import GNU_MAY_ALIAS, Language
 from weft.backends.names import KEYWORDS, reserved
 
@@ -74,6 +74,7 @@ C: Final = Language(
         "weft_alloc": _ALLOC,
         **registered_calls.HELPERS,
         **results.HELPERS,
+        **tile_ops.HELPERS,
     },
     reserved=KEYWORDS | reserved("c macros") | _MATH | {"signbit", "malloc", "free", "abort", "memcpy", "fprintf"},
     reserved_symbols=KEYWORDS | reserved("c macros") | reserved("c symbols"),

@@ -74,8 +74,9 @@ class ModuleEmitter:
         """All functions allow fused multiply-adds."""
         self.shared_types: dict[str, None] = {}
         """Element types, in memory, of buffers that may overlap buffers of other types."""
-        self.helpers: dict[str, None] = {}
-        """Helper functions that the text needs, in the order of first use."""
+        self.helpers: dict[str, str] = {}
+        """Helper functions that the text needs, in the order of their first use -> their texts; empty for those that
+        the language or `helpers` has."""
         for op in definitions:
             name = op.sym_name.data
             if isinstance(op, memref.GlobalOp) and is_external(op):
@@ -111,9 +112,9 @@ class ModuleEmitter:
         """The declarations of `shared_type`."""
         return [self.language.shared_type.format(type=t, name=self.shared_type(t)) for t in self.shared_types]
 
-    def helper(self, name: str) -> str:
-        """Add a helper function; return its name."""
-        self.helpers.setdefault(name)
+    def helper(self, name: str, text: str = "") -> str:
+        """Add the helper function `name` to the text and return its name."""
+        self.helpers.setdefault(name, text)
         return name
 
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
-from weft.backends.c_family import arith_ops, control_ops, gpu_ops, memory_ops, registered_calls, results, vector_ops
+from weft.backends.c_family import (
+    arith_ops,
+    control_ops,
+    gpu_ops,
+    memory_ops,
+    registered_calls,
+    results,
+    tile_ops,
+    vector_ops,
+)
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, CExpr, number
@@ -188,6 +197,7 @@ RULES: Final[Rules] = {
     **memory_ops.RULES,
     **registered_calls.RULES,
     **results.RULES,
+    **tile_ops.RULES,
     **vector_ops.RULES,
     func.CallOp: emit_call,
     memref.GetGlobalOp: emit_get_global,

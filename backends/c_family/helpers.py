@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from weft.backends.c_family.language import Language
 
@@ -141,20 +141,20 @@ $inline $u16 weft_round_f64($f64 x, int m, int emin, $u64 inf) {
 _CALL: Final = re.compile(r"\b(weft_\w+)\(")
 
 
-def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
-    """The texts of helper functions, in dependence order."""
+def helper_texts(language: Language, own: Mapping[str, str]) -> list[str]:
+    """The texts of helper functions, in dependence order. `own`: name -> text, empty for common ones."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:
         if name in texts:
             return
-        text = helper_text(language, name, language.helpers.get(name))
+        text = helper_text(language, name, own.get(name) or language.helpers.get(name))
         for called in _CALL.findall(text):
             if called != name:
                 add(called)
         texts[name] = text
 
-    for name in names:
+    for name in own:
         add(name)
     return list(texts.values())
 

@@ -34,6 +34,7 @@ def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> str | None:
 
     A function declared with `low.params` is at low level, in another object.
     """
+    emitter.forget_tiles()
     name = op.callee.string_value()
     texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in op.arguments]
     outside = emitter.module.outside.get(name)

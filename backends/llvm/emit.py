@@ -23,6 +23,7 @@ from weft.backends.llvm import (
     parallel_ops,
     registered_calls,
     results,
+    tile_ops,
     vector_ops,
 )
 from weft.backends.llvm.call_ops import global_text
@@ -115,6 +116,7 @@ RULES: Final[Rules] = {
     **parallel_ops.RULES,
     **registered_calls.RULES,
     **results.RULES,
+    **tile_ops.RULES,
     **vector_ops.RULES,
 }
 """Op class -> its rule."""
@@ -135,6 +137,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
         known = is_buffer and not module.on_device
         attributes = f" {buffer_attributes(emitter, argument, function)}" if known else ""
         parameters.append(f"{type_.element}{attributes} {emitter.take_argument(argument, type_)}")
+    emitter.reserve_tiles(function)
     emitter.block_ops(function.body.block)
     head = f"define void @{quoted(emitter.symbol)}({', '.join(parameters)}) nounwind {{"
     return f"; {described(function)}\n{head}\n{emitter.body_text()}\n}}"

@@ -17,7 +17,10 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 from weft.backends.llvm.types import TypeTable, ValueType, value_type
 from weft.backends.low_modules import unknown_op
 from weft.backends.names import LONGEST_VARIABLE
+from weft.dialects.low import ParallelForOp
+from weft.dialects.low_tile_products import TileProductOp
 from weft.dialects.promises import ALL_PROMISES, Promise
+from weft.dialects.traversal import ancestors, operations_in
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ NO_VECTORIZE: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
 """The loop contains vectors: LLVM's vectoriser must not change it."""
 NONTEMPORAL: Final = "!{i32 1}"
 
+_UNKNOWN_TILES: Final = -1
+"""The number of no configuration of tile registers."""
 _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
 
 
@@ -108,6 +113,10 @@ class ModuleEmitter:
         self.outside: dict[str, FuncOp] = {}
         """Functions that the module only declares."""
         self.functions: list[str] = []
+        self.tile_configurations: dict[bytes, int] = {}
+        """Configurations of tile registers -> their numbers in the text."""
+        self.tile_products: dict[object, str] = {}
+        """Products of tiles -> the functions that compute them."""
         self.declarations: dict[str, str] = {}
 
     def declare(self, name: str, text: str) -> None:
@@ -156,6 +165,8 @@ class FunctionEmitter:
         self.small_bytes = 0
         self.holds_vectors = False
         """Whether vectors were accessed since the start of the innermost loop."""
+        self.tiles = ""
+        """The variable with the number of the current configuration of tile registers; empty if none are used."""
         self.has_nontemporal_stores = False
         """Whether x86 stores may still be invisible to other cores."""
 
@@ -261,10 +272,24 @@ class FunctionEmitter:
                 result = self.emit(instruction, "lanes")
         return instruction
 
+    def reserve_tiles(self, root: Operation) -> None:
+        """Declare the variable `tiles` if the ops of `root`, without those of parallel loops inside, use tiles."""
+        if any(_is_run_by(op, root) for op in operations_in(root) if isinstance(op, TileProductOp)):
+            self.tiles = f"%{self.names.fresh('tiles')}"
+            self.entry.append(f"  {self.tiles} = alloca i32, align 4")
+            self.entry.append(f"  store i32 {_UNKNOWN_TILES}, ptr {self.tiles}")
+
+    def forget_tiles(self) -> None:
+        """Note that a called function may have configured or released the tile registers."""
+        if self.tiles:
+            self.line(f"store i32 {_UNKNOWN_TILES}, ptr {self.tiles}")
+
     def leave(self) -> None:
         """Return to the caller, after making all stores visible to other threads."""
         if self.has_nontemporal_stores:
             self.line("call void @llvm.x86.sse.sfence()")
+        if self.tiles:
+            self.line("call void @llvm.x86.tilerelease()")
         self.line("ret void")
 
     # Ops
@@ -284,3 +309,9 @@ class FunctionEmitter:
     def body_text(self) -> str:
         """The function's body."""
         return "\n".join(("entry:", *self.entry, *self.lines))
+
+
+def _is_run_by(op: Operation, root: Operation) -> bool:
+    """Whether no parallel loop inside `root` contains `op`."""
+    loop = next(around for around in ancestors(op) if around is root or isinstance(around, ParallelForOp))
+    return loop is root

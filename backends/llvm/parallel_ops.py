@@ -58,6 +58,7 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
     spread = f"call void @weft_parallel_for(ptr @{quoted(worker)}, ptr {closure}, i64 {extent})"
     if len(op.operands) == 1:
         emitter.line(spread)
+        emitter.forget_tiles()
         return
     threads, alone, after = (emitter.names.fresh(label) for label in ("on.threads", "alone", "after"))
     emitter.line(f"br i1 {emitter.text(op.operands[1])}, label %{threads}, label %{alone}")
@@ -67,6 +68,7 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.line(call)
         emitter.line(f"br label %{after}")
     emitter.start_block(after)
+    emitter.forget_tiles()
 
 
 def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:
@@ -85,6 +87,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
     for value, type_ in zip(captured, types, strict=True):
         attributes = f" {buffer_attributes(emitter, value, op)}" if _is_buffer(value, captured) else ""
         parameters.append(f"{type_}{attributes} {body.name_of(value)}")
+    body.reserve_tiles(op)
     write_loop(body, op, op.regions[0].block, I64, ("%begin", "%end", "1"), (), guarded=True)
     body.leave()
     module.functions.append(

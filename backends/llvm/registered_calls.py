@@ -52,6 +52,7 @@ def emit_call_registered(emitter: FunctionEmitter, op: CallRegisteredOp) -> None
         first += len(extents)
     emitter.module.declare(CALL_REGISTERED, f"declare void @{CALL_REGISTERED}(ptr, ptr, i32, i32)")
     name = _name(emitter.module, op.callee.data)
+    emitter.forget_tiles()
     emitter.line(f"call void @{CALL_REGISTERED}(ptr {name}, ptr {table}, i32 {len(op.inputs)}, i32 {len(op.outputs)})")
 
 

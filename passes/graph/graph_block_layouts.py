@@ -15,6 +15,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.dialects.element_types import bytes_of, element_name
+from weft.dialects.low_tile_products import TILE_BYTES
 from weft.passes.graph.blocked_operators import (
     Form,
     bytes_of_element,
@@ -26,9 +28,10 @@ from weft.passes.graph.blocked_operators import (
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.graph_simplify import simplify
-from weft.passes.graph.operators import detached_ops, made
+from weft.passes.graph.operators import detached_ops, made, type_of
 from weft.plans import fitted
 from weft.plans.layouts import conversion, plain_data
+from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.statistics import Statistic
 from weft.support.target import Target
 
@@ -86,7 +89,17 @@ class _Layouts:
         """The number of channels of a block for some images; None if there is none."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
+        if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
+            return TILE_BYTES
         return width_of(channels, lanes) if lanes > 1 else None
+
+    def tile_elements(self, value: SSAValue) -> int:
+        """Channels of a pixel that a tile register holds, if the target multiplies tiles of such data of convolutions;
+        else 0."""
+        element = type_of(value).element_type
+        signs = {"bfloat16": (None, None), "uint8": (False, True)}.get(element_name(element) or "")
+        has_tiles = signs is not None and tile_product_intrinsic(self._target, *signs)
+        return TILE_BYTES // bytes_of(element) if has_tiles else 0
 
     def group_of(self, value: SSAValue) -> _Group | None:
         return self.groups.get(self._find(value))
@@ -158,7 +171,9 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
         and image[1] % form.products == 0
         and layouts.width_for([form.data]) is None
     ):
-        return form.products if conversion_of(form.data) < form.work else 1
+        # Tiles multiply several pixels of a row if their channels are contiguous.
+        width = image[1] if image[1] <= layouts.tile_elements(form.data) else form.products
+        return width if conversion_of(form.data) < form.work else 1
     is_converted = conversion_of(form.data) < cost_of_reading(form)
     return (is_converted and layouts.width_for([form.data])) or 1
 
@@ -184,17 +199,17 @@ def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False,
 class GraphBlockLayoutsPass(ModulePass):
     """Lay out the images of convolution nets in NCHWc, (N, C / b, H, W, b), when profitable.
 
-    A block is one to five vectors of channels. Convolutions with constant weights compute in blocks, with weights
-    packed at compile time, and so do the operators around them whose tensor expressions read whole blocks: activations,
-    sums with images and with a term per channel, pools, means of images, resizing, concatenation. Other producers and
-    consumers get `graph.pack` and `graph.unpack`; data of a few channels are read as they are. Operators that share
-    images are laid out together if the gain of the convolutions, estimated from their multiply-adds, exceeds the
-    conversions. Images whose channels are not a multiple of a vector are unchanged, and so are all images on targets
-    other than `llvm`. Windows of 3 x 3 floats with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the
-    saved multiply-adds exceed the transforms and the loads of larger weights.
-
-    Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
-    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds more.
+    A block is one to five vectors of channels, or 64 channels for data of bytes on CPUs that multiply tiles of them.
+    Convolutions with constant weights compute in blocks, with weights packed at compile time, and so do the operators
+    around them whose tensor expressions read whole blocks: activations, sums with images and with a term per channel,
+    pools, means of images, resizing, concatenation. Other producers and consumers get `graph.pack` and `graph.unpack`;
+    data of a few channels are read as they are. Operators that share images are laid out together if the gain of the
+    convolutions, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a multiple
+    of a vector are unchanged, and so are all images on targets other than `llvm`. Windows of 3 x 3 floats with strides
+    and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the transforms and the loads
+    of larger weights. Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are
+    constants. Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd
+    rounds more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.tensor import DimOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -126,8 +126,8 @@ class Patterns:
         return self._of_function[function]
 
     def widening(self, value: SSAValue) -> list[Operator]:
-        """The cheap elementwise operators that compute floats from integers of 8 or 16 bits, in order; empty for other
-        values. Only the last may have several users."""
+        """The cheap elementwise operators that compute floats from integers of 8 or 16 bits or from bf16, in order;
+        empty for other values. Only the last may have several users."""
         chain: list[Operator] = []
         while isinstance(op := value.owner, Operator) and (not chain or value.has_one_use()):
             at = self._widened_operand(op)
@@ -136,7 +136,7 @@ class Patterns:
             chain.insert(0, op)
             value = op.operands[at]
             if _bits(value) < _bits(chain[-1].results[0]):
-                return chain if _is_quantized(value) else []
+                return chain if _is_narrow(value) else []
         return []
 
     def _widened_operand(self, op: Operator) -> int | None:
@@ -163,8 +163,10 @@ def _bits(value: SSAValue) -> int:
     return element.bitwidth if isinstance(element, AnyFloat | IntegerType) else 0
 
 
-def _is_quantized(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, IntegerType) and _bits(value) > 1
+def _is_narrow(value: SSAValue) -> bool:
+    """Whether a value has elements that a shift or one instruction widens: integers, or bf16."""
+    element = value.type.element_type if isinstance(value.type, TensorType) else None
+    return isinstance(element, BFloat16Type) or (isinstance(element, IntegerType) and element.width.data > 1)
 
 
 def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, bf16, f16
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import element_name
@@ -28,6 +28,7 @@ from weft.texpr.graph_operators import Operator
 _TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
 _EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
 _WIDE: Final = "float32"
+_IMAGE_RANK: Final = 4
 _PAIR: Final = 2
 """Channels whose products an instruction adds to a sum."""
 
@@ -40,6 +41,7 @@ def set_precision(function: FuncOp, precision: Precision, target: Target, *, kee
     narrowing = _Narrowing(precision, target)
     operators = [op for op in function.walk() if isinstance(op, Operator)]
     count = sum(narrowing.apply(op) for op in operators if not (keeps_float32 and OF_FLOAT32 in op.attributes))
+    narrowing.store_images()
     erase_dead_operators(function)
     return count
 
@@ -76,6 +78,28 @@ class _Narrowing:
         new.results[0].name_hint = op.results[0].name_hint
         Rewriter.replace_op(op, new)
         return True
+
+    def store_images(self) -> None:
+        """Let all readers of an image that convolutions read widen the rounded one: memory contains no other."""
+        images = [value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)]
+        for value in images:
+            self._widen_readers(value)
+            # The maximum of rounded numbers is the rounded maximum.
+            pool = source_of(value, "max_pool2d")
+            if pool is not None and all(use.operation is self._rounded[value].owner for use in value.uses):
+                images.append(pool.operands[0])
+
+    def _widen_readers(self, value: SSAValue) -> None:
+        readers = [(use.operation, use.index) for use in value.uses]
+        if not isinstance(value.owner, Operator) or not all(isinstance(op, Operator) for op, _ in readers):
+            return
+        rounded = self._as_narrow(value)
+        for reader, at in readers:
+            if reader is not rounded.owner:
+                wide = made("cast", [rounded], dtype=_WIDE)
+                wide.location = reader.location
+                Rewriter.insert_op(wide, InsertPoint.before(reader))
+                reader.operands[at] = wide.results[0]
 
     def _is_faster(self, op: Operator, product: Product) -> bool:
         """Whether the precision speeds up an operator: matrix products read fewer bytes, others need instructions for
@@ -129,6 +153,11 @@ class _Narrowing:
         return self._widened[value]
 
 
+def _is_read_by_convolution(value: SSAValue) -> bool:
+    is_image = type_of(value).get_num_dims() == _IMAGE_RANK and isinstance(value.owner, Operator)
+    return is_image and any(name_of(use.operation) == "conv2d" for use in value.uses)
+
+
 def _sums_pairs(op: Operator) -> bool:
     """Whether a convolution sums an even number of channels, or an odd one that a channel of zeros makes little larger,
     by constant kernels, in one group."""
@@ -160,7 +189,8 @@ class GraphPrecisionPass(ModulePass):
 
     Without a precision, float32 products of a function that also has bf16 tensors are unchanged (`graph-widen-floats`).
     All other operators keep their types: sums, softmax and norms are in float32. Casts are placed after the producer of
-    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Convolutions and attention
+    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image
+    that a convolution reads widen the rounded image, so that memory contains no other. Convolutions and attention
     change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
     number of channels. On other CPUs the first factor of a product is rounded to bf16 and widened again, and the second
     one is stored as bf16.

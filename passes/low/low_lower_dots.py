@@ -6,9 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import BFloat16Type, IntegerType, MemRefType, ModuleOp, Signedness, VectorType, f32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    Signedness,
+    VectorType,
+    f32,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.low_access import AccessPtrOp
@@ -19,13 +28,15 @@ from weft.dialects.low_dots import (
     TileInterleaveOp,
     element_of_reading,
     is_signed,
+    sign_of,
     sum_of_reading,
 )
 from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.low_tile_products import TileProductOp, parts_of
 from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import erase_unused_pointers, index_constant
 from weft.passes.low.op_rewriter import OpRewriter, lanes_of
-from weft.support.cpu_instructions import DotInstruction, dot_instructions
+from weft.support.cpu_instructions import DotInstruction, dot_instructions, tile_product_intrinsic
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 
@@ -50,7 +61,8 @@ class LowerDotsPass(ModulePass):
     A `low.dot` of more lanes than an instruction has is split. If the target only has an instruction for other signs,
     an operand is shifted by half of its range, by flipping its highest bit, and a sum of the other operand corrects the
     result: a * b = (a + 128) * b - 128 * b. Other dot products become products and sums of 32 bits: fused multiply-adds
-    for bf16.
+    for bf16. A `low.tile_product` is left to the tile registers of the target, or becomes loops over its rows, vectors
+    of its columns and its reduction around a `low.dot`.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
@@ -63,10 +75,12 @@ class LowerDotsPass(ModulePass):
     """The target, as `weft.build` takes it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = [inner for inner in operations_in(op) if isinstance(inner, DotOp | TileDotOp | TileInterleaveOp)]
+        kinds = DotOp | TileDotOp | TileInterleaveOp | TileProductOp
+        found = [inner for inner in operations_in(op) if isinstance(inner, kinds)]
         if not found:
             return
-        instructions = dot_instructions(Target.parse(self.target))
+        target = Target.parse(self.target)
+        instructions = dot_instructions(target)
         for inner in found:
             match inner:
                 case TileInterleaveOp():
@@ -75,6 +89,12 @@ class LowerDotsPass(ModulePass):
                     _legalize(_loaded(inner), instructions)
                 case DotOp():
                     _legalize(inner, instructions)
+                case TileProductOp():
+                    if not tile_product_intrinsic(target, *map(sign_of, inner.readings)):
+                        for dot in _loops(inner):
+                            _legalize(dot, instructions)
+                case _:
+                    raise InternalError(f"{inner.name} is no dot product")
 
 
 class _Builder(OpRewriter):
@@ -127,6 +147,74 @@ def _loaded(op: TileDotOp) -> DotOp:
     build.store(build.insert(dot), op.c)
     build.erase()
     return dot
+
+
+def _loops(op: TileProductOp) -> list[DotOp]:
+    """Replace a product of tiles by loops; return their dot products."""
+    build = _Builder(op)
+    rows, columns, depth = op.shape
+    dots = [
+        _product_of_columns(build, op, range(first, first + width), (rows, depth)) for first, width in parts_of(columns)
+    ]
+    build.erase()
+    return dots
+
+
+def _product_of_columns(build: _Builder, op: TileProductOp, columns: range, shape: tuple[int, int]) -> DotOp:
+    """Loops over the rows and the reduction around the dot products of some columns."""
+    left, right = op.readings
+    rows, depth = shape
+    lanes, group = len(columns), op.group
+    sums = VectorType(sum_of_reading(left), [lanes])
+    a, b, c = map(_pointer, (op.a, op.b, op.c))
+
+    def moved(body: OpRewriter, base: SSAValue, number: SSAValue, distance: SSAValue) -> SSAValue:
+        return body.combine(arith.AddiOp, base, body.combine(arith.MuliOp, number, distance))
+
+    row_loop, row_body = _loop(build, rows, ())
+    row = row_loop.body.block.args[0]
+    at_a = moved(row_body, a.indices[0], row, op.a_distances[0])
+    at_c = moved(row_body, c.indices[0], row, op.c_distance)
+    at_c = row_body.combine(arith.AddiOp, at_c, row_body.index(columns.start))
+    at_b = row_body.combine(arith.AddiOp, b.indices[0], row_body.index(columns.start * group))
+    start = (
+        row_body.constant_lanes(sums, [0])
+        if op.from_zero is not None
+        else row_body.insert(vector.LoadOp(c.buffer, [at_c], sums))
+    )
+    bodies, loops = [row_body], list[scf.ForOp]()
+    groups = row_body.index(group)
+    a_distances, b_distances = (*op.a_distances[1:], groups), (*op.b_distances[1:], op.b_distances[0])
+    for extent, a_step, b_step in zip((*op.levels, depth // group), a_distances, b_distances, strict=True):
+        loop, body = _loop(bodies[-1], extent, (start if not loops else loops[-1].body.block.args[1],))
+        step = loop.body.block.args[0]
+        at_a, at_b = moved(body, at_a, step, a_step), moved(body, at_b, step, b_step)
+        loops.append(loop)
+        bodies.append(body)
+    inner = bodies[-1]
+    of_a = inner.insert(vector.LoadOp(a.buffer, [at_a], VectorType(element_of_reading(left), [group])))
+    of_b = inner.insert(vector.LoadOp(b.buffer, [at_b], VectorType(element_of_reading(right), [lanes * group])))
+    dot = DotOp(loops[-1].body.block.args[1], of_a, left, of_b, right)
+    inner.add(dot)
+    found: SSAValue = dot.result
+    for loop in reversed(loops):
+        cast("scf.YieldOp", loop.body.block.last_op).operands = [found]
+        found = loop.results[0]
+    row_body.add(vector.StoreOp(found, c.buffer, [at_c]))
+    return dot
+
+
+def _loop(build: OpRewriter, extent: int, carried: Sequence[SSAValue]) -> tuple[scf.ForOp, _Builder]:
+    """Insert a loop that carries values; return it with a builder that inserts at the end of its body."""
+    types = [IndexType(), *(value.type for value in carried)]
+    first, last, step = (build.index(number) for number in (0, extent, 1))
+    end = scf.YieldOp(*carried)
+    body = Block([], arg_types=types)
+    body.add_op(end)
+    loop = scf.ForOp(first, last, step, list(carried), body)
+    build.add(loop)
+    end.location = build.rewritten.location
+    return loop, _Builder(end)
 
 
 def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:

@@ -19,8 +19,10 @@ from weft.dialects.effects import PURE
 from weft.dialects.low import LOW
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import TIR, AccessRegionOp, BlockOp
+from weft.passes.schedule.convolution_intrinsics import ConvolutionIntrinsic, convolution_named
 from weft.passes.schedule.dot_intrinsics import dot_intrinsics
 from weft.passes.schedule.tensor_core_intrinsics import tensor_core_intrinsics
+from weft.passes.schedule.tile_intrinsics import TileProduct, tile_product_named
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -45,7 +47,8 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
     """Register an intrinsic. Raises `CompileError` if the name is taken, unless `override`."""
-    if (intrinsic.name in _INTRINSICS or intrinsic.name in _own_intrinsics()) and not override:
+    own = intrinsic.name in _own_intrinsics() or _of_tiles(intrinsic.name) is not None
+    if (intrinsic.name in _INTRINSICS or own) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
     _INTRINSICS[intrinsic.name] = intrinsic
 
@@ -53,12 +56,17 @@ def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
 def find_intrinsic(name: str) -> TensorIntrinsic:
     """The intrinsic `name`, registered or built in. Raises `CompileError` with suggestions of similar names."""
     if name not in _INTRINSICS:
-        own = _own_intrinsics()
-        if name not in own:
+        own, tiles = _own_intrinsics(), _of_tiles(name)
+        if name not in own and tiles is None:
             raise CompileError(f"unknown tensor intrinsic '{name}'{did_you_mean(name, {**own, **_INTRINSICS})}")
-        description, implementation = own[name]
+        description, implementation = own[name] if tiles is None else tiles.texts()
         _INTRINSICS[name] = intrinsic_of(name, _parsed(description), _parsed(implementation))
     return _INTRINSICS[name]
+
+
+def _of_tiles(name: str) -> TileProduct | ConvolutionIntrinsic | None:
+    """The intrinsic of a family without end that has this name."""
+    return tile_product_named(name) or convolution_named(name)
 
 
 @cache
@@ -91,7 +99,7 @@ def content_of(function: FuncOp) -> Block:
     """The body of a function: that of its only block if this has no iterators ("root"), else its own."""
     body = function.body.block
     ops = [op for op in body.ops if not isinstance(op, ReturnOp) and not _is_definition(op)]
-    if len(ops) == 1 and isinstance(ops[0], BlockOp) and not ops[0].iter_vars and ops[0].init is None:
+    if len(ops) == 1 and isinstance(ops[0], BlockOp) and not ops[0].iter_vars:
         return ops[0].body.block
     return body
 

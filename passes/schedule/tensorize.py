@@ -250,7 +250,7 @@ class Tensorize(MovingPrimitive):
                 detail = f"rows of {name} are not next to each other: it is {found}"
                 self.refuse(2, Violation(detail, legal=legal), block)
         elif isinstance(type_.layout, StridedLayoutAttr):
-            self._require_strides(block, type_.layout, strides, box.buffer, parameter)
+            self._require_strides(block, type_.layout, strides, box.buffer, parameter, (shape, outer))
 
     def _require_strides(
         self,
@@ -259,10 +259,14 @@ class Tensorize(MovingPrimitive):
         found: Sequence[int | None],
         buffer: SSAValue,
         parameter: SSAValue,
+        shapes: tuple[Sequence[int], Sequence[int]],
     ) -> None:
         for dimension in reversed(range(len(found))):
             wanted, stride = layout.get_strides()[dimension], found[dimension]
-            fixed = dimension == len(found) - 1 or not is_temporary(buffer)  # temporaries are compacted and aligned
+            inner = slice(dimension + 1, None)
+            # Temporaries are compacted and aligned, so that only the distances of whole inner dimensions are kept.
+            whole = dimension == len(found) - 1 or STORAGE_ALIGN not in _attributes(buffer)
+            fixed = (whole and shapes[0][inner] == shapes[1][inner]) or not is_temporary(buffer)
             if wanted is not None and (not fixed or wanted != stride):
                 known = "is decided when it is placed" if not fixed else "is decided by callers"
                 what = f"is {stride}" if fixed and stride is not None else known

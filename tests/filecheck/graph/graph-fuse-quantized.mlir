@@ -56,3 +56,17 @@ func.func @exponentials(%q: tensor<2x4xi16>) -> (tensor<2xf32>, tensor<4x2xf32>)
   %t = graph.transpose %d : tensor<2x4xf32>
   func.return %s, %t : tensor<2xf32>, tensor<4x2xf32>
 }
+
+// -----
+
+// The reader of a rounded sum widens it: memory holds bf16.
+// CHECK-LABEL: func.func @rounded
+// CHECK-NEXT:    %h = graph.call_tir @fused_matmul_cast(%x, %v) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xbf16>
+// CHECK-NEXT:    %s = graph.call_tir @fused_cast_sum(%h) : (tensor<4x8xbf16>) -> tensor<4xf32>
+func.func @rounded(%x: tensor<4x8xf32>, %v: tensor<8x8xf32>) -> tensor<4xf32> {
+  %e = graph.matmul %x, %v : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %h = graph.cast %e {dtype = "bfloat16"} : tensor<4x8xf32> -> tensor<4x8xbf16>
+  %w = graph.cast %h {dtype = "float32"} : tensor<4x8xbf16> -> tensor<4x8xf32>
+  %s = graph.sum %w {axis = 1} : tensor<4x8xf32> -> tensor<4xf32>
+  func.return %s : tensor<4xf32>
+}

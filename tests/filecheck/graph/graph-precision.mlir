@@ -1,5 +1,6 @@
 // RUN: weft-opt %s -p 'graph-precision{precision=bf16 target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefixes=CHECK,BF16
 // RUN: weft-opt %s -p 'graph-precision{precision=bf16 target="llvm -mcpu=haswell"}' --split-input-file | filecheck %s --check-prefixes=CHECK,PLAIN
+// RUN: weft-opt %s -p 'graph-precision{precision=bf16 target="llvm -mcpu=emeraldrapids -mattr=-amx-bf16"}' --split-input-file | filecheck %s --check-prefixes=CHECK,PLAIN
 // RUN: weft-opt %s -p 'graph-precision{precision=f16 target="llvm -mcpu=haswell"}' --split-input-file | filecheck %s --check-prefixes=CHECK,F16
 // RUN: weft-opt %s -p 'graph-precision{precision=f32 target="llvm -mcpu=znver4"}' --split-input-file | filecheck %s --check-prefixes=CHECK,F32
 
@@ -88,4 +89,32 @@ func.func @images(%x: tensor<1x4x9x9xf32>, %v: tensor<1x3x9x9xf32>, %u: tensor<1
 func.func @rows(%x: tensor<?x4xf32, #graph.dims<n>>, %w: tensor<2x4xbf16>) -> tensor<?x2xf32, #graph.dims<n>> {
   %y = graph.dense %x, %w {out_dtype = "float32"} : tensor<?x4xf32, #graph.dims<n>>, tensor<2x4xbf16>
   func.return %y : tensor<?x2xf32, #graph.dims<n>>
+}
+
+// -----
+
+// All readers of an image that convolutions read widen the rounded one, the pool that computes it among them.
+// CHECK-LABEL: func.func @images
+// BF16:          %r = graph.relu
+// BF16-NEXT:     %[[R:.*]] = graph.cast %r {dtype = "bfloat16"}
+// BF16-NEXT:     %[[WIDE:.*]] = graph.cast %[[R]] {dtype = "float32"}
+// BF16-NEXT:     %p = graph.max_pool2d %[[WIDE]]
+// BF16-NEXT:     %[[P:.*]] = graph.cast %p {dtype = "bfloat16"}
+// BF16-NEXT:     %b = graph.conv2d %[[P]],
+// BF16-NEXT:     %[[SUMMED:.*]] = graph.cast %[[P]] {dtype = "float32"}
+// BF16-NEXT:     %s = graph.add %b, %[[SUMMED]]
+// BF16-NEXT:     %[[S:.*]] = graph.cast %s {dtype = "bfloat16"}
+// BF16-NEXT:     %c = graph.conv2d %[[S]],
+// BF16-NEXT:     func.return %c, %s
+// PLAIN-NOT:     graph.cast
+// F16-NOT:       graph.cast
+func.func @images(%x: tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) {
+  %w = graph.constant dense<1.001> : tensor<2x2x1x1xf32>
+  %a = graph.conv2d %x, %w : tensor<1x2x8x8xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x8x8xf32>
+  %r = graph.relu %a : tensor<1x2x8x8xf32> -> tensor<1x2x8x8xf32>
+  %p = graph.max_pool2d %r {kernel = 2} : tensor<1x2x8x8xf32> -> tensor<1x2x4x4xf32>
+  %b = graph.conv2d %p, %w : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %s = graph.add %b, %p : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+  %c = graph.conv2d %s, %w : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  func.return %c, %s : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
 }
