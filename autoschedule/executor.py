@@ -427,8 +427,8 @@ class _Execution:
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
         if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
-            is_symbolic = not all(isinstance(extent, int) for extent in op_of(sch, copy).extents)
-            pad_value = UNDEFINED if staged.at is not None and is_symbolic else 0
+            # Blocks that write the padding are outside of the loop `at`, and the whole buffer would be allocated there.
+            pad_value = 0 if staged.at is None else UNDEFINED
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=pad_value)
         if staged.prefetches:
             # Padding gives the block an iterator for each dimension of the layout.

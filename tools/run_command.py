@@ -17,6 +17,7 @@ import dataclasses
 import json
 import sys
 import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -114,7 +115,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write a trace of the build and of three calls, for ui.perfetto.dev or chrome://tracing",
     )
-    parser.add_argument("--json", metavar="FILE", help="also write the measurements as JSON; '-' is standard output")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="also write the measurements as JSON; with '-' to standard output, and the text to standard error",
+    )
     parser.add_argument(
         "--repeat",
         type=int,
@@ -125,7 +130,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 1 if `--check` finds a difference. Raises `CompileError` and `OSError`."""
+    """Returns 1 if `--check` finds a difference. Raises `CompileError` and `OSError`. With `--json -`, standard output
+    is only the JSON."""
+    if arguments.json != "-":
+        return _run(arguments)[0]
+    with redirect_stdout(sys.stderr):
+        status, found = _run(arguments)
+    print(json.dumps(found, indent=2))
+    return status
+
+
+def _run(arguments: argparse.Namespace) -> tuple[int, dict[str, object]]:
     from weft.passes.lower_to_tir import lower_to_tir  # start-up: 726 ms
 
     if arguments.seed < 0:
@@ -214,13 +229,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.trace is not None:
         library.write_trace(arguments.trace, name, *before.values())
         print(f"trace     {arguments.trace}, for https://ui.perfetto.dev or chrome://tracing")
-    if arguments.json is not None:
-        text = json.dumps(found, indent=2) + "\n"
-        if json_file is None:
-            print(text, end="")
-        else:
-            write_output(json_file, text)
-    return status
+    if json_file is not None:
+        write_output(json_file, json.dumps(found, indent=2) + "\n")
+    return status, found
 
 
 def _profile(library: Library, compiled: Function, before: Mapping[str, Value], loops: ModuleOp) -> Report:
