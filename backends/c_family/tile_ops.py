@@ -114,6 +114,8 @@ def _by_tiles(op: TileProductOp, instruction: str) -> str:
         f"  static const unsigned char configuration[64] __attribute__((aligned(64))) = {{{numbers}}};",
         "  weft_request_tiles();",
         "  _tile_loadconfig(configuration);",
+        # GCC's _tile_loadd does not state that it reads memory.
+        '  __asm__ volatile("" : : : "memory");',
         *(f"  {line}" for line in start),
         f"  {heads}{{",
         f"    const char *left = (const char *)a + ({at_a}) * {size}, *right = (const char *)b + ({at_b}) * {size};",
