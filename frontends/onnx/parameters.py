@@ -63,7 +63,7 @@ def attribute(node: Node, name: str, annotation: str) -> Any:
     """An attribute as a parameter of that annotation; an axis of the first input is normalised to be non-negative."""
     if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
-    return _ATTRIBUTES[annotation](node, name)
+    return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:

@@ -101,7 +101,7 @@ def test_wrong_shapes() -> None:
     for constants, message in (
         (
             {"w": weight[:, :2], "s": scales},
-            r"input 'B' must be uint8 of shape \(20, 3, 8\), got uint8 of \(20, 2, 8\)",
+            r"input 'B' must be uint8 of shape \(20, 3, 8\) for 'K' = 44, .*, got uint8 of \(20, 2, 8\)",
         ),
         ({"w": weight, "s": scales[:19]}, r"input 'scales' must have the shape \(20, 3\), got \(19, 3\)"),
         (
