@@ -207,9 +207,10 @@ class GraphBlockLayoutsPass(ModulePass):
     convolutions, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a multiple
     of a vector are unchanged, and so are all images on targets other than `llvm`. Windows of 3 x 3 floats with strides
     and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the transforms and the loads
-    of larger weights. Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are
-    constants. Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd
-    rounds more.
+    of larger weights.
+
+    Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
+    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {
