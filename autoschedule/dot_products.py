@@ -30,6 +30,11 @@ class FactorLoad:
     signed: bool
     is_float: bool = False
 
+    @property
+    def sign(self) -> bool | None:
+        """Whether integers are signed; None for bf16."""
+        return None if self.is_float else self.signed
+
     def dot_name(self, lanes: int, right: FactorLoad) -> str:
         """The tensor intrinsic for `lanes` sums of products of this factor and the right one."""
         if self.is_float:

@@ -100,9 +100,8 @@ def _products(
 
 def _has_rows(roles: ContractionRoles, shared: int) -> bool:
     is_outer = roles.row == shared - 1 and roles.batch == tuple(range(shared - 1)) and not roles.rows
-    is_outer = is_outer and not roles.same_buffer
-    factors = (roles.left, roles.right)
-    return is_outer and not roles.left.contiguous and all(factor.element_bytes >= _LEAST_BYTES for factor in factors)
+    is_wide = all(factor.element_bytes >= _LEAST_BYTES for factor in (roles.left, roles.right))
+    return is_outer and is_wide and not roles.left.contiguous and not roles.same_buffer
 
 
 def _tiles(first: ContractionRoles, last: ContractionRoles, tile: int, target: Target) -> int:

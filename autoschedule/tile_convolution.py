@@ -12,7 +12,7 @@ from weft.autoschedule.dot_products import load_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.rules import pays_threads
 from weft.dialects.element_types import bytes_of
-from weft.dialects.low_tile_products import SUM_BYTES, TILE_ROWS, fits_registers, parts_of
+from weft.dialects.low_tile_products import SUM_BYTES, TILE_ROWS, elements_of, fits_registers, parts_of
 from weft.passes.schedule.convolution_intrinsics import ConvolutionIntrinsic
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
@@ -112,7 +112,8 @@ def _plan_of_windows(
     pattern: BlockPattern, blocked: Blocked, intrinsic: ConvolutionIntrinsic, target: Target
 ) -> TilePlan:
     roles, row = blocked.roles, blocked.row
-    tiles, pixels = Split((row,), (None, intrinsic.pixels)).parts
+    split = Split((row,), (None, intrinsic.pixels))
+    tiles, pixels = split.parts
     *batches, blocks = ((at,) for at in blocked.around)
     products: list[Loop] = [pixels, (roles.column,), *((at,) for at in roles.reduced)]
     lanes, data_lanes = (target.vector_bytes // bytes_of(o.element_type) for o in (roles.result, roles.data))
@@ -122,11 +123,11 @@ def _plan_of_windows(
     in_data = [at for at in (*roles.pixels, *roles.reduced) if at in (row, row + 1) or roles.known(at) != 1 or not pads]
     dimensions = [at for at in in_data if at != row + 1]
     levels = roles.reduced[:3]
-    places = sorted(dimensions, key=lambda at: (at in (*roles.reduced[3:],), at == row, at in levels, at))
+    places = sorted(dimensions, key=lambda at: (at in roles.reduced[3:], at == row, at in levels, at))
     windows = Staged(
         roles.data_position,
         None if all_fit else tiles,
-        reindexed=tuple(at for at in (*roles.pixels, *roles.reduced)),
+        reindexed=(*roles.pixels, *roles.reduced),
         fuses_producer=True,
         layout=digits_of([dimensions.index(at) for at in places]),
         nest=Nest((None, data_lanes), fused=2, exact=(data_lanes, lanes, lanes // 2)),
@@ -138,7 +139,7 @@ def _plan_of_windows(
         padding=tuple(intrinsic.pixels if at == row else 1 for at in range(len(roles.extents)) if at != row + 1)
         if pads
         else (),
-        splits=(Split((row,), (None, intrinsic.pixels)),),
+        splits=(split,),
         order=(*order, *products),
         staged=(windows,),
         result=Result(order[-1], scope="global", reindexed=True, nest=_epilogue(lanes), is_first=True),
@@ -160,7 +161,7 @@ def _elements(blocked: Blocked, target: Target) -> str:
     left, right = load_of(roles.data), load_of(roles.kernel)
     if left is None or right is None or left.is_float is not right.is_float or left.bits != right.bits:
         return ""
-    signs = (None, None) if left.is_float else (left.signed, right.signed)
+    signs = left.sign, right.sign
     if left.bits * blocked.group != SUM_BYTES * 8 or not tile_product_intrinsic(target, *signs):
         return ""
     of_block, in_rows, _, in_channels = roles.data.indices[-4:]
@@ -168,7 +169,7 @@ def _elements(blocked: Blocked, target: Target) -> str:
     is_plain = in_rows.depends_on([roles.iterators[row]]) and of_block.coefficient(blocks) == 1
     if not is_plain or in_channels.coefficient(groups) != blocked.group:
         return ""
-    return "bf16" if left.is_float else "".join(f"{'s' if signed else 'u'}8" for signed in signs)
+    return elements_of(signs)
 
 
 def _in_place(blocked: Blocked, one: ConvolutionIntrinsic) -> ConvolutionIntrinsic | None:

@@ -12,13 +12,12 @@ from weft.autoschedule.executor import planned
 from weft.autoschedule.tile_sizes import RegisterTile
 from weft.dialects.low_tile_products import (
     SUM_BYTES,
-    TILE_BYTES,
     TILE_REGISTERS,
     TILE_ROWS,
     fits_registers,
     parts_of,
 )
-from weft.passes.schedule.tile_intrinsics import TileProduct, depth_of
+from weft.passes.schedule.tile_intrinsics import TileProduct, depth_of, depths_of
 from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
@@ -74,7 +73,7 @@ def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -
     )
     product = TileProduct(
         *(tile.rows, tile.columns, steps),
-        *_signs(loads),
+        *(loads[0].sign, loads[1].sign),
         in_scope=is_copied,
         a_gap=a_gap,
         c_gap=_gap(pattern, roles),
@@ -94,15 +93,9 @@ def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -
     )
 
 
-def _signs(loads: tuple[FactorLoad, FactorLoad]) -> tuple[bool | None, bool | None]:
-    """Whether the factors are signed; None for bf16."""
-    left, right = (None if load.is_float else load.signed for load in loads)
-    return left, right
-
-
 def _has_tiles(target: Target, loads: tuple[FactorLoad, FactorLoad]) -> bool:
     is_byte = all(load.bits == 8 for load in loads)
-    return (is_byte or loads[0].is_float) and bool(tile_product_intrinsic(target, *_signs(loads)))
+    return (is_byte or loads[0].is_float) and bool(tile_product_intrinsic(target, *(load.sign for load in loads)))
 
 
 def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Target) -> bool:
@@ -116,8 +109,7 @@ def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Ta
 
 def padded_steps(steps: int, group: int) -> int:
     """The number of steps after padding: the one that takes the fewest iterations, then the least padding."""
-    most = TILE_BYTES * group // SUM_BYTES
-    whole = [-(-steps // depth) * depth for depth in range(group, most + 1, group)]
+    whole = [-(-steps // depth) * depth for depth in depths_of(group)]
     return min(whole, key=lambda padded: (padded // depth_of(padded, group), padded))
 
 

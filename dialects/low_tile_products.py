@@ -41,6 +41,14 @@ SUM_BYTES: Final = 4
 Part: TypeAlias = tuple[int, int]
 """First index and extent of the rows, or columns, of one tile."""
 
+Signs: TypeAlias = tuple[bool | None, bool | None]
+"""Whether the elements of A and of B are signed bytes; None for bf16."""
+
+
+def elements_of(signs: Signs) -> str:
+    """The elements in names of intrinsics and functions: `bf16`, or bytes such as `u8s8`."""
+    return "bf16" if None in signs else "".join("s8" if signed else "u8" for signed in signs)
+
 
 def parts_of(extent: int) -> tuple[Part, ...]:
     """The tiles that cover `extent` rows or columns of sums; the last may be smaller."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from weft.dialects.low_dots import is_signed, sign_of
-from weft.dialects.low_tile_products import SUM_BYTES, TileProductOp
+from weft.dialects.low_tile_products import SUM_BYTES, TileProductOp, elements_of
 from weft.support.errors import CompileError
 from weft.support.machine import ARCH_REQ_XCOMP_PERM, SYS_ARCH_PRCTL, XFEATURE_XTILEDATA
 
@@ -44,8 +44,8 @@ _MACROS: Final = {"tdpbf16ps": "__AMX_BF16__"}
 def emit_tile_product(emitter: FunctionEmitter, op: TileProductOp) -> None:
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: run low-lower-dots first")
-    signs = tuple(map(sign_of, op.readings))
-    types = "bf16" if None in signs else "".join(f"{'s' if sign else 'u'}8" for sign in signs)
+    left, right = op.readings
+    types = elements_of((sign_of(left), sign_of(right)))
     shape = "x".join(map(str, (*op.shape, *op.levels)))
     suffix = "" if op.from_zero is not None else "_onto"
     suffix += f"_ahead{op.bytes_ahead}" if op.bytes_ahead else ""

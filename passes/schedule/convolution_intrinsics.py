@@ -17,7 +17,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from weft.dialects.low_tile_products import TILE_BYTES, fits_registers
+from weft.dialects.low_tile_products import fits_registers
+from weft.passes.schedule.tile_intrinsics import depth_of, depths_of
 
 _ELEMENTS: Final = {
     "bf16": ("bf16", "f32", ("bf16", "bf16"), ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"), "0.0"),
@@ -80,7 +81,7 @@ class ConvolutionIntrinsic:
         return (
             not self.is_packed
             and self.dilation[1] == 1 < self.window[1]
-            and self.window[1] * self.channels <= self._most
+            and self.window[1] * self.channels <= depths_of(self.group)[-1]
         )
 
     @property
@@ -91,8 +92,7 @@ class ConvolutionIntrinsic:
             return None
         if self.joins_columns:
             return self.window[1] * self.channels
-        fitting = [n for n in range(self.group, self._most + 1, self.group) if self.channels % n == 0]
-        return max(fitting, default=None)
+        return depth_of(self.channels, self.group) or None
 
     @property
     def levels(self) -> tuple[int, int, int]:
@@ -103,11 +103,6 @@ class ConvolutionIntrinsic:
     def steps(self) -> int:
         """Products of tiles that are added to a sum."""
         return self.blocks * self.window[0] * self.window[1] * self.channels // (self.depth or 1)
-
-    @property
-    def _most(self) -> int:
-        """Elements of a row of a tile."""
-        return TILE_BYTES * self.group // 4
 
 
 def convolution_named(name: str) -> ConvolutionIntrinsic | None:

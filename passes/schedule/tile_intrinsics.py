@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from weft.dialects.low_tile_products import SUM_BYTES, TILE_BYTES, fits_registers
+from weft.dialects.low_tile_products import SUM_BYTES, TILE_BYTES, Signs, elements_of, fits_registers
 
 _NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9p])?(_c[1-9])?(_next)?(_onto)?(_global)?")
 _SIGNS: Final = {None: "", True: "s", False: "u"}
@@ -49,12 +49,13 @@ class TileProduct:
     """Whether the panel of B is read once, and the next panel of B after it."""
 
     @property
-    def signs(self) -> tuple[bool | None, bool | None]:
+    def signs(self) -> Signs:
         return self.a_signed, self.b_signed
 
     @property
     def group(self) -> int:
-        return group_of(is_float=self.a_signed is None)
+        """Elements of a group: two bf16, or four bytes."""
+        return SUM_BYTES // (2 if self.a_signed is None else 1)
 
     @property
     def depth(self) -> int:
@@ -63,12 +64,11 @@ class TileProduct:
 
     @property
     def name(self) -> str:
-        types = "bf16" if self.a_signed is None else "".join(f"{_SIGNS[signed]}8" for signed in self.signs)
         gaps = "_ap" if self.a_gap is None else f"_a{self.a_gap}" if self.a_gap else ""
         gaps += f"_c{self.c_gap}" if self.c_gap else ""
         gaps += "_next" if self.is_streamed else ""
         suffix = f"{gaps}{'_onto' if self.adds else ''}{'' if self.in_scope else '_global'}"
-        return f"tiles_{self.rows}x{self.columns}x{self.steps}_{types}{suffix}"
+        return f"tiles_{self.rows}x{self.columns}x{self.steps}_{elements_of(self.signs)}{suffix}"
 
     def texts(self) -> tuple[str, str]:
         """The description and the implementation."""
@@ -154,15 +154,14 @@ func.func @implementation(%A: {of_a}, %B: {b}, %C: {of_c}) {{
         return description, implementation
 
 
-def group_of(*, is_float: bool) -> int:
-    """Elements of a group: two bf16, or four bytes."""
-    return SUM_BYTES // (2 if is_float else 1)
+def depths_of(group: int) -> range:
+    """The numbers of steps that tiles can multiply at once, least first."""
+    return range(group, TILE_BYTES * group // SUM_BYTES + 1, group)
 
 
 def depth_of(steps: int, group: int) -> int:
     """The largest number of steps that tiles multiply at once and that divides `steps`; 0 if there is none."""
-    most = TILE_BYTES * group // SUM_BYTES
-    return next((depth for depth in range(most, 0, -group) if steps % depth == 0), 0)
+    return next((depth for depth in reversed(depths_of(group)) if steps % depth == 0), 0)
 
 
 def tile_product_named(name: str) -> TileProduct | None:
