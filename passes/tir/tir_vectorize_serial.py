@@ -174,6 +174,8 @@ def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
     insert_before(loop, [outer])
     _set_extent(outer, vectors)
     outer.induction_variable.name_hint = loop.induction_variable.name_hint
+    if isinstance(outer.extent, int) and outer.extent <= _UNROLLED:
+        outer.kind = LoopKindAttr(LoopKind.UNROLLED)
     dots.write(outer, Index({outer.induction_variable: lanes}), lanes)
     Rewriter.erase_op(loop)
     _VECTORIZED.add()

@@ -156,14 +156,17 @@ class _Network:
     what: str
     name: str
     inputs: Tensor
-    """Products with the weights and biases: [time, direction, sequence, gate * hidden + element], or
+    """Products with the weights: [time, direction, sequence, gate * hidden + element], or
     [time, sequence, direction * (gates * hidden) + gate * hidden + element]."""
     parts: tuple[_Part, ...]
     hidden: Extent
     gates: int
     lengths: Tensor | None
     states: tuple[Tensor | None, ...]
-    others: tuple[Tensor, ...]
+    bias: Tensor | None
+    peepholes: Tensor | None
+    apart: bool
+    """Whether the recurrent bias of the last gate is added to its product before the gates are."""
     direction: str
     activations: tuple[Callable[[Expr, Expr], Expr], ...]
     """Functions of the data and the direction."""
@@ -203,12 +206,27 @@ class _Network:
     def batch(self) -> Extent:
         return self.inputs.shape[2 if len(self.inputs.shape) == 4 else 1]
 
-    def given(self, at: _Step, g: Expr) -> Expr:
-        """The product of the data and row `g` of the weights."""
+    def given(self, at: _Step, gate: int, h: Expr) -> Expr:
+        """Element `h` of a gate: the product of the data, and the biases."""
+        g = self.place(gate, h)
         if len(self.inputs.shape) == 4:
-            return self.inputs(at.time, *at.outer, g)
-        direction, sequence = at.outer
-        return self.inputs(at.time, sequence, direction * self.width + g).astype(self.wide)
+            value = self.inputs(at.time, *at.outer, g)
+        else:
+            direction, sequence = at.outer
+            value = self.inputs(at.time, sequence, direction * self.width + g)
+        value = value.astype(self.wide)
+        if self.bias is None:
+            return value
+        value = value + self.bias(at.direction, g).astype(self.wide)
+        return value if self.apart and gate == self.gates - 1 else value + self.second_bias(at, g)
+
+    def second_bias(self, at: _Step, g: Expr) -> Expr:
+        if self.bias is None:
+            return const(0.0, self.wide)
+        return self.bias(at.direction, g + self.width).astype(self.wide)
+
+    def place(self, gate: int, h: Expr) -> Expr:
+        return h + self.hidden * gate if gate else h
 
     def limited(self, value: Expr) -> Expr:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
@@ -230,7 +248,7 @@ class _Network:
             rounding.append(buffer(simplified(self.groups * self.group), self.rounded, "rounded"))
         if self.scales is not None:
             rounding += [buffer(1, self.wide, "state_scale"), buffer(1, "int32", "total")]
-        others = [self.lengths, self.scales, self.zeros, *self.states, *self.others]
+        others = [self.lengths, self.scales, self.zeros, *self.states, self.bias, self.peepholes]
         reads = [self.inputs, *(part.weights for part in self.parts), *(t for t in others if t is not None)]
         together = _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
 
@@ -372,11 +390,11 @@ class _Block:
             at.sums[part].store(const(0, network.sums), *at.outer, tile * columns + g)
         with code.loop(network.groups, "k") as k, each_sum() as (at, _):
             source = at.rounding[0] if network.rounded else factor(at)
-            values = [source.load(*at.outer, k * network.group + j).astype(network.sums) for j in range(network.group)]
             with code.loop(tiles, "t", unrolled=True) as t, code.loop(columns, "g") as g:
                 place = (tile + t) * columns + g
                 total = at.sums[part].load(*at.outer, place)
-                for j, value in enumerate(values):
+                for j in range(network.group):
+                    value = source.load(*at.outer, k * network.group + j).astype(network.sums)
                     total = total + value * weights(at.direction, tile + t, k, g, j).astype(network.sums)
                 at.sums[part].store(total, *at.outer, place)
 
@@ -526,18 +544,6 @@ def _network(
     dtype = one_dtype(what, *(() if is_integer and w is not None else (x,)), *factors, bias, *states, peepholes)
     wide = sum_dtype(dtype)
     inputs = _inputs(name, x, w, weight_scale, gates, hidden, wide)
-    if bias is not None:
-        products, biases, is_flat = inputs, bias, w is None
-
-        def biased(*indices: Expr) -> Expr:
-            *_, column = indices
-            d, g = (column // width, column % width) if is_flat else (indices[1], column)
-            second = biases(d, g + width).astype(wide)
-            if apart:
-                second = select(g < hidden * (gates - 1), second, 0.0)
-            return products(*indices).astype(wide) + biases(d, g).astype(wide) + second
-
-        inputs = compute(inputs.shape, biased, f"{name}_inputs", "tbg" if is_flat else "tdbg")
     offset = 128 if is_integer and r.dtype == "int8" else 0
     group = _GROUPS.get(r.dtype, 1)
     rounded = wide if weights.state_scale else ""
@@ -550,7 +556,6 @@ def _network(
         label = f"{name}_recurrence{len(known) or ''}"
         known.append(_part_of(r, simplified(hidden * taken), simplified(hidden * count), group, offset, label))
         taken += count
-    others = tuple(tensor for tensor in (peepholes, bias if apart else None) if tensor is not None)
     return _Network(
         what,
         name,
@@ -560,7 +565,9 @@ def _network(
         gates,
         lengths,
         tuple(states),
-        others,
+        bias,
+        peepholes,
+        apart,
         direction,
         activations,
         _not_negative(what, "clip", options.clip),
@@ -677,7 +684,7 @@ def rnn(
     def step(code: Statements, block: _Block) -> None:
         block.multiply(0, _state)
         with block.each() as at, code.loop(network.hidden, "h") as h:
-            value = f(network.limited(network.given(at, h) + network.product(at, 0, h)), at.direction)
+            value = f(network.limited(network.given(at, 0, h) + network.product(at, 0, h)), at.direction)
             at.states[0].store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)
 
@@ -719,11 +726,11 @@ def gru(
     hidden = network.hidden
 
     def gate(at: _Step, number: int, h: Expr) -> Expr:
-        place = h + hidden * number if number else h
-        return f(network.limited(network.given(at, place) + network.product(at, 0, place)), at.direction)
+        value = network.given(at, number, h) + network.product(at, 0, network.place(number, h))
+        return f(network.limited(value), at.direction)
 
     def finish(at: _Step, h: Expr, update: Expr, inner: Expr) -> None:
-        new = g_of(network.limited(network.given(at, h + hidden * 2) + inner), at.direction)
+        new = g_of(network.limited(network.given(at, 2, h) + inner), at.direction)
         value = (1.0 - update) * new + update * _state(at).load(*at.outer, h)
         at.states[0].store(value, *at.outer, h)
         at.output.store(value, at.time, *at.outer, h)
@@ -732,9 +739,8 @@ def gru(
         block.multiply(0, _state)
         if linear_before_reset:
             with block.each() as at, code.loop(hidden, "h") as h:
-                inner = network.product(at, 0, h + hidden * 2)
-                if network.others:
-                    inner = inner + network.others[0](at.direction, h + hidden * 5).astype(network.wide)
+                place = network.place(2, h)
+                inner = network.product(at, 0, place) + network.second_bias(at, place)
                 finish(at, h, gate(at, 0, h), gate(at, 1, h) * inner)
             return
         with block.each() as at, code.loop(hidden, "h") as h:
@@ -790,10 +796,10 @@ def lstm(
             state, cell = at.states
 
             def gate(number: int, known: Expr | None) -> Expr:
-                place = h + hidden * number if number else h
-                value = network.given(at, place) + network.product(at, 0, place)
-                if known is not None and network.others:
-                    value = value + network.others[0](at.direction, place).astype(wide) * known
+                place = network.place(number, h)
+                value = network.given(at, number, h) + network.product(at, 0, place)
+                if known is not None and peepholes is not None:
+                    value = value + peepholes(at.direction, place).astype(wide) * known
                 return network.limited(value)
 
             old = cell.load(*at.outer, h)
