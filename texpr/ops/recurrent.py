@@ -441,7 +441,7 @@ _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2, "bfloat16": 2}
 """Products that processors add to a sum at once, by type of the recurrence."""
 _COLUMNS: Final = (32, 16)
 """Gate elements of a tile: those with the least padding."""
-_REGISTERS: Final = ((4, 1), (2, 2), (1, 4))
+_REGISTERS: Final = ((4, 1), (3, 1), (2, 2), (1, 4))
 """Sequences and tiles whose sums are computed together, in registers, while all rows of the weights are read once."""
 _SEQUENCES: Final = 8
 """Sequences of a block: they read a tile of the weights in turn, from L1 or L2."""
