@@ -344,8 +344,8 @@ class _Fusion:
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
 
     def _parts_rows(self, group: Group) -> bool:
-        """Whether a product with a matrix would read rows of several axes, perhaps one of the last one, out of their order
-        in memory. A copy of them is a matrix."""
+        """Whether a product with a matrix would read rows of several axes out of their order in memory. A copy of them
+        is a matrix, and the last axis may have one row."""
         if not group.is_injective:
             return False
         for use in (use for result in group.root.results for use in result.uses):
