@@ -108,7 +108,9 @@ def compared(path: Path, rounds: int, sizes: Sequence[tuple[int, int]], *, is_fl
             error = float(np.abs(np.asarray(run(words)) - wanted).max() / np.abs(wanted).max())
             times = least_seconds([partial(call, words) for call in (run, *peers.values())], rounds)
             found = dict(zip(("weft", *peers), times, strict=True))
-            shown = [f"{found[name] * 1e3:.3f}" if name in found else "" for name in ("onnxruntime", "OpenVINO", "weft")]
+            shown = [
+                f"{found[name] * 1e3:.3f}" if name in found else "" for name in ("onnxruntime", "OpenVINO", "weft")
+            ]
             ratio = f"{min(times[1:]) / times[0]:.2f}" if peers else ""
             cells = (path.stem, precision, f"{size[0]} x {size[1]}", *shown, ratio, f"{error:.1e}")
             print(f"| {' | '.join(cells)} |", flush=True)

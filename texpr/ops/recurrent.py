@@ -262,21 +262,26 @@ class _Network:
             def step_at(b: Expr, time: Expr) -> _Step:
                 return _Step(time, d, b, output, states, own_sums, own, own_rounding)
 
-            first = place * together
+            begin = place * together
             is_whole = isinstance(batch, int) and batch % together == 0
-            count = together if is_whole else less(batch - first, together)
-            block = _Block(self, code, d, first, count, step_at, as_expr(0))
+            count = together if is_whole else less(batch - begin, together)
+            block = _Block(self, code, d, begin, count, step_at, as_expr(0))
             with block.sequences() as b:
                 for state, initial in zip(states, self.states, strict=True):
                     with code.loop(self.hidden, "h") as h:
                         value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
                         state.store(value, d, b, h)
-                rest = simplified(self.groups * self.group - self.hidden)
+                # Products of a sequence that has ended are computed, but unused.
+                first = self.hidden if self.lengths is None else 0
+                rest = simplified(self.groups * self.group - first)
                 if self.rounded and not is_same(rest, 0):
                     with code.loop(rest, "h") as h:
-                        own_rounding[0].store(const(0, self.rounded), d, b, h + self.hidden)
+                        own_rounding[0].store(const(0, self.rounded), d, b, h + first)
+                for buffer, size in zip(own, scratch if self.lengths is not None else (), strict=False):
+                    with code.loop(size, "h") as h:
+                        buffer.store(0.0, d, b, h)
             is_single = together == 1
-            with code.loop(block.length(first) if is_single else times, "s") as s:
+            with code.loop(block.length(begin) if is_single else times, "s") as s:
                 step(code, replace(block, time=s))
             if self.lengths is not None:
                 with block.sequences() as b:
@@ -348,31 +353,37 @@ class _Block:
         if self.network.rounded:
             with self.each() as at:
                 self._round(at, lambda k: factor(at).load(*at.outer, k))
-        left: Expr | int = self.count
-        first = self.first
-        for sequences, tiles in _REGISTERS:
-            count = left // sequences
-            if isinstance(count, Expr) or count:
-                self._tiles(part, factor, first, count, sequences, tiles)
-            first, left = first + count * sequences, left - count * sequences
+        if isinstance(self.count, int):
+            full, rest = divmod(self.count, _WHOLE)
+            self._tiles(part, factor, _WHOLE, range(full))
+            self._tiles(part, factor, rest, range(full, full + (rest > 0)))
+            return
+        for sequences in _TILES:
+            self._tiles(part, factor, sequences, range(_SEQUENCES // _WHOLE))
 
-    def _tiles(
-        self,
-        part: int,
-        factor: Callable[[_Step], Written],
-        first: Expr,
-        count: Expr | int,
-        sequences: int,
-        together: int,
-    ) -> None:
-        """The sums of all tiles, for `count` times some sequences from `first` on."""
+    def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
+        """The sums of all tiles, for groups of so many sequences; of a dynamic number, for those groups that are."""
         code, tiles = self.code, self.network.parts[part].tiles
+        if not groups:
+            return
+
+        def tile(number: Expr, together: int) -> None:
+            with code.loop(len(groups), "c") as c:
+                place = (c + groups.start) * _WHOLE
+                if isinstance(self.count, int):
+                    self._tile(part, factor, self.first + place, sequences, number, together)
+                    return
+                left = self.count - place
+                with code.when(left >= sequences if sequences == _WHOLE else left == sequences):
+                    self._tile(part, factor, self.first + place, sequences, number, together)
+
+        together = _TILES[sequences]
         left = simplified(tiles % together)
-        with code.loop(simplified(tiles // together), "t") as t, code.loop(count, "c") as c:
-            self._tile(part, factor, first + c * sequences, sequences, t * together, together)
+        with code.loop(simplified(tiles // together), "t") as t:
+            tile(t * together, together)
         if not is_same(left, 0):
-            with code.loop(left, "t") as t, code.loop(count, "c") as c:
-                self._tile(part, factor, first + c * sequences, sequences, tiles - left + t, 1)
+            with code.loop(left, "t") as t:
+                tile(tiles - left + t, 1)
 
     def _tile(
         self, part: int, factor: Callable[[_Step], Written], first: Expr, sequences: int, tile: Expr, tiles: int
@@ -441,8 +452,9 @@ _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2, "bfloat16": 2}
 """Products that processors add to a sum at once, by type of the recurrence."""
 _COLUMNS: Final = (32, 16)
 """Gate elements of a tile: those with the least padding."""
-_REGISTERS: Final = ((4, 1), (3, 1), (2, 2), (1, 4))
-"""Sequences and tiles whose sums are computed together, in registers, while all rows of the weights are read once."""
+_TILES: Final = {4: 1, 3: 1, 2: 2, 1: 4}
+"""Sequences of a group -> tiles whose sums are computed together, in registers, while their weights are read once."""
+_WHOLE: Final = max(_TILES)
 _SEQUENCES: Final = 8
 """Sequences of a block: they read a tile of the weights in turn, from L1 or L2."""
 
