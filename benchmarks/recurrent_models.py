@@ -98,7 +98,7 @@ def compared(path: Path, rounds: int, sizes: Sequence[tuple[int, int]], *, is_fl
     rows: dict[str, tuple[Callable[[Any], Any], dict[str, Callable[[Any], Any] | None]]] = {}
     for precision in ("f32", "bf16") if is_float else ("",):
         peers = {} if precision == "bf16" else {"onnxruntime": reference}
-        run = weft.build(module, target="llvm -num-threads=1", precision=precision or None)["main"]
+        run = weft.build(module, target="llvm -num-threads=1", precision=precision)["main"]
         rows[precision or "8 bits"] = run, {**peers, "OpenVINO": openvino_runner(path, precision)}
     for size in sizes:
         words = np.random.default_rng(0).integers(0, WORDS, size)
