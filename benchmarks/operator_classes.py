@@ -59,24 +59,38 @@ def _grouped(channels: int, groups: int, size: int, stride: int) -> Row:
     return _conv(name, (1, channels, size, size), weight, group=groups, pads=[1] * 4, strides=[stride] * 2)
 
 
+_GROUPED: Final = ((128, 32, 56), (256, 32, 56), (512, 32, 28), (512, 16, 28))
+"""Channels, groups and extents of an image."""
 ROWS: Final = (
-    *(_grouped(c, g, s, stride) for c, g, s in ((128, 32, 56), (256, 32, 56), (512, 32, 28), (512, 16, 28)) for stride in (1, 2)),  # fmt: skip
+    *(_grouped(*size, stride) for size in _GROUPED for stride in (1, 2)),
     _resize("resize linear, 64 x 56 x 56 by 2", (1, 64, 56, 56), "linear", 2.0),
     _resize("resize linear, 256 x 32 x 32 by 4", (1, 256, 32, 32), "linear", 4.0),
     _resize("resize cubic, 3 x 224 x 224 by 2", (1, 3, 224, 224), "cubic", 2.0),
     _resize("resize cubic, 64 x 56 x 56 by 2", (1, 64, 56, 56), "cubic", 2.0),
-    Row("transpose, conv 1x1 256 to 8, 128 x 128", ((1, 128, 128, 256),),
-        (("Transpose", ("x0",), {"perm": [0, 3, 1, 2]}), ("Conv", ("y0", "w"), {})), {"w": (8, 256, 1, 1)}),
+    Row(
+        "transpose, conv 1x1 256 to 8, 128 x 128",
+        ((1, 128, 128, 256),),
+        (("Transpose", ("x0",), {"perm": [0, 3, 1, 2]}), ("Conv", ("y0", "w"), {})),
+        {"w": (8, 256, 1, 1)},
+    ),
     _conv("conv 1x1 256 to 8, 128 x 128", (1, 256, 128, 128), (8, 256, 1, 1)),
     _conv("conv 1-D dilated by 4, 128 x 1000", (1, 128, 1000), (128, 128, 3), dilations=[4], pads=[4, 4]),
     _conv("conv 1-D dilated by 16, 64 x 4000", (1, 64, 4000), (64, 64, 3), dilations=[16], pads=[16, 16]),
     _conv("conv 3-D, 16 to 32, 16 x 56 x 56", (1, 16, 16, 56, 56), (32, 16, 3, 3, 3), pads=[1] * 6),
     _conv("conv 3-D, 64 to 64, 8 x 28 x 28", (1, 64, 8, 28, 28), (64, 64, 3, 3, 3), pads=[1] * 6),
-    Row("max pool 3-D, 64 x 16 x 56 x 56", ((1, 64, 16, 56, 56),),
-        (("MaxPool", ("x0",), {"kernel_shape": [3] * 3, "strides": [2] * 3, "pads": [1] * 6}),)),
-    Row("average pool 3-D, 64 x 16 x 56 x 56", ((1, 64, 16, 56, 56),),
-        (("AveragePool", ("x0",), {"kernel_shape": [2] * 3, "strides": [2] * 3}),)),
-    Row("windows of 7 x 7 tokens of 96", ((1, 8, 7, 8, 7, 96),), (("Transpose", ("x0",), {"perm": [0, 1, 3, 2, 4, 5]}),)),
+    Row(
+        "max pool 3-D, 64 x 16 x 56 x 56",
+        ((1, 64, 16, 56, 56),),
+        (("MaxPool", ("x0",), {"kernel_shape": [3] * 3, "strides": [2] * 3, "pads": [1] * 6}),),
+    ),
+    Row(
+        "average pool 3-D, 64 x 16 x 56 x 56",
+        ((1, 64, 16, 56, 56),),
+        (("AveragePool", ("x0",), {"kernel_shape": [2] * 3, "strides": [2] * 3}),),
+    ),
+    Row(
+        "windows of 7 x 7 tokens of 96", ((1, 8, 7, 8, 7, 96),), (("Transpose", ("x0",), {"perm": [0, 1, 3, 2, 4, 5]}),)
+    ),
     Row("heads of 196 tokens, 12 x 64", ((8, 196, 12, 64),), (("Transpose", ("x0",), {"perm": [0, 2, 1, 3]}),)),
     Row("tokens to channels, 3136 x 96", ((1, 3136, 96),), (("Transpose", ("x0",), {"perm": [0, 2, 1]}),)),
     Row("concatenate 2 x 64 x 112 x 112", ((1, 64, 112, 112),) * 2, (("Concat", ("x0", "x1"), {"axis": 1}),)),
@@ -86,11 +100,17 @@ ROWS: Final = (
     Row("matrix-vector product 4096", ((1, 4096),), (("MatMul", ("x0", "w"), {}),), {"w": (4096, 4096)}),
     Row("sum of 4 M", ((2048, 2048),), (("ReduceSum", ("x0",), {"keepdims": 0}),)),
     Row("sum of 64 K", ((65536,),), (("ReduceSum", ("x0",), {"keepdims": 0}),)),
-    Row("gather 512 rows of 512", ((512,),), (("Gather", ("w", "x0"), {"axis": 0}),), {"w": (30000, 512)}, integers=30000),
+    Row(
+        "gather 512 rows of 512",
+        ((512,),),
+        (("Gather", ("w", "x0"), {"axis": 0}),),
+        {"w": (30000, 512)},
+        integers=30000,
+    ),
     _conv("conv 3x3, 512 x 7 x 7, weights given", (1, 512, 7, 7), (512, 512, 3, 3), given=True, pads=[1] * 4),
     _conv("conv 1x1, 2048 to 512, 7 x 7, weights given", (1, 2048, 7, 7), (512, 2048, 1, 1), given=True),
     _conv("conv 1x1, 512 to 2048, 7 x 7, weights given", (1, 512, 7, 7), (2048, 512, 1, 1), given=True),
-)  # fmt: skip
+)
 
 
 def model_of(row: Row) -> onnx.ModelProto:

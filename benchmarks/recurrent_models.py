@@ -5,8 +5,8 @@
 
 Nets of seeded random weights over embedded words, two layers each, exported by PyTorch with a symbolic batch and
 length; onnxruntime's `quantize_dynamic` makes the files of 8 bits, in which an LSTM is a `DynamicQuantizeLSTM` and a
-GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed: in float32 and in bf16, or with the
-files of 8 bits, which it computes in float32 or bf16, in its default precision. Prints the least times of calls in
+GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed: in float32 and in bf16, or with
+the files of 8 bits, which it computes in float32 or bf16, in its default precision. Prints the least times of calls in
 turns, the ratio of the fastest peer of the same precision, and the largest difference from onnxruntime over the largest
 element of the result.
 """

@@ -208,8 +208,9 @@ class GraphPrecisionPass(ModulePass):
     a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image
     that a convolution reads widen the rounded image, so that memory contains no other. Convolutions and attention
     change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
-    number of channels. On other CPUs the first factor of a product is rounded to bf16 and widened again, and the second
-    one is stored as bf16.
+    number of channels. So do constant weights of the states of recurrent networks, whose states are then rounded in
+    each step; f16 stores them on every CPU. On other CPUs the first factor of a product is rounded to bf16 and widened
+    again, and the second one is stored as bf16.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
     Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target

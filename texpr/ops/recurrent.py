@@ -683,7 +683,8 @@ def rnn(
     of the data. The recurrence has a zero point for each row in `recurrence_zero_point` (directions, gates * hidden).
     Without a weight there is only `recurrence_scale`, and the data are floats. States are rounded before their product
     to whole multiples, -127 to 127, of `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each
-    step; of floats they are rounded by a `state_scale` other than 0.
+    step; of floats they are rounded by a `state_scale` other than 0. A recurrence of float16 or bfloat16 may have
+    another dtype than the other floats. With one of bfloat16, states are rounded to bfloat16 before their product.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
