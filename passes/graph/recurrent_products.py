@@ -1,4 +1,4 @@
-"""Rule that computes the products of the data and weights of a recurrent network by an operator of its own."""
+"""Rule that computes the products of the data and weights of a recurrent network by a separate operator."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ class _Block:
             self._tiles(part, factor, sequences, range(_SEQUENCES // _WHOLE))
 
     def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
-        """The sums of all tiles, for groups of so many sequences; of a dynamic number, for those groups that are."""
+        """The sums of all tiles of the groups that have `sequences` sequences."""
         code, tiles = self.code, self.network.parts[part].tiles
         if not groups:
             return
