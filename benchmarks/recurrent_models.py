@@ -1,19 +1,21 @@
-"""Recurrent nets in float32 and dynamically quantized, against onnxruntime and OpenVINO in one process.
+"""Recurrent nets in float32, bf16 and dynamically quantized, against onnxruntime and OpenVINO in one process.
 
     python benchmarks/recurrent_models.py FOLDER                       # all nets; needs torch, onnx and onnxruntime
     python benchmarks/recurrent_models.py FOLDER --only lstm-96 --rounds 40
 
 Nets of seeded random weights over embedded words, two layers each, exported by PyTorch with a symbolic batch and
 length; onnxruntime's `quantize_dynamic` makes the files of 8 bits, in which an LSTM is a `DynamicQuantizeLSTM` and a
-GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed, in its default precision. Prints
-the least times of calls in turns, and the largest difference from onnxruntime over the largest element of the result.
+GRU stays in float32. Each net is built once. OpenVINO takes part if it is installed: in float32 and in bf16, or with
+the files of 8 bits, which it computes in float32 or bf16, in its default precision. Prints the least times of calls in
+turns, the ratio of the fastest peer of the same precision, and the largest difference from onnxruntime over the largest
+element of the result.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,8 +37,6 @@ NETS: Final = {
     "gru-96": (nn.GRU, 64, 96, True),
 }
 """Kind, elements of a word, elements of a state, and whether the net has both directions."""
-SIZES: Final = ((1, 32), (2, 7), (8, 32))
-"""Sequences of a batch, and words."""
 WORDS: Final = 1000
 
 
@@ -71,36 +71,49 @@ def files(folder: Path, name: str) -> tuple[Path, Path]:
     return source, target
 
 
-def openvino_runner(path: Path) -> Callable[[Any], Any] | None:
-    """The net in OpenVINO with one thread; None without it."""
+def openvino_runner(path: Path, precision: str = "") -> Callable[[Any], Any] | None:
+    """The net in OpenVINO with one thread, in a precision (f32, bf16) or the default one; None without OpenVINO."""
     if find_spec("openvino") is None:
         return None
-    import openvino
+    import openvino  # needs openvino
 
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_NUM_THREADS": 1})
+    options: dict[str, Any] = {"INFERENCE_NUM_THREADS": 1}
+    options |= {"INFERENCE_PRECISION_HINT": precision} if precision else {}
+    compiled = core.compile_model(core.read_model(path), "CPU", options)
     request = compiled.create_infer_request()
     return lambda words: request.infer({0: words}, share_inputs=True)[0]
 
 
-def compared(path: Path, rounds: int) -> None:
-    """Print a row of a table for each size."""
+def onnxruntime_runner(path: Path) -> Callable[[Any], Any]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    other = openvino_runner(path)
-    run = weft.build(weft.from_onnx(path), target="llvm -num-threads=1")["main"]
-    for size in SIZES:
+    return lambda words: session.run(None, {"words": words})[0]
+
+
+def compared(path: Path, rounds: int, sizes: Sequence[tuple[int, int]], *, is_float: bool) -> None:
+    """Print a row of a table for each size and precision."""
+    module, reference = weft.from_onnx(path), onnxruntime_runner(path)
+    rows: dict[str, tuple[Callable[[Any], Any], dict[str, Callable[[Any], Any] | None]]] = {}
+    for precision in ("f32", "bf16") if is_float else ("",):
+        peers = {} if precision == "bf16" else {"onnxruntime": reference}
+        run = weft.build(module, target="llvm -num-threads=1", precision=precision)["main"]
+        rows[precision or "8 bits"] = run, {**peers, "OpenVINO": openvino_runner(path, precision)}
+    for size in sizes:
         words = np.random.default_rng(0).integers(0, WORDS, size)
-        wanted: Any = session.run(None, {"words": words})[0]
-        error = float(np.abs(np.asarray(run(words)) - wanted).max() / np.abs(wanted).max())
-        calls = [partial(session.run, None, {"words": words}), partial(run, words)]
-        calls += [] if other is None else [partial(other, words)]
-        best = least_seconds(calls, rounds)
-        peers, own = [best[0], *best[2:]], best[1]
-        times = " | ".join(f"{seconds * 1e3:.3f}" for seconds in (*peers, own))
-        shown = f"{size[0]} x {size[1]} | {times} | {min(peers) / own:.2f} | {error:.1e}"
-        print(f"| {path.stem} | {shown} |", flush=True)
+        wanted = reference(words)
+        for precision, (run, given) in rows.items():
+            peers = {name: peer for name, peer in given.items() if peer is not None}
+            error = float(np.abs(np.asarray(run(words)) - wanted).max() / np.abs(wanted).max())
+            times = least_seconds([partial(call, words) for call in (run, *peers.values())], rounds)
+            found = dict(zip(("weft", *peers), times, strict=True))
+            shown = [
+                f"{found[name] * 1e3:.3f}" if name in found else "" for name in ("onnxruntime", "OpenVINO", "weft")
+            ]
+            ratio = f"{min(times[1:]) / times[0]:.2f}" if peers else ""
+            cells = (path.stem, precision, f"{size[0]} x {size[1]}", *shown, ratio, f"{error:.1e}")
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -108,13 +121,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", choices=sorted(NETS), help="one of the nets")
     parser.add_argument("--rounds", type=int, default=20, help="turns of both contenders")
+    parser.add_argument("--sizes", default="1x32,2x7,8x32", help="batches x words")
+    parser.add_argument("--floats", action="store_true", help="without the files of 8 bits")
     arguments = parser.parse_args()
-    names = ["onnxruntime", *["OpenVINO"] * (find_spec("openvino") is not None), "weft"]
-    heads = ["net", "batch x words", *(f"{name}, ms" for name in names), "ratio", "difference"]
+    sizes = [(int(batch), int(words)) for batch, words in (size.split("x") for size in arguments.sizes.split(","))]
+    heads = ["net", "precision", "batch x words", "onnxruntime, ms", "OpenVINO, ms", "weft, ms", "ratio", "difference"]
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for name in [arguments.only] if arguments.only else NETS:
-        for path in files(arguments.folder, name):
-            compared(path, arguments.rounds)
+        for at, path in enumerate(files(arguments.folder, name)[: 1 if arguments.floats else 2]):
+            compared(path, arguments.rounds, sizes, is_float=at == 0)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from weft.dialects.te_extern import ExternOp as TeExternOp
 from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
 from weft.texpr.emit import ElementEmitter
 from weft.texpr.expr import Const, Expr, ExprLike, IterVar, Named, as_expr, caller, error, value_type_of
 from weft.texpr.shapes import Extent, checked_shape, value_name
@@ -98,12 +99,12 @@ class Statements:
         self._emitter = emitter
 
     @contextmanager
-    def loop(self, extent: ExprLike, name: str) -> Generator[Expr]:
+    def loop(self, extent: ExprLike, name: str, *, unrolled: bool = False) -> Generator[Expr]:
         """Run the statements for each value from 0 to `extent`, in order."""
         count = as_expr(extent)
         number = count.value if isinstance(count, Const) else None
         size = number if isinstance(number, int) else self._emitter.index(count)
-        loop = ForOp.empty(size, value_name(name))
+        loop = ForOp.empty(size, value_name(name), kind=LoopKind.UNROLLED if unrolled else LoopKind.SERIAL)
         variable = IterVar(name, 0, number if isinstance(number, int) else count, False)
         with self._emitter.inside(loop.body.block, {variable: loop.induction_variable}):
             yield variable

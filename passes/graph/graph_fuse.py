@@ -17,12 +17,13 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.operator_patterns import Access, OperatorKind, OperatorPattern, operator_pattern
 from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, DataflowOp, Tensor, splat_value
 from weft.dialects.graph_shapes import shape_of
-from weft.dialects.graph_traits import ViewLike
+from weft.dialects.graph_traits import Product, ViewLike
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp
 from weft.passes.graph.canonical_names import CanonicalNames, extents_of
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operator_properties import pattern_of
+from weft.passes.graph.operators import extents_of as extents_of_value
 from weft.passes.module_edits import named_ops
 from weft.passes.tir.flat_signature import stated_quantities
 from weft.support.errors import CompileError, did_you_mean
@@ -327,7 +328,8 @@ class _Fusion:
                 most = Access.WINDOW if self._is_widening(group) else Access.REDUCED
                 return worst <= most and not group.is_injective
             case _, OperatorKind.CONTRACTION:
-                return (worst > Access.INJECTIVE or not group.is_injective) and not self._narrows(group)
+                is_read_in_place = worst <= Access.INJECTIVE and group.is_injective
+                return not (is_read_in_place or self._narrows(group) or self._parts_rows(group))
             case _:
                 return True
 
@@ -340,6 +342,20 @@ class _Fusion:
         patterns = [(op, self._patterns.of(op)) for op in group.members]
         moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
+
+    def _parts_rows(self, group: Group) -> bool:
+        """Whether a product with a matrix would read rows of several axes out of their order in memory. A copy of them
+        is a matrix, and the last axis may have one row."""
+        if not group.is_injective:
+            return False
+        for use in (use for result in group.root.results for use in result.uses):
+            product = use.operation.get_trait(Product)
+            if product is None or not product.of_matrices or use.index != 0:
+                continue
+            rows, matrix = (extents_of_value(operand) for operand in use.operation.operands[:2])
+            if len(matrix) == 2 < len(rows) and not isinstance(rows[-2], int):
+                return True
+        return False
 
     def _has_too_many_buffers(self, group: Group, user: Group) -> bool:
         if self._most_buffers is None:
@@ -375,7 +391,7 @@ class _Fusion:
 
     def _is_view(self, op: Member) -> bool:
         pattern = self._patterns.of(op)
-        return pattern is not None and pattern.kind is OperatorKind.INJECTIVE and op.has_trait(ViewLike)
+        return pattern is not None and op.has_trait(ViewLike)
 
 
 # Functions of groups

@@ -16,7 +16,7 @@ from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError
-from weft.dialects.graph_traits import Product, ViewLike
+from weft.dialects.graph_traits import Product, Recurrent, ViewLike
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_widen_floats import OF_FLOAT32, erase_dead_operators, insert_after
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
@@ -57,6 +57,8 @@ class _Narrowing:
         self._padded: dict[SSAValue, SSAValue] = {}
 
     def apply(self, op: Operator) -> bool:
+        if op.has_trait(Recurrent):
+            return self._narrow_recurrence(op)
         product = op.get_trait(Product)
         if product is None or dtype_of(op.results[0]) != _WIDE or not self._is_faster(op, product):
             return False
@@ -77,6 +79,20 @@ class _Narrowing:
         new.location = op.location
         new.results[0].name_hint = op.results[0].name_hint
         Rewriter.replace_op(op, new)
+        return True
+
+    def _narrow_recurrence(self, op: Operator) -> bool:
+        """Store constant weights of states in the precision. Those of bf16 make each step round the states."""
+        operands = op.grouped(op.operands, op.properties)
+        roles = [role.name for role in op.ROLES]
+        at = roles.index("recurrence")
+        if dtype_of(op.results[0]) != _WIDE or operands[roles.index("recurrence_scale")] is not None:
+            return False
+        weights = operands[at]
+        is_constant = isinstance(weights.owner, ConstantOp) and dtype_of(weights) == _WIDE
+        if not is_constant or (self._rounds_data and not self._multiplies):
+            return False
+        op.operands[op.operands.index(weights)] = self._as_narrow(weights)
         return True
 
     def store_images(self) -> None:
@@ -192,8 +208,9 @@ class GraphPrecisionPass(ModulePass):
     a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image
     that a convolution reads widen the rounded image, so that memory contains no other. Convolutions and attention
     change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
-    number of channels. On other CPUs the first factor of a product is rounded to bf16 and widened again, and the second
-    one is stored as bf16.
+    number of channels. So do constant weights of the states of recurrent networks, whose states are then rounded in
+    each step; f16 stores them on every CPU. On other CPUs the first factor of a product is rounded to bf16 and widened
+    again, and the second one is stored as bf16.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
     Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target

@@ -17,7 +17,9 @@ from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
 from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, multiply_bytes
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
+from weft.passes.graph.recurrent_products import RECURRENT
 from weft.passes.graph.rewriting import Rule, rewrite
+from weft.passes.graph.separable_pools import POOLS
 from weft.passes.graph.transposed_convolution import TRANSPOSED_CONVOLUTIONS
 from weft.passes.graph.view_motion import CASTS, RESHAPES, TRANSPOSES
 from weft.passes.graph.weight_folding import FOLD_SCALES, MERGE_CONSTANTS, merge_products
@@ -32,6 +34,8 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
     "activations": ACTIVATIONS,
     "norms": NORMALIZATIONS,
     "attention": ATTENTION,
+    "recurrent": RECURRENT,
+    "pools": POOLS,
     "casts": CASTS,
     "reshapes": RESHAPES,
     "transposes": TRANSPOSES,
@@ -76,6 +80,8 @@ class GraphRewritePass(ModulePass):
     | `activations` | recognise gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |
     | `norms` | recognise layer norm, rms norm, softmax, log softmax, logsumexp; fold scale and shift into a norm |
     | `attention` | recognise softmax(q k^T * scale + mask) v; a constant mask may be the causal one |
+    | `recurrent` | data of recurrent networks are multiplied by their weights as one matrix |
+    | `pools` | maxima of boxes are maxima over depth of maxima of rectangles |
     | `casts` | drop casts to float32 around an operator that computes in float32 by itself |
     | `reshapes`, `transposes` | move them after elementwise operators, where they cancel; products read transposed |
     | `scales` | fold scales and batch norms of a product into its constant weights and one term |

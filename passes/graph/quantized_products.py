@@ -208,7 +208,7 @@ def _recurrent(op: Operation) -> Replacement:
         return None
     operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
     given = dict(zip((role.name for role in op.ROLES), operands, strict=True))
-    if given["weight_scale"] is not None or given["recurrence_scale"] is not None:
+    if given["weight"] is None or given["weight_scale"] is not None or given["recurrence_scale"] is not None:
         return None
     data = _quantization(op.operands[0])
     weights = [_constant_integers(value) for value in op.operands[1:3]]

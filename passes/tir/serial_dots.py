@@ -1,4 +1,5 @@
-"""Serial loops that compute dot products of adjacent bytes or halves, for which processors have instructions."""
+"""Serial loops that compute dot products of adjacent bytes, 16-bit integers or bf16 numbers, for which processors have
+instructions."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IntegerType, Signedness, i32
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, Signedness, bf16, f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.index import Index
@@ -28,7 +29,12 @@ _WIDENED: Final = {arith.ExtSIOp: Signedness.SIGNED, arith.ExtUIOp: Signedness.U
 class _Factor:
     buffer: SSAValue
     place: Index
-    reading: IntegerType
+    reading: IntegerType | BFloat16Type
+
+    @property
+    def width(self) -> int:
+        """Products of a group."""
+        return _WIDTHS[self.reading.width.data if isinstance(self.reading, IntegerType) else self.reading.bitwidth]
 
 
 _Product = tuple[_Factor, _Factor]
@@ -64,8 +70,9 @@ class Dots:
                 body.body.block.insert_op_before(dot, end)
 
 
-def dots_of(loop: ForOp) -> Dots | None:
-    """The dot products that an innermost loop computes, or None if it has other effects.
+def dots_of(loop: ForOp, *, reassociates: bool) -> Dots | None:
+    """The dot products that an innermost loop computes, or None if it has other effects. Those of floats round
+    differently, so they require that sums may be reassociated.
 
     ```mlir
     tir.for %g in 384 {
@@ -78,7 +85,9 @@ def dots_of(loop: ForOp) -> Dots | None:
     """
     ops, variable = list(loop.body.block.ops), loop.induction_variable
     store = ops[-1] if ops else None
-    if not isinstance(store, memref.StoreOp) or store.value.type != i32 or len(store.indices) != 1:
+    if not isinstance(store, memref.StoreOp) or len(store.indices) != 1:
+        return None
+    if store.value.type != i32 and not (reassociates and store.value.type == f32):
         return None
     place = Index.of(store.indices[0])
     terms = list(_terms(store.value, loop))
@@ -95,9 +104,9 @@ def dots_of(loop: ForOp) -> Dots | None:
             if product is None:
                 return None
             products.append(product)
-    if len({factor.reading.width for product in products for factor in product}) != 1:
+    if len({(factor.width, isinstance(factor.reading, BFloat16Type)) for two in products for factor in two}) != 1:
         return None
-    width = _WIDTHS[products[0][0].reading.width.data]
+    width = products[0][0].width
     groups = _groups(products, width)
     if groups is None or not all(_moves(other.place, variable, width) for _, other in groups):
         return None
@@ -115,7 +124,7 @@ def _is_part(op: Operation, store: memref.StoreOp, read: set[SSAValue]) -> bool:
 
 
 def _terms(value: SSAValue, loop: ForOp) -> Iterator[SSAValue]:
-    if isinstance(value.owner, arith.AddiOp) and loop.is_ancestor(value.owner):
+    if isinstance(value.owner, arith.AddiOp | arith.AddfOp) and loop.is_ancestor(value.owner):
         for operand in value.owner.operands:
             yield from _terms(operand, loop)
     else:
@@ -123,10 +132,10 @@ def _terms(value: SSAValue, loop: ForOp) -> Iterator[SSAValue]:
 
 
 def _product(value: SSAValue, loop: ForOp) -> _Product | None:
-    if not isinstance(value.owner, arith.MuliOp):
+    if not isinstance(value.owner, arith.MuliOp | arith.MulfOp):
         return None
     one, other = (_factor(operand, loop) for operand in value.owner.operands)
-    if one is None or other is None or one.reading.width != other.reading.width:
+    if one is None or other is None:
         return None
     if one.place.depends_on([loop.induction_variable]):
         one, other = other, one
@@ -135,16 +144,19 @@ def _product(value: SSAValue, loop: ForOp) -> _Product | None:
 
 def _factor(value: SSAValue, loop: ForOp) -> _Factor | None:
     widened = value.owner
-    if not isinstance(widened, arith.ExtSIOp | arith.ExtUIOp) or value.type != i32:
+    if not isinstance(widened, arith.ExtSIOp | arith.ExtUIOp | arith.ExtFOp) or value.type not in (i32, f32):
         return None
-    load, sign = widened.input.owner, _WIDENED[type(widened)]
+    load = widened.operands[0].owner
     if not isinstance(load, memref.LoadOp) or not loop.is_ancestor(load) or len(load.indices) != 1:
         return None
-    bits = load.res.type
-    place = Index.of(load.indices[0])
-    if not isinstance(bits, IntegerType) or bits.width.data not in _WIDTHS or not _is_known_before(place, loop):
+    loaded, place = load.res.type, Index.of(load.indices[0])
+    if not _is_known_before(place, loop):
         return None
-    return _Factor(load.memref, place, IntegerType(bits.width.data, sign))
+    if isinstance(widened, arith.ExtFOp):
+        return _Factor(load.memref, place, bf16) if isinstance(loaded, BFloat16Type) else None
+    if not isinstance(loaded, IntegerType) or loaded.width.data not in _WIDTHS:
+        return None
+    return _Factor(load.memref, place, IntegerType(loaded.width.data, _WIDENED[type(widened)]))
 
 
 def _is_known_before(place: Index, loop: ForOp) -> bool:

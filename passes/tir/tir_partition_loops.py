@@ -244,13 +244,13 @@ class _Partitioner:
                 return
             self.budget -= 2 * _size(loop)
         _CUT.add()
-        pieces = apply_bounds(loop, bounds, is_end=is_end or self._has_threads(loop.body.block))
+        ends, pieces = apply_bounds(loop, bounds, is_end=is_end or self._has_threads(loop.body.block))
         self._look_again()
-        for piece in pieces:
+        for piece in (*pieces, *ends):
             if isinstance(piece, Block):
                 self._visit_piece(piece, is_end=is_end)
             elif piece.parent is not None:
-                self.visit_loop(piece, is_end=piece.dynamic_extent is not None)
+                self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
     def _skip_idle_end(self, loop: ForOp) -> None:
         """Restrict a loop around loops to the iterations before the first one in which a condition that controls all of
@@ -494,9 +494,9 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
     return True
 
 
-def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[ForOp | Block]:
-    """Split `loop` once for all of its conditions. Returns the bodies and loops that can be split further, including
-    the ends, unless `loop` is itself an end of symbolic extent."""
+def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple[list[ForOp], list[ForOp | Block]]:
+    """Split `loop` once for all of its conditions. Returns the ends that can be split further, unless `loop` is itself
+    an end of symbolic extent, and other bodies and loops that can be split."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -506,8 +506,8 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
     if bounds.highs:
         high = extreme([high], low, arith.MaxSIOp, loop)
     if not bounds.exclusive and _is_shared_nest(loop) and _has_short_ends(low, high, extent):
-        return _choose_inside(loop, bounds, low, high)
-    pieces: list[ForOp | Block] = []
+        return [], _choose_inside(loop, bounds, low, high)
+    ends, pieces = list[ForOp](), list[ForOp | Block]()
     head = None if bounds.exclusive else copied_piece(loop, zero, low)
     tail = None if bounds.exclusive else copied_piece(loop, high, extent)
     for comparison, value in bounds.proved.items():
@@ -520,8 +520,11 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> list[
             # Conditions may hold in most of an end although not in most of the loop.
             again = piece is not main and piece.extent != 1 and piece.parent is not None
             again = again and (isinstance(piece.extent, int) or not is_end)
-            pieces.extend([piece] if again else settled)
-    return pieces
+            if again:
+                ends.append(piece)
+            else:
+                pieces.extend(settled)
+    return ends, pieces
 
 
 def _is_shared_nest(loop: ForOp) -> bool:

@@ -82,8 +82,10 @@ class VectorizeSerialPass(FunctionPass):
     - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
       vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
       the loop lets them be reassociated.
-    - Dot products of four adjacent bytes or two halves, which iterations add to their elements of a buffer of
-      32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` for each group.
+    - Dot products of four adjacent bytes, or of two 16-bit integers or bf16 numbers, which iterations add to their
+      elements of a buffer of 32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a
+      `low.tile_dot` for each group. Those of bf16 require the assumption `reassoc`, because instructions round
+      differently.
 
     Loops that contain loops, conditions, calls or integer divisions stay scalar.
 
@@ -99,12 +101,13 @@ class VectorizeSerialPass(FunctionPass):
 
     def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
-        reassociates = target.reassociate and Promise.REASSOC in promises_of(function)
+        may_reassociate = Promise.REASSOC in promises_of(function)
+        reassociates = target.reassociate and may_reassociate
         for loop in [op for op in operations_in(function) if type(op) is ForOp]:
             if loop.kind.data is LoopKind.SERIAL and not _is_in_lanes(loop):
                 if reassociates:
                     loop.attributes[REASSOCIATE] = UnitAttr()
-                vectorize_serial(loop, target.vector_bytes)
+                vectorize_serial(loop, target.vector_bytes, may_reassociate)
 
 
 class _Kind(Enum):
@@ -120,10 +123,10 @@ class _Body:
     kind: _Kind
 
 
-def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
-    dots = dots_of(loop)
+def vectorize_serial(loop: ForOp, vector_bytes: int, may_reassociate: bool) -> None:
+    dots = dots_of(loop, reassociates=may_reassociate)
     if dots is not None:
-        _compute_dots(loop, dots, vector_bytes)
+        _compute_dots(loop, dots, vector_bytes, may_reassociate)
         return
     body = _body_of(loop)
     if body is None:
@@ -152,11 +155,11 @@ def vectorize_serial(loop: ForOp, vector_bytes: int) -> None:
             outer.kind = LoopKindAttr(LoopKind.UNROLLED)
         _VECTORIZED.add()
         if rest is not None and isinstance(rest.extent, int):
-            vectorize_serial(rest, vector_bytes)
+            vectorize_serial(rest, vector_bytes, may_reassociate)
         return
 
 
-def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
+def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int, may_reassociate: bool) -> None:
     least = loop.extent if isinstance(loop.extent, int) else LANES[-1] * _LEAST_VECTORS
     lanes = next((lanes for lanes in LANES if lanes * _SUM_BYTES <= max(vector_bytes, 16) and lanes <= least), None)
     if lanes is None:
@@ -169,11 +172,13 @@ def _compute_dots(loop: ForOp, dots: Dots, vector_bytes: int) -> None:
         _set_extent(rest, left)
         replace_variable(rest, vectors * lanes + Index({rest.induction_variable: 1}))
         if isinstance(rest.extent, int):
-            vectorize_serial(rest, vector_bytes)
+            vectorize_serial(rest, vector_bytes, may_reassociate)
     outer = ForOp.empty(0)
     insert_before(loop, [outer])
     _set_extent(outer, vectors)
     outer.induction_variable.name_hint = loop.induction_variable.name_hint
+    if isinstance(outer.extent, int) and outer.extent <= _UNROLLED:
+        outer.kind = LoopKindAttr(LoopKind.UNROLLED)
     dots.write(outer, Index({outer.induction_variable: lanes}), lanes)
     Rewriter.erase_op(loop)
     _VECTORIZED.add()

@@ -302,6 +302,7 @@ FORMS = [
     form("lstm", *LSTM, "1x6xf32", direction="reverse", clip=0.75),
     form("lstm", *LSTM[:-1], None, input_forget=True),
     form("lstm", "2x1x3xf16", "2x8x3xf16", "2x8x2xf16", direction="bidirectional", tolerance=4e-3),
+    form("rnn", "3x2x4xf32", "1x5x4xf32", "1x5x5xf16", tolerance=4e-3),
     form("softmax", "2x3x4xf32", axis=1),
     form("log_softmax", F),
     form("batch_norm", IMAGE, "4xf32", None, "4xf32", "4xf32", low=0.25, high=2.0),

@@ -10,26 +10,26 @@ weights, and each step rounds the states to 8 bits: both products are int32 sums
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf
 from re import fullmatch
 from typing import Final
 
 from weft.dialects.graph_traits import Recurrent, declare
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, ExprLike, as_expr, error
+from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import const, exp, expm1, log1p, round, select, sigmoid, tanh
 from weft.texpr.ops.arguments import compute, floating, integral, is_one_of, one_dtype, ranked, shaped, sum_dtype
 from weft.texpr.ops.elementwise import cast as converted
-from weft.texpr.ops.transforms import transpose
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent, simplified
+from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.tensor import Tensor
 
 __all__ = ["gru", "lstm", "rnn"]
@@ -128,27 +128,52 @@ class _Options:
 
 
 @dataclass(frozen=True)
+class _Part:
+    """Consecutive gate elements, which are multiplied by one state."""
+
+    first: Extent
+    count: Extent
+    columns: int
+    """Gate elements of a tile."""
+    weights: Tensor
+    """[direction, tile, group of state elements, gate element of the tile, element of the group]; zeros after the last
+    gate and state element."""
+
+    @property
+    def tiles(self) -> Extent:
+        return self.weights.shape[1]
+
+    @property
+    def padded(self) -> Extent:
+        """Gate elements of all tiles."""
+        return simplified(self.tiles * self.columns)
+
+
+@dataclass(frozen=True)
 class _Network:
     """Checked operands, with gates of `hidden` elements."""
 
     what: str
     name: str
     inputs: Tensor
-    """Products with the weights and biases: [time, direction, sequence, gate * hidden + element], or
+    """Products with the weights: [time, direction, sequence, gate * hidden + element], or
     [time, sequence, direction * (gates * hidden) + gate * hidden + element]."""
-    recurrence: Tensor
-    """[direction, element of the state, gate * hidden + element]; of integers
-    [direction, group of elements, gate * hidden + element, element of the group]."""
+    parts: tuple[_Part, ...]
     hidden: Extent
     gates: int
     lengths: Tensor | None
     states: tuple[Tensor | None, ...]
-    others: tuple[Tensor, ...]
+    bias: Tensor | None
+    peepholes: Tensor | None
+    apart: bool
+    """Whether the recurrent bias of the last gate is added to its product before the gates are."""
     direction: str
     activations: tuple[Callable[[Expr, Expr], Expr], ...]
     """Functions of the data and the direction."""
     clip: float
     dtype: str
+    rounded: str
+    """The type that states are rounded to before they are multiplied; empty if they are not rounded."""
     scales: Tensor | None
     """[direction, gate * hidden + element], of integers."""
     zeros: Tensor | None
@@ -156,7 +181,7 @@ class _Network:
     offset: int
     """The number that was added to all integers of the recurrence."""
     group: int
-    """Integers of a group."""
+    """State elements of a group."""
     state_scale: float
     """The scale of states as 8-bit integers; 0: the maximum magnitude divided by 127, at each step."""
 
@@ -165,247 +190,273 @@ class _Network:
         return sum_dtype(self.dtype)
 
     @property
+    def sums(self) -> str:
+        return self.wide if self.scales is None else "int32"
+
+    @property
     def width(self) -> Extent:
         """Elements of all gates."""
         return simplified(self.hidden * self.gates)
 
     @property
-    def padded(self) -> Extent:
-        """Elements of all groups."""
-        return simplified(self.recurrence.shape[1] * self.group)
-
-    def given(self, at: _Step, g: Expr) -> Expr:
-        """The product of the data and row `g` of the weights."""
-        if len(self.inputs.shape) == 4:
-            return self.inputs(at.time, *at.outer, g)
-        direction, sequence = at.outer
-        return self.inputs(at.time, sequence, direction * self.width + g).astype(self.wide)
-
-    def limited(self, value: Expr) -> Expr:
-        return less(greater(value, -self.clip), self.clip) if self.clip else value
-
-    def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Steps], None]) -> tuple[Tensor, ...]:
-        """The output at each time, and the last of each state; `step` has buffers of `scratch` elements."""
-        times, directions, batch = self.inputs.shape[0], self.recurrence.shape[0], self.batch
-        labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
-        shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
-        results = [Result(shape, self.wide, label) for shape, label in zip(shapes, [self.name, *labels], strict=True)]
-        memory = [
-            Result((directions, batch, size), self.wide, f"{self.name}_memory{d}") for d, size in enumerate(scratch)
-        ]
-        if self.scales is not None:
-            steps = "int8" if self.group == _GROUPS["int8"] else "int16"
-            memory.append(Result((directions, batch, 1), self.wide, f"{self.name}_state_scale"))
-            memory.append(Result((directions, batch, self.padded), steps, f"{self.name}_steps"))
-            memory.append(Result((directions, batch, 1), "int32", f"{self.name}_total"))
-            memory.append(Result((directions, batch, self.width), "int32", f"{self.name}_sums"))
-        reads = [self.inputs, self.recurrence, self.lengths, self.scales, self.zeros, *self.states, *self.others]
-
-        together = _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
-
-        def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
-            d, block = indices
-            states, memory = buffers[: len(self.states)], buffers[len(self.states) :]
-            own, rounding = memory[: len(scratch)], memory[len(scratch) :]
-            is_single = together == 1
-
-            def length_of(b: Expr) -> Expr:
-                if self.lengths is None:
-                    return as_expr(times)
-                return greater(less(self.lengths(b).astype("int64"), times), 0)
-
-            def step_of(s: Expr, b: Expr) -> _Step:
-                back = length_of(b) - 1 - s
-                time = {"forward": s, "reverse": back}.get(self.direction)
-                time = select(d == 1, back, s) if time is None else time
-                return _Step(time, d, b, output, states, own, rounding)
-
-            @contextmanager
-            def sequences() -> Generator[Expr]:
-                """Statements for each sequence of the block."""
-                if is_single:
-                    yield block
-                    return
-                left = batch - block * together
-                is_whole = isinstance(batch, int) and batch % together == 0
-                with code.loop(together if is_whole else less(left, together), "c") as c:
-                    yield block * together + c
-
-            with sequences() as b:
-                for state, initial in zip(states, self.states, strict=True):
-                    with code.loop(self.hidden, "h") as h:
-                        value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
-                        state.store(value, d, b, h)
-            with code.loop(length_of(block) if is_single else times, "s") as s:
-
-                @contextmanager
-                def each() -> Generator[_Step]:
-                    with sequences() as b:
-                        if is_single or self.lengths is None:
-                            yield step_of(s, b)
-                            return
-                        with code.when(s < length_of(b)):
-                            yield step_of(s, b)
-
-                step(code, _Steps(each, own, rounding))
-            if self.lengths is not None:
-                with sequences() as b:
-                    length = length_of(b)
-                    with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
-                        output.store(0.0, length + s, d, b, h)
-
-        blocks = batch if together == 1 else simplified((batch + (together - 1)) // together)
-        found = extern((directions, blocks), [*results, *memory], [t for t in reads if t is not None], write, self.name)
-        kept = found[: len(results)]
-        if self.wide == self.dtype:
-            return kept
-        return tuple(converted(tensor, self.dtype, name=f"{tensor.name}_cast") for tensor in kept)
+    def groups(self) -> Extent:
+        return self.parts[0].weights.shape[2]
 
     @property
     def batch(self) -> Extent:
         return self.inputs.shape[2 if len(self.inputs.shape) == 4 else 1]
 
-    def add_products(
-        self,
-        code: Statements,
-        steps: _Steps,
-        target: Written,
-        factor: Callable[[_Step, Expr], Expr],
-        first: Extent,
-        count: Extent,
-        into: Extent = 0,
-    ) -> None:
-        """Add `factor(k)` times row k of the recurrence, from gate element `first` on, to `target`, for all k. The
-        inner loop is along rows, so that it is not a reduction."""
+    def given(self, at: _Step, gate: int, h: Expr) -> Expr:
+        """Element `h` of a gate: the product of the data, and the biases."""
+        g = self.place(gate, h)
+        if len(self.inputs.shape) == 4:
+            value = self.inputs(at.time, *at.outer, g)
+        else:
+            direction, sequence = at.outer
+            value = self.inputs(at.time, sequence, direction * self.width + g)
+        value = value.astype(self.wide)
+        if self.bias is None:
+            return value
+        value = value + self.bias(at.direction, g).astype(self.wide)
+        return value if self.apart and gate == self.gates - 1 else value + self.second_bias(at, g)
+
+    def second_bias(self, at: _Step, g: Expr) -> Expr:
+        if self.bias is None:
+            return const(0.0, self.wide)
+        return self.bias(at.direction, g + self.width).astype(self.wide)
+
+    def place(self, gate: int, h: Expr) -> Expr:
+        return h + self.hidden * gate if gate else h
+
+    def limited(self, value: Expr) -> Expr:
+        return less(greater(value, -self.clip), self.clip) if self.clip else value
+
+    def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Block], None]) -> tuple[Tensor, ...]:
+        """The output at each time, and the last of each state; `step` has buffers of `scratch` elements."""
+        times, directions, batch = self.inputs.shape[0], self.parts[0].weights.shape[0], self.batch
+        labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
+        shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
+        results = [Result(shape, self.wide, label) for shape, label in zip(shapes, [self.name, *labels], strict=True)]
+
+        def buffer(size: Extent, dtype: str, label: str) -> Result:
+            return Result((directions, batch, size), dtype, f"{self.name}_{label}")
+
+        sums = [buffer(part.padded, self.sums, f"sums{at}") for at, part in enumerate(self.parts)]
+        memory = [buffer(size, self.wide, f"memory{at}") for at, size in enumerate(scratch)]
+        rounding: list[Result] = []
+        if self.rounded:
+            rounding.append(buffer(simplified(self.groups * self.group), self.rounded, "rounded"))
         if self.scales is not None:
-            self._add_integers(code, steps, target, factor, self.scales, first, count, into)
+            rounding += [buffer(1, self.wide, "state_scale"), buffer(1, "int32", "total")]
+        others = [self.lengths, self.scales, self.zeros, *self.states, self.bias, self.peepholes]
+        reads = [self.inputs, *(part.weights for part in self.parts), *(t for t in others if t is not None)]
+        together = _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
+
+        def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
+            d, place = indices
+            found = iter(buffers)
+            states, own_sums, own, own_rounding = (
+                list(islice(found, len(kind))) for kind in (self.states, sums, memory, rounding)
+            )
+
+            def step_at(b: Expr, time: Expr) -> _Step:
+                return _Step(time, d, b, output, states, own_sums, own, own_rounding)
+
+            begin = place * together
+            is_whole = isinstance(batch, int) and batch % together == 0
+            count = together if is_whole else less(batch - begin, together)
+            block = _Block(self, code, d, begin, count, step_at, as_expr(0))
+            with block.sequences() as b:
+                for state, initial in zip(states, self.states, strict=True):
+                    with code.loop(self.hidden, "h") as h:
+                        value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
+                        state.store(value, d, b, h)
+                # Products of a sequence that has ended are computed, but unused.
+                first = self.hidden if self.lengths is None else 0
+                rest = simplified(self.groups * self.group - first)
+                if self.rounded and not is_same(rest, 0):
+                    with code.loop(rest, "h") as h:
+                        own_rounding[0].store(const(0, self.rounded), d, b, h + first)
+                for buffer, size in zip(own, scratch if self.lengths is not None else (), strict=False):
+                    with code.loop(size, "h") as h:
+                        buffer.store(0.0, d, b, h)
+            is_single = together == 1
+            with code.loop(block.length(begin) if is_single else times, "s") as s:
+                step(code, replace(block, time=s))
+            if self.lengths is not None:
+                with block.sequences() as b:
+                    length = block.length(b)
+                    with code.loop(times - length, "s") as s, code.loop(self.hidden, "h") as h:
+                        output.store(0.0, length + s, d, b, h)
+
+        blocks = batch if together == 1 else simplified((batch + (together - 1)) // together)
+        kept = extern((directions, blocks), [*results, *sums, *memory, *rounding], reads, write, self.name)
+        kept = kept[: len(results)]
+        if self.wide == self.dtype:
+            return kept
+        return tuple(converted(tensor, self.dtype, name=f"{tensor.name}_cast") for tensor in kept)
+
+    def product(self, at: _Step, part: int, g: Expr) -> Expr:
+        """Element `g` of the product of a part, after `_Block.multiply`."""
+        value = at.sums[part].load(*at.outer, g)
+        if self.scales is None:
+            return value
+        _, scale, total = at.rounding
+        column = self.parts[part].first + g
+        if self.offset:
+            value = value - total.load(*at.outer, 0) * self.offset
+        if self.zeros is not None:
+            value = value - total.load(*at.outer, 0) * self.zeros(at.direction, column).astype("int32")
+        by = scale.load(*at.outer, 0) * self.scales(at.direction, column).astype(self.wide)
+        return value.astype(self.wide) * by
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A step of the sequences of a block, in one direction."""
+
+    network: _Network
+    code: Statements
+    direction: Expr
+    first: Expr
+    count: Expr | int
+    at: Callable[[Expr, Expr], _Step]
+    """The step of a sequence at a time."""
+    time: Expr
+    """Steps since the first."""
+
+    @contextmanager
+    def sequences(self) -> Generator[Expr]:
+        """Statements for each sequence."""
+        with self.code.loop(self.count, "c") as c:
+            yield self.first + c
+
+    def length(self, b: Expr) -> Expr:
+        times, lengths = self.network.inputs.shape[0], self.network.lengths
+        return as_expr(times) if lengths is None else greater(less(lengths(b).astype("int64"), times), 0)
+
+    @contextmanager
+    def each(self) -> Generator[_Step]:
+        """Statements for each sequence that is not at its end."""
+        with self.sequences() as b:
+            back = self.length(b) - 1 - self.time
+            time = {"forward": self.time, "reverse": back}.get(self.network.direction)
+            time = select(self.direction == 1, back, self.time) if time is None else time
+            if self.network.lengths is None:
+                yield self.at(b, time)
+                return
+            with self.code.when(self.time < self.length(b)):
+                yield self.at(b, time)
+
+    def multiply(self, part: int, factor: Callable[[_Step], Written]) -> None:
+        """Compute the products of a part of the recurrence and the states in a buffer of each sequence."""
+        if self.network.rounded:
+            with self.each() as at:
+                self._round(at, lambda k: factor(at).load(*at.outer, k))
+        if isinstance(self.count, int):
+            full, rest = divmod(self.count, _WHOLE)
+            self._tiles(part, factor, _WHOLE, range(full))
+            self._tiles(part, factor, rest, range(full, full + (rest > 0)))
+            return
+        for sequences in _TILES:
+            self._tiles(part, factor, sequences, range(_SEQUENCES // _WHOLE))
+
+    def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
+        """The sums of all tiles of the groups that have `sequences` sequences."""
+        code, tiles = self.code, self.network.parts[part].tiles
+        if not groups:
             return
 
-        def rounded(at: _Step, k: Expr) -> Expr:
-            value = factor(at, k)
-            if not self.state_scale:
-                return value
-            return self._steps(value, const(self.state_scale, self.wide)) * self.state_scale
+        def tile(number: Expr, together: int) -> None:
+            with code.loop(len(groups), "c") as c:
+                place = (c + groups.start) * _WHOLE
+                if isinstance(self.count, int):
+                    self._tile(part, factor, self.first + place, sequences, number, together)
+                    return
+                left = self.count - place
+                with code.when(left >= sequences if sequences == _WHOLE else left == sequences):
+                    self._tile(part, factor, self.first + place, sequences, number, together)
 
-        def add(start: ExprLike, columns: Extent, k: Expr, rows: int) -> None:
-            with steps.each() as at:
-                values = [rounded(at, k + row) for row in range(rows)]
-                with code.loop(columns, "g") as g:
-                    place, column = start + into + g, start + first + g
-                    total = target.load(*at.outer, place)
-                    for row, value in enumerate(values):
-                        total = total + value * self.recurrence(at.direction, k + row, column).astype(self.wide)
-                    target.store(total, *at.outer, place)
+        together = _TILES[sequences]
+        left = simplified(tiles % together)
+        with code.loop(simplified(tiles // together), "t") as t:
+            tile(t * together, together)
+        if not is_same(left, 0):
+            with code.loop(left, "t") as t:
+                tile(tiles - left + t, 1)
 
-        def tile(start: ExprLike, columns: Extent) -> None:
-            whole = simplified(self.hidden // _ROWS)
-            with code.loop(whole, "k") as k:
-                add(start, columns, k * _ROWS, _ROWS)
-            rest = simplified(self.hidden - whole * _ROWS)
-            if rest != 0:
-                with code.loop(rest, "k") as k:
-                    add(start, columns, k + whole * _ROWS, 1)
-
-        self._tiled(code, count, tile)
-
-    @staticmethod
-    def _tiled(code: Statements, count: Extent, write: Callable[[ExprLike, Extent], None]) -> None:
-        """`write(start, columns)` for tiles; one tile for a dynamic number."""
-        if not isinstance(count, int):
-            write(0, count)
-            return
-        tiles, rest = divmod(count, _COLUMNS)
-        if tiles:
-            with code.loop(tiles, "t") as t:
-                write(t * _COLUMNS, _COLUMNS)
-        if rest:
-            write(tiles * _COLUMNS, rest)
-
-    def _steps(self, value: Expr, scale: Expr) -> Expr:
-        """A state divided by a scale, rounded to 8 bits."""
-        return less(greater(round(value / scale), -_MOST), _MOST)
-
-    def _add_integers(
-        self,
-        code: Statements,
-        block: _Steps,
-        target: Written,
-        factor: Callable[[_Step, Expr], Expr],
-        scales: Tensor,
-        first: Extent,
-        count: Extent,
-        into: Extent,
+    def _tile(
+        self, part: int, factor: Callable[[_Step], Written], first: Expr, sequences: int, tile: Expr, tiles: int
     ) -> None:
-        """`add_products` with int32 sums of groups. The sequences of a block read the same rows in turn."""
-        scale, steps, total, sums = block.rounding
-        groups, group = self.recurrence.shape[1], self.group
-        with block.each() as at:
-            self._round(code, at, lambda k: factor(at, k))
-            with code.loop(count, "g") as g:
-                sums.store(0, *at.outer, g)
+        """Sums that registers contain: of the columns of some tiles, for some sequences."""
+        code, network = self.code, self.network
+        columns, weights = network.parts[part].columns, network.parts[part].weights
 
-        def add(start: ExprLike, columns: Extent) -> None:
-            with (
-                code.loop(simplified(groups // _TOGETHER), "k") as k,
-                block.each() as at,
-                code.loop(columns, "g") as g,
-            ):
-                value = sums.load(*at.outer, start + g)
-                for at_once in range(_TOGETHER):
-                    place = k * _TOGETHER + at_once
-                    for element in range(group):
-                        step = steps.load(*at.outer, place * group + element).astype("int32")
-                        weight = self.recurrence(at.direction, place, start + g + first, element).astype("int32")
-                        value = value + step * weight
-                sums.store(value, *at.outer, start + g)
+        @contextmanager
+        def each_sum() -> Generator[tuple[_Step, Expr]]:
+            with code.loop(sequences, "c", unrolled=True) as c:
+                yield self.at(first + c, self.time), c
 
-        self._tiled(code, count, add)
-        with block.each() as at, code.loop(count, "g") as g:
-            value = sums.load(*at.outer, g)
-            if self.offset:
-                value = value - total.load(*at.outer, 0) * self.offset
-            if self.zeros is not None:
-                value = value - total.load(*at.outer, 0) * self.zeros(at.direction, g + first).astype("int32")
-            by = scale.load(*at.outer, 0) * scales(at.direction, g + first).astype(self.wide)
-            target.store(target.load(*at.outer, g + into) + value.astype(self.wide) * by, *at.outer, g + into)
+        with each_sum() as (at, _), code.loop(columns * tiles, "g") as g:
+            at.sums[part].store(const(0, network.sums), *at.outer, tile * columns + g)
+        with code.loop(network.groups, "k") as k, each_sum() as (at, _):
+            source = at.rounding[0] if network.rounded else factor(at)
+            with code.loop(tiles, "t", unrolled=True) as t, code.loop(columns, "g") as g:
+                place = (tile + t) * columns + g
+                total = at.sums[part].load(*at.outer, place)
+                for j in range(network.group):
+                    value = source.load(*at.outer, k * network.group + j).astype(network.sums)
+                    total = total + value * weights(at.direction, tile + t, k, g, j).astype(network.sums)
+                at.sums[part].store(total, *at.outer, place)
 
-    def _round(self, code: Statements, at: _Step, factor: Callable[[Expr], Expr]) -> None:
-        """Round the states of a sequence, with zeros for the rest of the last group."""
-        scale, steps, total, _ = at.rounding
-        padding = simplified(self.padded - self.hidden)
-        scale.store(self.state_scale, *at.outer, 0)
-        if not self.state_scale:
-            with code.loop(self.hidden, "k") as k:
+    def _round(self, at: _Step, factor: Callable[[Expr], Expr]) -> None:
+        """Round the states of a sequence."""
+        code, network, target = self.code, self.network, at.rounding[0]
+        if network.scales is None:
+            with code.loop(network.hidden, "k") as k:
+                value = factor(k)
+                if network.state_scale:
+                    scale = const(network.state_scale, network.wide)
+                    value = _steps(value, scale) * network.state_scale
+                target.store(value.astype(network.rounded), *at.outer, k)
+            return
+        _, scale, total = at.rounding
+        scale.store(network.state_scale, *at.outer, 0)
+        if not network.state_scale:
+            with code.loop(network.hidden, "k") as k:
                 scale.store(greater(scale.load(*at.outer, 0), absolute(factor(k))), *at.outer, 0)
             most = scale.load(*at.outer, 0)
             scale.store(select(most > 0.0, most / _MOST, 1.0), *at.outer, 0)
-        with code.loop(self.hidden, "k") as k:
-            step = self._steps(factor(k), scale.load(*at.outer, 0)).astype("int32")
-            steps.store(step.astype(steps.dtype), *at.outer, k)
-        if padding != 0:
-            with code.loop(padding, "k") as k:
-                steps.store(0, *at.outer, k + self.hidden)
+        with code.loop(network.hidden, "k") as k:
+            step = _steps(factor(k), scale.load(*at.outer, 0)).astype("int32")
+            target.store(step.astype(network.rounded), *at.outer, k)
         total.store(0, *at.outer, 0)
-        if self.offset or self.zeros is not None:
-            with code.loop(self.hidden, "k") as k:
-                step = steps.load(*at.outer, k).astype("int32")
+        if network.offset or network.zeros is not None:
+            with code.loop(network.hidden, "k") as k:
+                step = target.load(*at.outer, k).astype("int32")
                 total.store(total.load(*at.outer, 0) + step, *at.outer, 0)
+
+
+def _steps(value: Expr, scale: Expr) -> Expr:
+    """A state divided by a scale, rounded to 8 bits."""
+    return less(greater(round(value / scale), -_MOST), _MOST)
 
 
 _MOST: Final = 127.0
 """The maximum state as an 8-bit integer."""
 _INTEGERS: Final = ("int8", "uint8", "int16")
 """Types of data and weights that are integers."""
-_GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2}
+_NARROW: Final = ("bfloat16", "float16")
+"""Types of the recurrence that may differ from that of other operands."""
+_GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2, "bfloat16": 2}
 """Products that processors add to a sum at once, by type of the recurrence."""
-_TOGETHER: Final = 4
-"""Groups added to a sum in memory together."""
-_ROWS: Final = 8
-"""Rows of floats added to a sum in memory together."""
-_COLUMNS: Final = 256
-"""Columns of a tile: L1 contains their sums and rows of a group."""
-_SEQUENCES: Final = 4
-"""Sequences of a block: they read a tile of the recurrence in turn from L1."""
+_COLUMNS: Final = (32, 16)
+"""Gate elements of a tile: those with the least padding."""
+_TILES: Final = {4: 1, 3: 1, 2: 2, 1: 4}
+"""Sequences of a group -> tiles whose sums are computed together, in registers, while their weights are read once."""
+_WHOLE: Final = max(_TILES)
+_SEQUENCES: Final = 8
+"""Sequences of a block: they read a tile of the weights in turn, from L1 or L2."""
 
 
 @dataclass(frozen=True)
@@ -417,28 +468,20 @@ class _Step:
     sequence: Expr
     output: Written
     states: Sequence[Written]
+    sums: Sequence[Written]
+    """Products of the parts, of padded gate elements."""
     memory: Sequence[Written]
     rounding: Sequence[Written]
-    """For integers: the scale of the states, the rounded states, their total, and the sums."""
+    """Rounded states; of integers their scale and total in addition."""
 
     @property
     def outer(self) -> tuple[Expr, Expr]:
         return self.direction, self.sequence
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """A step of all sequences of a block."""
-
-    each: Callable[[], AbstractContextManager[_Step]]
-    """A context for each sequence."""
-    memory: Sequence[Written]
-    rounding: Sequence[Written]
-
-
-def _state(at: _Step, k: Expr) -> Expr:
-    """An element of the multiplied state."""
-    return at.states[0].load(*at.outer, k)
+def _state(at: _Step) -> Written:
+    """The multiplied state."""
+    return at.states[0]
 
 
 def _network(
@@ -450,8 +493,10 @@ def _network(
     peepholes: Tensor | None = None,
     *,
     apart: bool = False,
+    parts: Sequence[int] | None = None,
 ) -> _Network:
-    """Check the operands. With `apart`, the last gate's recurrent bias is not added."""
+    """Check the operands. With `apart`, the last gate's recurrent bias is not added. `parts` are the numbers of gates
+    multiplied at a time, by default all."""
     what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
     bias, lengths, direction = weights.bias, options.lengths, options.direction
     x, r = ranked(data, f"{what}: data", 3), ranked(weights.states, f"{what}: recurrence", 3)
@@ -507,43 +552,43 @@ def _network(
     if weights.states_zero is not None:
         label = f"{what}: recurrence_zero_point"
         integral(shaped(weights.states_zero, label, (directions, width)), label)
-    factors = (weight_scale, recurrence_scale) if is_integer else (w, r)
+    factors = (weight_scale, recurrence_scale) if is_integer else (w, *(() if r.dtype in _NARROW else (r,)))
     dtype = one_dtype(what, *(() if is_integer and w is not None else (x,)), *factors, bias, *states, peepholes)
     wide = sum_dtype(dtype)
     inputs = _inputs(name, x, w, weight_scale, gates, hidden, wide)
-    if bias is not None:
-        products, biases, is_flat = inputs, bias, w is None
-
-        def biased(*indices: Expr) -> Expr:
-            *_, column = indices
-            d, g = (column // width, column % width) if is_flat else (indices[1], column)
-            second = biases(d, g + width).astype(wide)
-            if apart:
-                second = select(g < hidden * (gates - 1), second, 0.0)
-            return products(*indices).astype(wide) + biases(d, g).astype(wide) + second
-
-        inputs = compute(inputs.shape, biased, f"{name}_inputs", "tbg" if is_flat else "tdbg")
     offset = 128 if is_integer and r.dtype == "int8" else 0
-    recurrence = _groups_of(r, offset, name) if is_integer else transpose(r, (0, 2, 1), name=f"{name}_recurrence")
-    others = tuple(tensor for tensor in (peepholes, bias if apart else None) if tensor is not None)
+    group = _GROUPS.get(r.dtype, 1)
+    rounded = wide if weights.state_scale else ""
+    if is_integer:
+        rounded = "int8" if group == _GROUPS["int8"] else "int16"
+    elif r.dtype == "bfloat16":
+        rounded = r.dtype
+    taken, known = 0, list[_Part]()
+    for count in parts or (gates,):
+        label = f"{name}_recurrence{len(known) or ''}"
+        known.append(_part_of(r, simplified(hidden * taken), simplified(hidden * count), group, offset, label))
+        taken += count
     return _Network(
         what,
         name,
         inputs,
-        recurrence,
+        tuple(known),
         hidden,
         gates,
         lengths,
         tuple(states),
-        others,
+        bias,
+        peepholes,
+        apart,
         direction,
         activations,
         _not_negative(what, "clip", options.clip),
         dtype,
+        rounded,
         recurrence_scale,
         weights.states_zero,
         offset,
-        _GROUPS.get(r.dtype, 1),
+        group,
         _not_negative(what, "state_scale", weights.state_scale),
     )
 
@@ -572,25 +617,30 @@ def _inputs(
     return compute(shape, scaled, f"{name}_scaled", "tdbg")
 
 
-def _groups_of(recurrence: Tensor, offset: int, name: str) -> Tensor:
-    """Integers plus `offset`, at [direction, group, row, element of the group]; padded to whole groups, and to a
-    multiple of the groups added at once."""
-    directions, rows, hidden = recurrence.shape
-    group = _GROUPS[recurrence.dtype]
-    together = group * _TOGETHER
-    count = simplified((hidden + (together - 1)) // together * _TOGETHER)
+def _part_of(recurrence: Tensor, first: Extent, count: Extent, group: int, offset: int, name: str) -> _Part:
+    """Pack rows of the recurrence plus `offset` by tiles and groups."""
+    directions, _, hidden = recurrence.shape
+    columns = min(_COLUMNS, key=lambda size: -(-count // size) * size) if isinstance(count, int) else _COLUMNS[0]
+    tiles, groups = (simplified((size + (by - 1)) // by) for size, by in ((count, columns), (hidden, group)))
     dtype = "uint8" if offset else recurrence.dtype
+    ends = [(tiles * columns, count), (groups * group, hidden)]
+    is_padded = [not is_same(simplified(padded), size) for padded, size in ends]
 
-    is_whole = simplified(count * group) == hidden
-
-    def element(d: Expr, k: Expr, g: Expr, j: Expr) -> Expr:
-        place = k * group + j
-        value = recurrence(d, g, place if is_whole else less(place, hidden - 1))
+    def element(d: Expr, t: Expr, k: Expr, g: Expr, j: Expr) -> Expr:
+        places = [t * columns + g, k * group + j]
+        row, column = (
+            less(place, size - 1) if padded else place
+            for place, padded, (_, size) in zip(places, is_padded, ends, strict=True)
+        )
+        value = recurrence(d, first + row, column)
         if offset:
             value = (value.astype("int16") + offset).astype(dtype)
-        return value if is_whole else select(place < hidden, value, const(0, dtype))
+        for place, padded, (_, size) in zip(places, is_padded, ends, strict=True):
+            value = select(place < size, value, const(0, dtype)) if padded else value
+        return value
 
-    return compute((directions, count, rows, group), element, f"{name}_recurrence", "dkgj")
+    weights = compute((directions, tiles, groups, columns, group), element, name, "dtkgj")
+    return _Part(first, count, columns, weights)
 
 
 def _not_negative(what: str, label: str, value: object) -> float:
@@ -633,7 +683,8 @@ def rnn(
     of the data. The recurrence has a zero point for each row in `recurrence_zero_point` (directions, gates * hidden).
     Without a weight there is only `recurrence_scale`, and the data are floats. States are rounded before their product
     to whole multiples, -127 to 127, of `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each
-    step; of floats they are rounded by a `state_scale` other than 0.
+    step; of floats they are rounded by a `state_scale` other than 0. A recurrence of float16 or bfloat16 may have
+    another dtype than the other floats. With one of bfloat16, states are rounded to bfloat16 before their product.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
@@ -643,17 +694,14 @@ def rnn(
     network = _network(_RNN, data, weights, [initial_h], options)
     (f,) = network.activations
 
-    def step(code: Statements, steps: _Steps) -> None:
-        (sums,) = steps.memory
-        with steps.each() as at, code.loop(network.hidden, "g") as g:
-            sums.store(network.given(at, g), *at.outer, g)
-        network.add_products(code, steps, sums, _state, 0, network.hidden)
-        with steps.each() as at, code.loop(network.hidden, "h") as h:
-            value = f(network.limited(sums.load(*at.outer, h)), at.direction)
+    def step(code: Statements, block: _Block) -> None:
+        block.multiply(0, _state)
+        with block.each() as at, code.loop(network.hidden, "h") as h:
+            value = f(network.limited(network.given(at, 0, h) + network.product(at, 0, h)), at.direction)
             at.states[0].store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)
 
-    first, last = network.scan([network.hidden], step)
+    first, last = network.scan([], step)
     return first, last
 
 
@@ -685,41 +733,38 @@ def gru(
     """
     weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, recurrence_zero_point, state_scale)
     options = _Options(sequence_lens, direction, activations, clip, name)
-    network = _network(_GRU, data, weights, [initial_h], options, apart=linear_before_reset)
+    parts = None if linear_before_reset else (2, 1)
+    network = _network(_GRU, data, weights, [initial_h], options, apart=linear_before_reset, parts=parts)
     f, g_of = network.activations
     hidden = network.hidden
 
-    def step(code: Statements, steps: _Steps) -> None:
-        gates, reset = steps.memory
-        with steps.each() as at, code.loop(simplified(hidden * 3), "g") as g:
-            gates.store(network.given(at, g), *at.outer, g)
-        network.add_products(code, steps, gates, _state, 0, simplified(hidden * 2))
-        with steps.each() as at, code.loop(simplified(hidden * 2), "g") as g:
-            gates.store(f(network.limited(gates.load(*at.outer, g)), at.direction), *at.outer, g)
-        if linear_before_reset:
-            with steps.each() as at, code.loop(hidden, "h") as h:
-                apart = const(0.0, network.wide)
-                if network.others:
-                    apart = network.others[0](at.direction, h + hidden * 5).astype(network.wide)
-                reset.store(apart, *at.outer, h)
-            network.add_products(code, steps, reset, _state, hidden * 2, hidden)
-            with steps.each() as at, code.loop(hidden, "h") as h:
-                more = gates.load(*at.outer, h + hidden) * reset.load(*at.outer, h)
-                gates.store(gates.load(*at.outer, h + hidden * 2) + more, *at.outer, h + hidden * 2)
-        else:
-            with steps.each() as at, code.loop(hidden, "h") as h:
-                reset.store(gates.load(*at.outer, h + hidden) * _state(at, h), *at.outer, h)
-            network.add_products(
-                code, steps, gates, lambda at, k: reset.load(*at.outer, k), hidden * 2, hidden, into=hidden * 2
-            )
-        with steps.each() as at, code.loop(hidden, "h") as h:
-            new = g_of(network.limited(gates.load(*at.outer, h + hidden * 2)), at.direction)
-            update = gates.load(*at.outer, h)
-            value = (1.0 - update) * new + update * _state(at, h)
-            at.states[0].store(value, *at.outer, h)
-            at.output.store(value, at.time, *at.outer, h)
+    def gate(at: _Step, number: int, h: Expr) -> Expr:
+        value = network.given(at, number, h) + network.product(at, 0, network.place(number, h))
+        return f(network.limited(value), at.direction)
 
-    first, last = network.scan([simplified(hidden * 3), hidden], step)
+    def finish(at: _Step, h: Expr, update: Expr, inner: Expr) -> None:
+        new = g_of(network.limited(network.given(at, 2, h) + inner), at.direction)
+        value = (1.0 - update) * new + update * _state(at).load(*at.outer, h)
+        at.states[0].store(value, *at.outer, h)
+        at.output.store(value, at.time, *at.outer, h)
+
+    def step(code: Statements, block: _Block) -> None:
+        block.multiply(0, _state)
+        if linear_before_reset:
+            with block.each() as at, code.loop(hidden, "h") as h:
+                place = network.place(2, h)
+                inner = network.product(at, 0, place) + network.second_bias(at, place)
+                finish(at, h, gate(at, 0, h), gate(at, 1, h) * inner)
+            return
+        with block.each() as at, code.loop(hidden, "h") as h:
+            update, reset = at.memory
+            update.store(gate(at, 0, h), *at.outer, h)
+            reset.store(gate(at, 1, h) * _state(at).load(*at.outer, h), *at.outer, h)
+        block.multiply(1, lambda at: at.memory[1])
+        with block.each() as at, code.loop(hidden, "h") as h:
+            finish(at, h, at.memory[0].load(*at.outer, h), network.product(at, 1, h))
+
+    first, last = network.scan([] if linear_before_reset else [hidden, hidden], step)
     return first, last
 
 
@@ -758,19 +803,16 @@ def lstm(
     f, g_of, h_of = network.activations
     hidden, wide = network.hidden, network.wide
 
-    def step(code: Statements, steps: _Steps) -> None:
-        (gates,) = steps.memory
-        with steps.each() as at, code.loop(simplified(hidden * 4), "g") as g:
-            gates.store(network.given(at, g), *at.outer, g)
-        network.add_products(code, steps, gates, _state, 0, simplified(hidden * 4))
-        with steps.each() as at, code.loop(hidden, "h") as h:
+    def step(code: Statements, block: _Block) -> None:
+        block.multiply(0, _state)
+        with block.each() as at, code.loop(hidden, "h") as h:
             state, cell = at.states
 
             def gate(number: int, known: Expr | None) -> Expr:
-                value = gates.load(*at.outer, h + hidden * number if number else h)
-                if known is not None and network.others:
-                    place = h + hidden * number if number else h
-                    value = value + network.others[0](at.direction, place).astype(wide) * known
+                place = network.place(number, h)
+                value = network.given(at, number, h) + network.product(at, 0, place)
+                if known is not None and peepholes is not None:
+                    value = value + peepholes(at.direction, place).astype(wide) * known
                 return network.limited(value)
 
             old = cell.load(*at.outer, h)
@@ -782,7 +824,7 @@ def lstm(
             state.store(value, *at.outer, h)
             at.output.store(value, at.time, *at.outer, h)
 
-    first, last, cell = network.scan([simplified(hidden * 4)], step)
+    first, last, cell = network.scan([], step)
     return first, last, cell
 
 

@@ -230,3 +230,20 @@ func.func private @sum(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
   func.return %s : tensor<?xf32>
 }
 func.func private @loops(%a: memref<?xf32>, %b: memref<?xf32>)
+
+// -----
+
+// Rows of two symbolic axes are copied in the order of the product, whose rows are then those of one matrix. A squeeze
+// is a view of its own.
+// CHECK-LABEL: func.func @rows
+// CHECK-NEXT:    %t = graph.transpose %x
+// CHECK-NEXT:    %p = graph.dense %t, %w
+// CHECK-NEXT:    %s = graph.squeeze %y
+// CHECK-NEXT:    %q = graph.dense %s, %w
+func.func @rows(%x: tensor<?x?x4xf32, #graph.dims<b, t>>, %y: tensor<?x1x?x4xf32, #graph.dims<b, t>>, %w: tensor<8x4xf32>) -> (tensor<?x?x8xf32, #graph.dims<t, b>>, tensor<?x?x8xf32, #graph.dims<b, t>>) {
+  %t = graph.transpose %x {axes = [1, 0, 2]} : tensor<?x?x4xf32, #graph.dims<b, t>>
+  %p = graph.dense %t, %w : tensor<?x?x4xf32, #graph.dims<t, b>>, tensor<8x4xf32>
+  %s = graph.squeeze %y {axis = [1]} : tensor<?x1x?x4xf32, #graph.dims<b, t>>
+  %q = graph.dense %s, %w : tensor<?x?x4xf32, #graph.dims<b, t>>, tensor<8x4xf32>
+  func.return %p, %q : tensor<?x?x8xf32, #graph.dims<t, b>>, tensor<?x?x8xf32, #graph.dims<b, t>>
+}

@@ -118,3 +118,20 @@ func.func @images(%x: tensor<1x2x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x4
   %c = graph.conv2d %s, %w : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
   func.return %c, %s : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
 }
+
+// -----
+
+// Constant weights of states; weights that are not constant stay in float32.
+// CHECK-LABEL: func.func @recurrent
+// BF16:          %[[R:.*]] = graph.constant dense<1.000000e+00> : tensor<1x8x2xbf16>
+// BF16-NEXT:     graph.lstm %x, none, %[[R]] : tensor<3x2x8xf32>, tensor<1x8x2xbf16> -> tensor<3x1x2x2xf32>
+// BF16:          graph.lstm %x, none, %given : tensor<3x2x8xf32>, tensor<1x8x2xf32>
+// PLAIN:         graph.lstm %x, none, %r : tensor<3x2x8xf32>, tensor<1x8x2xf32>
+// F16:           %[[R:.*]] = graph.constant dense<1.000980e+00> : tensor<1x8x2xf16>
+// F16-NEXT:      graph.lstm %x, none, %[[R]] : tensor<3x2x8xf32>, tensor<1x8x2xf16>
+func.func @recurrent(%x: tensor<3x2x8xf32>, %given: tensor<1x8x2xf32>) -> (tensor<3x1x2x2xf32>, tensor<3x1x2x2xf32>) {
+  %r = graph.constant dense<1.001> : tensor<1x8x2xf32>
+  %a, %h, %c = graph.lstm %x, none, %r : tensor<3x2x8xf32>, tensor<1x8x2xf32>
+  %b, %i, %d = graph.lstm %x, none, %given : tensor<3x2x8xf32>, tensor<1x8x2xf32>
+  func.return %a, %b : tensor<3x1x2x2xf32>, tensor<3x1x2x2xf32>
+}

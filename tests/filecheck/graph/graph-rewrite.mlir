@@ -263,3 +263,31 @@ func.func @transposed(%x: tensor<?x1x4xf32, #graph.dims<n>>) -> tensor<?x1x9xf32
   %y = graph.add %c, %bias : tensor<?x1x9xf32, #graph.dims<n>>, tensor<1x1xf32>
   func.return %y : tensor<?x1x9xf32, #graph.dims<n>>
 }
+
+// -----
+
+// The data of a recurrent network are multiplied by all weights at once.
+// CHECK-LABEL: func.func @recurrent
+// CHECK:         %[[W:\w+]] = graph.constant dense<5.0{{.*}}> : tensor<8x4xf32>
+// CHECK-NEXT:    %[[D:\w+]] = graph.dense %x, %[[W]] : tensor<3x2x4xf32>, tensor<8x4xf32> -> tensor<3x2x8xf32>
+// CHECK-NEXT:    graph.lstm %[[D]], none, %r :
+func.func @recurrent(%x: tensor<3x2x4xf32>) -> tensor<3x1x2x2xf32> {
+  %w = graph.constant dense<0.5> : tensor<1x8x4xf32>
+  %r = graph.constant dense<0.25> : tensor<1x8x2xf32>
+  %a, %h, %c = graph.lstm %x, %w, %r : tensor<3x2x4xf32>, tensor<1x8x4xf32>, tensor<1x8x2xf32>
+  func.return %a : tensor<3x1x2x2xf32>
+}
+
+// -----
+
+// Maxima over height and width, then over depth; the reshapes are views.
+// CHECK-LABEL: func.func @boxes
+// CHECK-NEXT:    %[[A:\w+]] = graph.reshape %x {newshape = #graph.dims<1, 12, 6, 8>}
+// CHECK-NEXT:    %[[B:\w+]] = graph.max_pool2d %[[A]] {kernel = [3 : i64, 2 : i64], strides = [1 : i64, 2 : i64]
+// CHECK-NEXT:    %[[C:\w+]] = graph.reshape %[[B]] {newshape = #graph.dims<1, 3, 4, 16>}
+// CHECK-NEXT:    %[[D:\w+]] = graph.max_pool2d %[[C]] {kernel = [2 : i64, 1 : i64], strides = [2 : i64, 1 : i64]
+// CHECK-NEXT:    graph.reshape %[[D]] {newshape = #graph.dims<1, 3, 2, 4, 4>}
+func.func @boxes(%x: tensor<1x3x4x6x8xf32>) -> tensor<1x3x2x4x4xf32> {
+  %y = graph.max_pool3d %x {kernel = [2, 3, 2], strides = [2, 1, 2]} : tensor<1x3x4x6x8xf32> -> tensor<1x3x2x4x4xf32>
+  func.return %y : tensor<1x3x2x4x4xf32>
+}

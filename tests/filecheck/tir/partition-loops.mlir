@@ -543,3 +543,37 @@ func.func @filled_panels(%B: memref<?x64xf32>, %P: memref<64x64x64xf32>) {
 }
 // CHECK-LABEL: @filled_panels
 // CHECK:         tir.for %p in 64 {
+
+// -----
+
+// The first part of %j has one iteration, so that only the loops in it are left; %i is no end of a loop and is split.
+func.func @dissolved(%A: memref<?xf32>, %n: index) {
+  %one = arith.constant 1.0 : f32
+  %tiles = affine.apply affine_map<()[s0] -> (s0 ceildiv 6)>()[%n]
+  tir.for %j in 2 {
+    tir.for %i in %tiles {
+      tir.for %p in 10 {
+        tir.for %r in 6 unrolled {
+          %row = affine.apply affine_map<(d0, d1) -> (d0 * 6 + d1)> (%i, %r)
+          %panel = affine.apply affine_map<(d0, d1) -> (d0 * 10 + d1)> (%j, %p)
+          %twelve = arith.constant 12 : index
+          %is_row = arith.cmpi slt, %row, %n : index
+          %is_panel = arith.cmpi slt, %panel, %twelve : index
+          %both = arith.andi %is_row, %is_panel : i1
+          scf.if %both {
+            memref.store %one, %A[%row] : memref<?xf32>
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @dissolved
+// CHECK:         %[[N:\w+]] = affine.apply affine_map<{{.*}} floordiv 6{{.*}}> (%n)
+// CHECK-NEXT:    %[[WHOLE:\w+]] = arith.maxsi %{{\w+}}, %[[N]]
+// CHECK-NEXT:    tir.for %i in %[[WHOLE]] {
+// CHECK-NEXT:      tir.for %p in 10 {
+// CHECK-NEXT:        tir.for %r in 6 unrolled {
+// CHECK-NEXT:          %{{\w+}} = affine.apply
+// CHECK-NEXT:          memref.store

@@ -336,7 +336,7 @@ func.func @dots(%A: memref<96xi8>, %B: memref<80xi8>, %C: memref<20xi32>, %k: in
   func.return
 }
 // CHECK-LABEL: @dots
-// CHECK:         tir.for %[[G:\w+]] in 2 {
+// CHECK:         tir.for %[[G:\w+]] in 2 unrolled {
 // CHECK:           low.access_ptr %A[%k] sizes [4] read
 // CHECK:           %[[B:\w+]] = affine.apply affine_map<(d0) -> ((d0 * 32))> (%[[G]])
 // CHECK:           low.access_ptr %B[%[[B]]] sizes [32] read
@@ -387,4 +387,61 @@ func.func @no_neighbours(%A: memref<96xi8>, %B: memref<80xi8>, %C: memref<20xi32
   func.return
 }
 // CHECK-LABEL: @no_neighbours
+// CHECK-NOT:     low.tile_dot
+
+// -----
+
+// Pairs of bf16 are dot products if sums may be reassociated, because instructions round differently.
+func.func @pairs(%A: memref<96xbf16>, %B: memref<64xbf16>, %C: memref<32xf32>, %k: index) {
+  tir.for %g in 32 {
+    %c = memref.load %C[%g] : memref<32xf32>
+    %a0 = memref.load %A[%k] : memref<96xbf16>
+    %wa0 = arith.extf %a0 : bf16 to f32
+    %kb0 = affine.apply affine_map<(d0) -> (d0 * 2)> (%g)
+    %b0 = memref.load %B[%kb0] : memref<64xbf16>
+    %wb0 = arith.extf %b0 : bf16 to f32
+    %p0 = arith.mulf %wa0, %wb0 : f32
+    %s0 = arith.addf %c, %p0 : f32
+    %ka1 = affine.apply affine_map<(d0) -> (d0 + 1)> (%k)
+    %a1 = memref.load %A[%ka1] : memref<96xbf16>
+    %wa1 = arith.extf %a1 : bf16 to f32
+    %kb1 = affine.apply affine_map<(d0) -> (d0 * 2 + 1)> (%g)
+    %b1 = memref.load %B[%kb1] : memref<64xbf16>
+    %wb1 = arith.extf %b1 : bf16 to f32
+    %p1 = arith.mulf %wa1, %wb1 : f32
+    %s1 = arith.addf %s0, %p1 : f32
+    memref.store %s1, %C[%g] : memref<32xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @pairs
+// CHECK:         tir.for %{{.*}} in 4 unrolled {
+// CHECK:           low.tile_dot %{{.*}} as bf16, %{{.*}} as bf16 onto %{{.*}} {lanes = 8 : i64, steps = 2 : i64}
+
+// -----
+
+// Without that assumption they stay products.
+func.func @ordered(%A: memref<96xbf16>, %B: memref<64xbf16>, %C: memref<32xf32>, %k: index) attributes {tir.promises = ["noalias"]} {
+  tir.for %g in 32 {
+    %c = memref.load %C[%g] : memref<32xf32>
+    %a0 = memref.load %A[%k] : memref<96xbf16>
+    %wa0 = arith.extf %a0 : bf16 to f32
+    %kb0 = affine.apply affine_map<(d0) -> (d0 * 2)> (%g)
+    %b0 = memref.load %B[%kb0] : memref<64xbf16>
+    %wb0 = arith.extf %b0 : bf16 to f32
+    %p0 = arith.mulf %wa0, %wb0 : f32
+    %s0 = arith.addf %c, %p0 : f32
+    %ka1 = affine.apply affine_map<(d0) -> (d0 + 1)> (%k)
+    %a1 = memref.load %A[%ka1] : memref<96xbf16>
+    %wa1 = arith.extf %a1 : bf16 to f32
+    %kb1 = affine.apply affine_map<(d0) -> (d0 * 2 + 1)> (%g)
+    %b1 = memref.load %B[%kb1] : memref<64xbf16>
+    %wb1 = arith.extf %b1 : bf16 to f32
+    %p1 = arith.mulf %wa1, %wb1 : f32
+    %s1 = arith.addf %s0, %p1 : f32
+    memref.store %s1, %C[%g] : memref<32xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @ordered
 // CHECK-NOT:     low.tile_dot

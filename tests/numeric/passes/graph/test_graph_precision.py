@@ -50,6 +50,21 @@ def layer(x: Any) -> Any:
     return G.relu(G.add(G.matmul(x, G.const(RIGHT)), G.const(BIAS)))
 
 
+@pytest.mark.parametrize("target", first_tier(TARGETS, TARGETS[0]))
+@pytest.mark.parametrize("batch", [3, "b"])
+def test_rounded_states(target: str, batch: int | str) -> None:
+    """Weights of states are bf16 where the CPU multiplies pairs; an odd number of elements is padded."""
+    data, weight, recurrence = numbers(6, 3, 5) * 0.5, numbers(2, 28, 5) * 0.5, numbers(2, 28, 7) * 0.5
+
+    def net(x: Any) -> Any:
+        return G.lstm(x, G.const(weight), G.const(recurrence), direction="bidirectional")[0]
+
+    module = module_of(net, (6, batch, 5))
+    exact, found = (build(module, target, precision)(data) for precision in ("f32", "bf16"))
+    assert 0 < np.abs(found - exact).max() < 0.02
+    np.testing.assert_allclose(build(module, target, "f16")(data), exact, atol=2e-3)
+
+
 @pytest.mark.parametrize("target", first_tier(TARGETS, TARGETS[0], TARGETS[1]))
 @pytest.mark.parametrize("rows", [19, "n"])
 def test_products_of_rounded_factors(target: str, rows: int | str) -> None:

@@ -1,0 +1,49 @@
+"""Rule that computes maxima of boxes as maxima of columns of maxima of rectangles."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+from xdsl.ir import Operation, SSAValue
+
+from weft.analysis.graph_patterns import arguments_of
+from weft.dialects.graph_shapes import DimsAttr
+from weft.passes.graph.operators import extents_of, made, windows_of
+from weft.passes.graph.rewriting import Replacement, Rule
+from weft.texpr.graph_operators import Operator
+from weft.texpr.ops.convolution import KernelWindow
+
+
+def _max_of_rectangles(op: Operation) -> Replacement:
+    """`max_pool3d(x)` is a `max_pool2d` over height and width, then one over depth."""
+    if not isinstance(op, Operator):
+        return None
+    arguments, data = arguments_of(op), op.operands[0]
+    batch, *rest = extents_of(data)
+    sizes = [extent for extent in rest if isinstance(extent, int)]
+    if len(sizes) < len(rest) or arguments["layout"] not in (None, "NCDHW"):
+        return None
+    channels, depth, *_ = sizes
+    *_, of_depth = windows = [*windows_of(op)[1:], windows_of(op)[0]]
+    if of_depth.size == 1 or all(window.size == 1 for window in windows[:2]):
+        return None
+
+    def pooled(value: SSAValue, *windows: KernelWindow) -> SSAValue:
+        given: dict[str, Any] = {
+            "kernel": [window.size for window in windows],
+            "strides": [window.stride for window in windows],
+            "padding": [(window.before, window.after) for window in windows],
+            "dilation": [window.dilation for window in windows],
+        }
+        return made("max_pool2d", [value], **given, ceil_mode=arguments["ceil_mode"]).results[0]
+
+    flat = made("reshape", [data], newshape=DimsAttr((batch, channels * depth, *sizes[2:]))).results[0]
+    rectangles = pooled(flat, *windows[:2])
+    columns = [extent for extent in extents_of(rectangles)[2:] if isinstance(extent, int)]
+    stacked = made("reshape", [rectangles], newshape=DimsAttr((batch, channels, depth, prod(columns)))).results[0]
+    found = pooled(stacked, of_depth, KernelWindow(1, 1, 1, 0, 0))
+    return made("reshape", [found], newshape=DimsAttr(extents_of(op.results[0])))
+
+
+POOLS: Final = (Rule(frozenset(("max_pool3d",)), _max_of_rectangles),)
