@@ -131,7 +131,7 @@ class _Layouts:
 def cost_of_reading(form: Form) -> float:
     """The cost of a blocked convolution with data not in blocks, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
-    cost = 0 if image is None else plain_data(form.work, image[1])
+    cost = 0 if image is None else plain_data(form.work, image[1], form.products)
     return cost + form.filtered if cost else 0
 
 
