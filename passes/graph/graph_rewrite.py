@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from weft.passes.graph.dequantized_products import DEQUANTIZED
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
+from weft.passes.graph.lookup_tables import TABLES
 from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, multiply_bytes
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.rewriting import Rule, rewrite
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from weft.texpr.graph_operators import Operator
 
 RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    "tables": TABLES,
     "quantized": QUANTIZED,
     "dequantized": DEQUANTIZED,
     "activations": ACTIVATIONS,
@@ -43,10 +45,10 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
 }
 """The rules by name, in the order in which they are tried on an op."""
 
-DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes"))
+DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes", "tables"))
 """Rules that are profitable wherever they apply. Merged constants round differently without gain if operators are
-fused; merged products gain if the parts of their result are not copied; byte products gain if CPUs have instructions
-for them."""
+fused; merged products gain if the parts of their result are not copied; byte products and tables gain if CPUs have
+instructions for them."""
 
 _LAST: Final = ("transposed_convolutions",)
 """Rules applied last, since others fold into the weights of transposed convolutions."""
@@ -71,6 +73,7 @@ class GraphRewritePass(ModulePass):
 
     | rules | effect |
     |---|---|
+    | `tables` | elementwise functions from bytes to bytes read a table of 256 bytes; not by default |
     | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
     | `dequantized` | products with dequantized constants, and gathers of their rows, read the stored integers |
     | `activations` | recognise gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |

@@ -393,27 +393,32 @@ def _centre(op: Operator) -> bool:
     (scale, zero), (least, greatest) = found, limits
     if not least <= zero <= greatest:
         return False
-    centred, dequantized = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
-    if not (centred or dequantized):
-        return False
+    users = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
     steps = op.operands[0]
     fits = scale == 1.0 and _fits_integers(steps)
+    if not any(users) and not fits:
+        return False
     if scale != 1.0:
         steps = made("divide", [steps, made_constant(np.asarray(scale), f32).result]).results[0]
     whole = made("round", [steps])
     low, high = least - zero, greatest - zero
     if fits:
-        wide = made("cast", whole.results, dtype="int32")
-        inside = made("clip", wide.results, a_min=low, a_max=high)
+        wide = made("cast", whole.results, dtype="int32").results
+        if not any(users):
+            shifted = wide if zero == 0 else made("add", [*wide, made_constant(np.asarray(zero), i32).result]).results
+            inside = made("clip", shifted, a_min=least, a_max=greatest)
+            _replace(op, inserted(made("cast", inside.results, dtype=dtype_of(op.results[0])).results[0], op))
+            return True
+        inside = made("clip", wide, a_min=low, a_max=high)
     else:
         inside = made("clip", whole.results, a_min=float(low), a_max=float(high))
     integers = made("cast", inside.results, dtype="int16").results[0]
     integers.name_hint = op.results[0].name_hint
 
     inserted(integers, op)
-    for user in centred:
+    for user in users[0]:
         _replace(user, integers)
-    for user, factor in dequantized:
+    for user, factor in users[1]:
         _replace(user, inserted(_scaled_sums(integers, np.asarray(factor, np.float32)), op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
