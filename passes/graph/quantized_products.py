@@ -592,7 +592,9 @@ def _kernel(op: Operator) -> Array | None:
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
-    if arguments["data_layout"] != "NCHW" or arguments["groups"] != 1 or channels == DYNAMIC_INDEX:
+    if arguments["data_layout"] != "NCHW" or channels == DYNAMIC_INDEX:
+        return None
+    if arguments["groups"] != 1 and (arguments["groups"] == channels or channels % _GROUP):
         return None
     if isinstance(arguments["padding"], str) and DYNAMIC_INDEX in type_of(op.operands[0]).get_shape():
         return None
@@ -686,7 +688,7 @@ def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -
     if weight.ndim == 2:
         return made("matmul", [data, _byte_weights(op, weight)], out_dtype="int32").results[0]
     given = properties_of(op, "out_dtype")
-    missing = _missing(weight.shape[1])
+    missing = _missing(weight.shape[1]) if arguments_of(op)["groups"] == 1 else 0
     border = [(window.before, window.after) for window in windows_of(op)] if least else []
     if missing or any(map(any, border)):
         if border:
