@@ -12,9 +12,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.analysis.operator_patterns import OperatorKind
 from weft.dialects.graph import ConstantOp, splat_value
+from weft.dialects.graph_shapes import DimsAttr, shape_of
+from weft.dialects.graph_traits import ViewLike
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.operator_properties import pattern_of
-from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, type_of
+from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
@@ -35,7 +37,11 @@ def looked_up(op: Operation) -> bool:
 
 
 def _is_number(value: SSAValue) -> bool:
-    return isinstance(value.owner, ConstantOp) and splat_value(value.owner) is not None
+    """Whether all elements are one constant, possibly dequantized."""
+    if isinstance(value.owner, ConstantOp):
+        return splat_value(value.owner) is not None
+    op = source_of(value, "dequantize")
+    return op is not None and all(map(_is_number, op.operands))
 
 
 def _sources(op: Operation) -> list[SSAValue] | None:
@@ -45,12 +51,20 @@ def _sources(op: Operation) -> list[SSAValue] | None:
         return None
     if looked_up(op):
         return [op.operands[1]]
+    if op.has_trait(ViewLike):
+        return list(op.operands)
     pattern = pattern_of(op)
     if pattern is None or pattern.kind > OperatorKind.BROADCAST:
         return None
     found = [value for value in op.operands if not _is_number(value)]
     shape = type_of(op.results[0]).get_shape()
     return found if found and all(type_of(value).get_shape() == shape for value in found) else None
+
+
+def _without_views(value: SSAValue) -> SSAValue:
+    while (view := source_of(value, ViewLike)) is not None and len(view.operands) == 1:
+        value = view.operands[0]
+    return value
 
 
 def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
@@ -64,7 +78,7 @@ def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
             if sources is None or len(order) == _MOST_OPERATORS:
                 return None
             order[current] = None
-            for value in sources:
+            for value in map(_without_views, sources):
                 if dtype_of(value) in _LEAST:
                     leaves.add(value)
                 elif not isinstance(value.owner, Operation) or value.owner.parent_block() is not block:
@@ -72,9 +86,11 @@ def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
                 elif value.owner not in order:
                     pending.append(value.owner)
         if len(leaves) == 1:
-            break
+            (leaf,) = leaves
+            if not leaf.has_one_use() or not isinstance(leaf.owner, Operation) or not looked_up(leaf.owner):
+                break
         # A tensor that is computed from bytes determines no more than they do. The last one is no source of the others.
-        owners = [value.owner for value in leaves]
+        owners = [value.owner for value in leaves]  # a table of a table is one table
         inner = [owner for owner in owners if isinstance(owner, Operation) and owner.parent_block() is block]
         if len(inner) + 1 < len(owners):
             return None
@@ -88,7 +104,7 @@ def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
 
 
 def _table_of(leaf: SSAValue, ops: Sequence[Operator]) -> Any:
-    """The results of the last of `ops` for all bytes."""
+    """The results of the last of `ops` for all bytes. Views keep the order of elements."""
     import numpy as np
 
     least = _LEAST[dtype_of(leaf)]
@@ -99,19 +115,23 @@ def _table_of(leaf: SSAValue, ops: Sequence[Operator]) -> Any:
         body.append(made_constant(array, type_of(like).element_type))
         return body[-1].results[0]
 
-    values[leaf] = constant(np.arange(least, least + ENTRIES), leaf)
-    for op in ops:
-        operands: list[SSAValue] = []
-        for value in op.operands:
-            if value not in values:
-                array = array_of_constant(cast("ConstantOp", value.owner))
-                values[value] = constant(array if looked_up(op) else array.reshape(-1)[:1].reshape(()), value)
-            operands.append(values[value])
+    def computed(op: Operator) -> SSAValue:
+        operands = [copied(value, is_table=looked_up(op) and at == 0) for at, value in enumerate(op.operands)]
         groups = op.grouped(operands, op.properties)
-        copy = made(name_of(op), groups, **properties_of(op, *(() if looked_up(op) else ("axis",))))
-        body.append(copy)
-        values[op.results[0]] = copy.results[0]
-    last = values[ops[-1].results[0]]
+        body.append(made(name_of(op), groups, **properties_of(op, *(() if looked_up(op) else ("axis",)))))
+        return body[-1].results[0]
+
+    def copied(value: SSAValue, is_table: bool) -> SSAValue:
+        value = _without_views(value)
+        if value not in values and isinstance(value.owner, ConstantOp):
+            array = array_of_constant(value.owner)
+            values[value] = constant(array if is_table else array.reshape(-1)[0], value)
+        elif value not in values:
+            values[value] = computed(cast("Operator", value.owner))
+        return values[value]
+
+    values[leaf] = constant(np.arange(least, least + ENTRIES), leaf)
+    last = computed(ops[-1])
     function = FuncOp("table", ([], [last.type]), Region(Block([*body, ReturnOp(last)])))
     return Interpreter(ModuleOp([function])).call("table")
 
@@ -134,7 +154,10 @@ def _table(op: Operation) -> Replacement:
 
         wide = made("cast", [leaf], dtype="int16").results[0]
         place = made("subtract", [wide, made_constant(np.asarray(least), i16).result]).results[0]
-    return made("take", [table, place], axis=0, mode="fast")
+    found = made("take", [table, place], axis=0, mode="fast")
+    if type_of(found.results[0]) == type_of(op.results[0]):
+        return found
+    return made("reshape", found.results, newshape=DimsAttr(shape_of(type_of(op.results[0]))))
 
 
 TABLES: Final = (Rule(frozenset(("quantize",)), _table),)

@@ -473,8 +473,11 @@ def _replace(op: Operation, value: SSAValue) -> None:
 def _erase_unused(operands: Iterable[SSAValue]) -> None:
     for operand in dict.fromkeys(operands):
         owner = operand.owner
-        if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
+        is_plain = isinstance(owner, Operation) and name_of(owner) in ("cast", "constant", "subtract")
+        if is_plain and owner.parent is not None and operand.first_use is None:
+            inner = list(owner.operands)
             Rewriter.erase_op(owner)
+            _erase_unused(inner)
 
 
 # Products of bytes
@@ -563,9 +566,13 @@ def _multiply_shifted(op: Operator) -> bool:
     data = wide.operands[0]
     total = made("matmul", [data, _byte_weights(op, weight + moved)], out_dtype="int32").results[0]
     if zero is not None:
-        sums = made_constant((weight + moved).sum(axis=0), i32).result
-        shift = made("cast", [zero], dtype="int32").results[0]
-        total = made("subtract", [total, made("multiply", [shift, sums]).results[0]]).results[0]
+        sums, known = (weight + moved).sum(axis=0), number_of(zero)
+        if known is None:
+            shift = made("cast", [zero], dtype="int32").results[0]
+            term = made("multiply", [shift, made_constant(sums, i32).result]).results[0]
+        else:
+            term = made_constant(int(known) * sums, i32).result
+        total = made("subtract", [total, term]).results[0]
     if moved.any():
         wide_data = made("cast", [op.operands[0]], dtype="int32").results[0]
         rows = made("sum", [wide_data], axis=[-1], keepdims=True).results[0]
