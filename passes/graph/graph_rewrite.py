@@ -16,7 +16,7 @@ from weft.passes.graph.dequantized_products import DEQUANTIZED
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
 from weft.passes.graph.lookup_tables import TABLES
-from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, multiply_bytes
+from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, make_unsigned, multiply_bytes
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.rewriting import Rule, rewrite
 from weft.passes.graph.transposed_convolution import TRANSPOSED_CONVOLUTIONS
@@ -59,7 +59,8 @@ _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Opera
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
     """Apply the named rules to a graph function, in place; return the number of replacements."""
     rules = [_IDENTITIES, *(rule for name in RULES if name in names and name not in _LAST for rule in RULES[name])]
-    count = rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+    count = make_unsigned(function) if "quantized" in names else 0
+    count += rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
     last = [rule for name in _LAST if name in names for rule in RULES[name]]
     if last and (replaced := rewrite(function, last)):
         count += replaced + rewrite(function, rules)

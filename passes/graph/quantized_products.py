@@ -11,7 +11,7 @@ from math import inf, prod
 from typing import Any, Final, TypeAlias, cast
 
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i16, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, Signedness, f32, i8, i16, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -364,6 +364,44 @@ def _moved(op: Operation) -> Replacement:
         return None
     groups = move.grouped(same, move.properties)
     return made(name_of(move), groups, **properties_of(move))
+
+
+# Signs
+
+
+def make_unsigned(function: FuncOp) -> int:
+    """Quantize to uint8 instead of int8 if all users dequantize: instructions multiply unsigned data. Returns the number
+    of changed results.
+
+    ```mlir
+    %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "int8"}
+    // becomes
+    %q = graph.quantize %y {scale = 0.5, zero_point = 131, dtype = "uint8"}
+    ```
+    """
+    ops = [op for op in function.walk() if isinstance(op, Operator) and name_of(op) == "quantize"]
+    return sum(map(_unsigned, ops))
+
+
+def _unsigned(op: Operator) -> bool:
+    import numpy as np
+
+    found, value = _scale_and_zero(op), op.results[0]
+    users = _users_of_scale(value, found[1]) if found is not None and dtype_of(value) == "int8" else []
+    if found is None or not users or len(users) != len({use.operation for use in value.uses}):
+        return False
+    scale = made_constant(np.asarray(found[0]), f32).result
+    zero = made_constant(np.asarray(found[1] + 128), IntegerType(8, Signedness.UNSIGNED)).result
+    new = made("quantize", [op.operands[0], scale, zero], dtype="uint8").results[0]
+    new.name_hint = value.name_hint
+    inserted(new, op)
+    for user, factor in users:
+        of_user = made_constant(np.asarray(factor), f32).result
+        _replace(user, inserted(made("dequantize", [new, of_user, zero]).results[0], user))
+    operands = list(op.operands)
+    Rewriter.erase_op(op)
+    _erase_unused(operands)
+    return True
 
 
 # Numbers between products
