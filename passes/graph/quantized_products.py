@@ -34,6 +34,7 @@ from weft.passes.graph.operators import (
     windows_of,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
+from weft.plans import fitted
 from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
@@ -639,8 +640,10 @@ def _kernel(op: Operator) -> Array | None:
     arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
     if arguments["data_layout"] != "NCHW" or channels == DYNAMIC_INDEX:
         return None
-    if arguments["groups"] != 1 and (arguments["groups"] == channels or channels % _GROUP):
-        return None
+    if arguments["groups"] != 1:
+        filters = type_of(op.results[0]).get_shape()[1]
+        if arguments["groups"] == channels or channels % fitted.BLOCK_LANES or filters % fitted.BLOCK_LANES:
+            return None
     if isinstance(arguments["padding"], str) and DYNAMIC_INDEX in type_of(op.operands[0]).get_shape():
         return None
     return known_array(op.operands[1]) if 2 * _missing(channels) <= channels else None
