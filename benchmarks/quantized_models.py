@@ -17,6 +17,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,7 +93,7 @@ class Inverted(nn.Module):
 
 
 class Dense(nn.Module):
-    """A dense layer: new channels behind those of the image."""
+    """A dense layer: new channels after those of the image."""
 
     def __init__(self, before: int, growth: int) -> None:
         super().__init__()
@@ -133,7 +134,7 @@ class Unet(nn.Module):
             return nn.Sequential(*convolution(before, after, 3), nn.ReLU(), *convolution(after, after, 3), nn.ReLU())
 
         self.down = nn.ModuleList(pair(*widths) for widths in zip((3, *widths), widths, strict=False))
-        self.up = nn.ModuleList(pair(wide + thin, thin) for thin, wide in zip(widths, widths[1:], strict=False))
+        self.up = nn.ModuleList(pair(wide + thin, thin) for thin, wide in pairwise(widths))
         self.last = nn.Conv2d(widths[0], 2, 1)
 
     def forward(self, image: Tensor) -> Tensor:
@@ -222,7 +223,11 @@ def densenet() -> nn.Module:
 def inception() -> nn.Module:
     layers: Layers = [*convolution(3, 32, 3, 2), nn.ReLU(), *convolution(32, 64, 3), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
     layers += [*convolution(64, 192, 3), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
-    layers += [Inception(192, 64, 96, 128, 16, 32, 32), Inception(256, 128, 128, 192, 32, 96, 64), nn.MaxPool2d(3, 2, 1)]
+    layers += [
+        Inception(192, 64, 96, 128, 16, 32, 32),
+        Inception(256, 128, 128, 192, 32, 96, 64),
+        nn.MaxPool2d(3, 2, 1),
+    ]
     layers += [Inception(480, 192, 96, 208, 16, 48, 64), Inception(512, 160, 112, 224, 24, 64, 64)]
     return classifier(layers, 512)
 
@@ -248,7 +253,11 @@ FORMS: Final = ("qdq", "qdq-channel", "qdq-signed", "qoperator", "dynamic")
 
 def inputs(shape: Sequence[int], seed: int, count: int = 1) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(seed)
-    return random.standard_normal((count, *shape), np.float32) if len(shape) > 1 else random.integers(0, WORDS, (count, *shape))
+    return (
+        random.standard_normal((count, *shape), np.float32)
+        if len(shape) > 1
+        else random.integers(0, WORDS, (count, *shape))
+    )
 
 
 class Samples(quantization.CalibrationDataReader):

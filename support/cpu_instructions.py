@@ -144,7 +144,8 @@ _INTEGER_CONVERSIONS: Final = (
 """The widest of each pair of types first."""
 
 TABLE_LOOKUP: Final = "x86.avx512.vpermi2var.qi.512"
-"""The intrinsic, without `llvm.`, that selects bytes of two vectors by indices of seven bits. (Intel SDM, "VPERMI2B")"""
+"""The intrinsic, without `llvm.`, that selects bytes of two vectors by seven bits of an index. (Intel SDM,
+"VPERMI2B")"""
 
 FEATURES: Final[Mapping[str, Features]] = {
     "x86.sse.sfence": (("sse",),),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument
 from xdsl.traits import SymbolTable
@@ -380,7 +380,7 @@ _TABLE_BYTES: Final = 256
 def _is_table(emitter: FunctionEmitter, op: Operation, type_: ValueType) -> bool:
     """Whether a gather reads a table that fits in registers."""
     base = op.operands[0].type
-    is_small = isinstance(base, memref.MemRefType) and base.get_shape() == (_TABLE_BYTES,)
+    is_small = isinstance(base, MemRefType) and base.get_shape() == (_TABLE_BYTES,)
     return is_small and type_.text.endswith("x i8>") and type_.lanes <= 64 and has_table_lookup(emitter.module.target)
 
 

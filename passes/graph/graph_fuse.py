@@ -264,13 +264,13 @@ class _Fusion:
         reads it to its own."""
         for group in self._groups:
             user = self._only_user(group.root)
-            if group.kind not in (OperatorKind.CONTRACTION, OperatorKind.REDUCTION) or user in (None, group):
+            if group.kind not in (OperatorKind.CONTRACTION, OperatorKind.REDUCTION) or user is None or user is group:
                 continue
-            chain = self._narrowing(group.root.results[0], cast("Group", user))
+            chain = self._narrowing(group.root.results[0], user)
             moved = Group(list[Member](chain), OperatorKind.BROADCAST, False)
             is_small = len(group.members) + len(chain) <= MOST_OPERATORS
             if chain and is_small and not self._has_too_many_buffers(group, moved):
-                cast("Group", user).members = [op for op in cast("Group", user).members if op not in chain]
+                user.members = [op for op in user.members if op not in chain]
                 group.members += chain
                 self._group_of.update(dict.fromkeys(chain, group))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from xdsl.dialects.builtin import ModuleOp, i16
+from xdsl.dialects.builtin import i16
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -14,7 +14,7 @@ from weft.analysis.operator_patterns import OperatorKind
 from weft.dialects.graph import ConstantOp, splat_value
 from weft.dialects.graph_shapes import DimsAttr, shape_of
 from weft.dialects.graph_traits import ViewLike
-from weft.interp.interpreter import Interpreter
+from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule
@@ -132,8 +132,9 @@ def _table_of(leaf: SSAValue, ops: Sequence[Operator]) -> Any:
 
     values[leaf] = constant(np.arange(least, least + ENTRIES), leaf)
     last = computed(ops[-1])
-    function = FuncOp("table", ([], [last.type]), Region(Block([*body, ReturnOp(last)])))
-    return Interpreter(ModuleOp([function])).call("table")
+    end = ReturnOp(last)
+    fold_constants(FuncOp("table", ([], [last.type]), Region(Block([*body, end]))))
+    return array_of_constant(cast("ConstantOp", end.arguments[0].owner))
 
 
 def _table(op: Operation) -> Replacement:

@@ -371,8 +371,8 @@ def _moved(op: Operation) -> Replacement:
 
 
 def make_unsigned(function: FuncOp) -> int:
-    """Quantize to uint8 instead of int8 if all users dequantize: instructions multiply unsigned data. Returns the number
-    of changed results.
+    """Quantize to uint8 instead of int8 if all users dequantize: instructions multiply unsigned data. Returns the
+    number of changed results.
 
     ```mlir
     %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "int8"}
@@ -512,8 +512,9 @@ def _replace(op: Operation, value: SSAValue) -> None:
 def _erase_unused(operands: Iterable[SSAValue]) -> None:
     for operand in dict.fromkeys(operands):
         owner = operand.owner
-        is_plain = isinstance(owner, Operation) and name_of(owner) in ("cast", "constant", "subtract")
-        if is_plain and owner.parent is not None and operand.first_use is None:
+        if not isinstance(owner, Operation) or name_of(owner) not in ("cast", "constant", "subtract"):
+            continue
+        if owner.parent is not None and operand.first_use is None:
             inner = list(owner.operands)
             Rewriter.erase_op(owner)
             _erase_unused(inner)
