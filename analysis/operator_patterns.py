@@ -41,6 +41,8 @@ class Access(IntEnum):
     """Over the axes of a reduction, with windows that move with the result and overlap."""
     SHARED = auto()
     """Over the axes of a reduction, each element for many results: the factors of products of matrices."""
+    TABLE = auto()
+    """A small tensor, at indices that depend on other elements only, not on those of the result."""
 
 
 class OperatorKind(IntEnum):
@@ -112,7 +114,8 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
             reductions += 1
         for tensor, access in reads:
             on_the_way[tensor] = max(access, *uses, on_the_way.get(tensor, access))
-            kind = max(kind, OperatorKind(min(access, OperatorKind.INJECTIVE)))
+            of_read = OperatorKind.BROADCAST if access is Access.TABLE else min(access, OperatorKind.INJECTIVE)
+            kind = max(kind, OperatorKind(of_read))
         if not reduces:
             read = [tensor for tensor, _ in reads]
             combined.update(tensor for tensor in read if read.count(tensor) > 1)
@@ -152,6 +155,8 @@ def _access(read: ExtractOp, axes: list[SSAValue], long: set[SSAValue], reduced:
         if any(source & reduced and source & long for source in sources):
             return Access.WINDOW
         return Access.REDUCED if long <= set[SSAValue]().union(*sources) else Access.SHARED
+    if any(sources) and _is_small(read.tensor) and all(map(_is_of_elements, read.indices)):
+        return Access.TABLE
     places: list[int] = []
     for index in indices:
         if index.is_constant:
@@ -163,6 +168,21 @@ def _access(read: ExtractOp, axes: list[SSAValue], long: set[SSAValue], reduced:
     if places != sorted(set(places)):
         return Access.INJECTIVE
     return Access.ELEMENTWISE if len(places) == len(indices) == len(axes) else Access.BROADCAST
+
+
+_TABLE_ELEMENTS: Final = 256
+"""Limit of the elements of a table."""
+
+
+def _is_small(tensor: SSAValue) -> bool:
+    shape = cast("TensorType[Attribute]", tensor.type).get_shape()
+    return min(shape, default=0) > 0 and prod(shape) <= _TABLE_ELEMENTS
+
+
+def _is_of_elements(value: SSAValue) -> bool:
+    """Whether a value depends on elements of tensors and constants only."""
+    op = value.owner
+    return isinstance(op, ExtractOp) or (isinstance(op, Operation) and all(map(_is_of_elements, op.operands)))
 
 
 def _is_product(reduce: ReduceOp) -> bool:

@@ -136,8 +136,9 @@ def blocked_of(pattern: BlockPattern) -> Blocked | None:
     if roles is None:
         return None
     data, kernel, filters = roles.data, roles.kernel, roles.column
-    channels, is_depthwise = roles.channels or roles.shared, not roles.channels
-    if len(channels) != 2 or channels[-1] != filters or len(roles.pixels) != 3 or (roles.channels and roles.shared):
+    # Blocks of filters that read different groups of channels are shared, all channels if depthwise.
+    channels, is_depthwise = sorted((*roles.channels, *roles.shared)), not roles.channels
+    if len(channels) != 2 or channels[-1] != filters or len(roles.pixels) != 3:
         return None
     _, row, column = roles.pixels
     width = roles.extents[filters]

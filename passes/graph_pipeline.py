@@ -20,7 +20,7 @@ from weft.passes.graph.plan_memory import PlanMemoryPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.passes.tir.tir_collapse_dimensions import CollapseDimensionsPass
 from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
-from weft.support.cpu_instructions import has_dot_product
+from weft.support.cpu_instructions import has_dot_product, has_table_lookup
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
 
@@ -36,6 +36,8 @@ def graph_to_tir(
     kind = target.partition(" ")[0]
     on_device = kind in GPU_KINDS  # host code does not address parts of device buffers
     has_views = kind in ("llvm", "c") or on_device
+    parsed = Target.parse(target) if kind == "llvm" else None
+    tables = ("tables",) if parsed is not None and has_table_lookup(parsed) else ()
     has_precision = bool(options.precision) or (options.rewrite and kind in ("llvm", "c"))
     return (
         # First, because all others read the types.
@@ -43,7 +45,7 @@ def graph_to_tir(
         # Before constants are folded, so that unused values are not evaluated.
         GraphSimplifyPass(),
         # Before constants are folded, among them dequantized weights, which are integers here.
-        *((GraphRewritePass(("quantized", "dequantized")),) if options.rewrite else ()),
+        *((GraphRewritePass((*tables, "quantized", "dequantized")),) if options.rewrite else ()),
         # Before fusion, which would treat operators on constants as producers.
         GraphFoldConstantsPass(),
         # Before patterns are recognised, which are those of float32. Kernels for GPUs multiply f16 natively.

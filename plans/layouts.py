@@ -13,9 +13,10 @@ def conversion(elements: int) -> float:
     return fitted.CONVERSION * elements
 
 
-def plain_data(work: int, channels: int) -> float:
-    """Cost of data that are not in blocks, for a convolution in blocks with `work` multiply-adds."""
-    return fitted.PLAIN_DATA * work if channels > fitted.FEW_CHANNELS else 0.0
+def plain_data(work: int, channels: int, products: int = 1) -> float:
+    """Cost of data that are not in blocks, for a convolution in blocks with `work` multiply-adds. Data in blocks allow
+    dot products of `products` channels."""
+    return fitted.PLAIN_DATA * work + (1 - 1 / products) * work if channels > fitted.FEW_CHANNELS else 0.0
 
 
 def saved_by_blocks(

@@ -143,6 +143,10 @@ _INTEGER_CONVERSIONS: Final = (
 )
 """The widest of each pair of types first."""
 
+TABLE_LOOKUP: Final = "x86.avx512.vpermi2var.qi.512"
+"""The intrinsic, without `llvm.`, that selects bytes of two vectors by seven bits of an index. (Intel SDM,
+"VPERMI2B")"""
+
 FEATURES: Final[Mapping[str, Features]] = {
     "x86.sse.sfence": (("sse",),),
     "x86.sse2.clflush": ((),),
@@ -158,6 +162,7 @@ FEATURES: Final[Mapping[str, Features]] = {
         name: (("amx-tile", "amx-bf16" if signs == (None, None) else "amx-int8"),)
         for signs, name in _TILE_PRODUCTS.items()
     },
+    TABLE_LOOKUP: (("avx512vbmi",),),
     "x86.avx512.mask.scalef.ps.512": (("avx512f",),),
     "x86.avx512.mask.scalef.pd.512": (("avx512f",),),
     **{conversion.name: conversion.features for conversion in _INTEGER_CONVERSIONS},
@@ -235,6 +240,11 @@ def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool
     name = _TILE_PRODUCTS[a_signed, b_signed]
     is_known = target.kind in ("llvm", "c") and "linux" in target.triple and target.architecture == "x86_64"
     return name if is_known and has_intrinsic(target, name) else ""
+
+
+def has_table_lookup(target: Target) -> bool:
+    """Whether a target's CPU looks lanes up in a table of 256 bytes in registers."""
+    return target.vector_bytes == 64 and has_intrinsic(target, TABLE_LOOKUP)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:

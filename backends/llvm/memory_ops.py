@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument
 from xdsl.traits import SymbolTable
@@ -24,6 +24,7 @@ from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import AccessMode, AccessPtrOp, PrefetchOp, access_by
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.strides import strides_of
+from weft.support.cpu_instructions import TABLE_LOOKUP, has_table_lookup
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -365,10 +366,50 @@ def _mask_text(emitter: FunctionEmitter, op: Operation, type_: ValueType, operan
 def emit_gather(emitter: FunctionEmitter, op: Operation) -> str:
     type_ = emitter.type_of(op.results[0], op)
     emitter.holds_vectors = True
+    if _is_table(emitter, op, type_):
+        return _looked_up(emitter, op, type_)
     at = addresses(emitter, op, op.operands[0], op.operands[1])
     gather = f"call {type_.memory} @llvm.masked.gather.{_memory_suffix(type_)}.v{type_.lanes}p0"
     masked = f"{_mask_text(emitter, op, type_, 2)}, {type_.memory} zeroinitializer"
     return _loaded(emitter, type_, f"{gather}(<{type_.lanes} x ptr> align {type_.bytes} {at}, {masked})")
+
+
+_TABLE_BYTES: Final = 256
+
+
+def _is_table(emitter: FunctionEmitter, op: Operation, type_: ValueType) -> bool:
+    """Whether a gather reads a table that fits in registers."""
+    base = op.operands[0].type
+    is_small = isinstance(base, MemRefType) and base.get_shape() == (_TABLE_BYTES,)
+    return is_small and type_.text.endswith("x i8>") and type_.lanes <= 64 and has_table_lookup(emitter.module.target)
+
+
+def _looked_up(emitter: FunctionEmitter, op: Operation, type_: ValueType) -> str:
+    """Select bytes of the two halves of a table, in two vectors each, and of these by the highest bit of the index."""
+    base, indices = op.operands[0], op.operands[1]
+    lanes, wide = type_.lanes, "<64 x i8>"
+    index = emitter.type_of(indices, op)
+    narrow = emitter.emit(f"trunc {index.text} {emitter.text(indices)} to {type_.text}", "index")
+    if lanes < 64:
+        places = ", ".join(f"i32 {lane}" if lane < lanes else "i32 poison" for lane in range(64))
+        narrow = emitter.emit(
+            f"shufflevector {type_.text} {narrow}, {type_.text} poison, <64 x i32> <{places}>", "index"
+        )
+    parts: list[str] = []
+    for part in range(4):
+        at = emitter.emit(f"getelementptr i8, ptr {emitter.text(base)}, i64 {64 * part}", "part")
+        parts.append(emitter.emit(f"load {wide}, ptr {at}, align 1", "part"))
+    halves = [
+        emitter.emit(f"call {wide} @llvm.{TABLE_LOOKUP}({wide} {low}, {wide} {narrow}, {wide} {high})", "half")
+        for low, high in (parts[:2], parts[2:])
+    ]
+    is_high = emitter.emit(f"icmp slt {wide} {narrow}, zeroinitializer", "is_high")
+    found = emitter.emit(f"select <64 x i1> {is_high}, {wide} {halves[1]}, {wide} {halves[0]}", "found")
+    if lanes < 64:
+        places = ", ".join(f"i32 {lane}" for lane in range(lanes))
+        found = emitter.emit(f"shufflevector {wide} {found}, {wide} poison, <{lanes} x i32> <{places}>", "found")
+    mask = _mask_text(emitter, op, type_, 2)
+    return f"select {mask}, {type_.text} {found}, {type_.text} zeroinitializer"
 
 
 def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:

@@ -8,7 +8,7 @@ from math import gcd, prod
 from typing import Final, cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import bytes_of, element_name
@@ -43,6 +43,8 @@ class Form:
     """Those among the multiply-adds that are saved only with data in blocks, by minimal filtering."""
     products: int = 1
     """Neighbouring channels whose products an instruction adds to a sum."""
+    filters: int = 0
+    """Filters of a group of channels; 0 if all channels are one group. Larger blocks multiply by weights of 0."""
 
     @property
     def result(self) -> SSAValue:
@@ -113,23 +115,30 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     channels, filters = source[1], image[1]
     is_depthwise = shape[1] == 1 and channels == filters
     is_depthwise &= name_of(op) == "depthwise_conv2d" or arguments["groups"] == channels
-    if not is_depthwise and (name_of(op) != "conv2d" or arguments["groups"] != 1):
+    if not is_depthwise and name_of(op) != "conv2d":
         return None
+    groups = 1 if is_depthwise else cast("int", arguments["groups"])
     work = elements_of(result) * prod(shape[1:])
     given = ("strides", "padding", "dilation", "out_dtype")
     moved = {key: op.properties[key] for key in given if key in op.properties}
     is_packed = group > 1
     if not has_dot_product(target, group, types[0] != "uint8", True, types[0] == "bfloat16"):
         group = 1
-    may_filter = winograd and not is_depthwise and types[0] != "bfloat16"
+    may_filter = winograd and not is_depthwise and groups == 1 and types[0] != "bfloat16"
     tile, filtered = _filtering(op, shape) if may_filter else (0, 0)
 
     def depthwise(width: int, inner: int) -> Operator:
         found = [pack(op.operands[0], [1], [width]), _packed_weight(op, [0], [width])]
         return made("depthwise_conv2d", found, data_layout="NCHWc", **moved)
 
+    if groups > 1 and group == 1:
+        return None
+
     def dense(width: int, inner: int) -> Operator:
+        inner = width if groups > 1 else inner
         found = pack(op.operands[0], [1], [inner])
+        if groups > 1:
+            return _grouped(op, found, groups, (width, inner, group), moved)
         if tile and inner > 1:
             given = {key: moved[key] for key in ("padding", "out_dtype") if key in moved}
             return made("conv2d_winograd", [found, _filtering_weight(op, tile, width, inner)], **given)
@@ -144,7 +153,35 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
         return Form(op, (data,), None, work, saved, depthwise)
+    if groups > 1:
+        return Form(op, (data,), None, work, saved, dense, products=group, filters=filters // groups)
     return Form(op, (), data, work, saved + filtered, dense, filtered, group)
+
+
+def _grouped(
+    op: Operator, data: SSAValue, groups: int, sizes: tuple[int, int, int], moved: Mapping[str, Attribute]
+) -> Operator:
+    """A convolution of groups of channels, merged to groups of whole blocks by weights of 0 between them."""
+    import numpy as np
+
+    width, inner, products = sizes
+    weight = cast("ConstantOp", op.operands[1].owner)
+    array = array_of_constant(weight)
+    filters, inputs = array.shape[0] // groups, array.shape[1]
+    merged = next(
+        count
+        for count in range(1, groups + 1)
+        if groups % count == 0 and count * filters % width == count * inputs % inner == 0
+    )
+    wide = np.zeros((groups // merged, merged, filters, merged, *array.shape[1:]), array.dtype)
+    for at in range(merged):
+        wide[:, at, :, at] = array.reshape(groups // merged, merged, filters, *array.shape[1:])[:, at]
+    wide = wide.reshape(array.shape[0], merged * inputs, *array.shape[2:])
+    kernel = pack(made_constant(wide, weight.result.type.element_type).result, [1, 0], [inner, width])
+    kernel = pack(kernel, [4], [products])
+    kernel.name_hint = op.operands[1].name_hint
+    layouts = {"data_layout": "NCHWc", "kernel_layout": "OIHWioi"}
+    return made("conv2d", [data, kernel], groups=groups // merged, **layouts, **moved)
 
 
 def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:

@@ -72,7 +72,7 @@ class _Layouts:
             group.forms.append(form)
             group.images.update(dict.fromkeys((*form.joined, form.result)))
         for root, group in list(self.groups.items()):
-            width = self.width_for(group.images)
+            width = self.width_for(group.images, min((form.filters for form in group.forms if form.filters), default=0))
             if width is None:
                 self._drop(root)
             else:
@@ -85,12 +85,15 @@ class _Layouts:
             for root in worse:
                 self._drop(root)
 
-    def width_for(self, images: Collection[SSAValue]) -> int | None:
-        """The number of channels of a block for some images; None if there is none."""
+    def width_for(self, images: Collection[SSAValue], filters: int = 0) -> int | None:
+        """The number of channels of a block for some images; None if there is none. Blocks of convolutions with groups
+        of `filters` are as small as these, but at least a vector."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
             return TILE_BYTES
+        if filters and filters < 2 * lanes and channels % lanes == 0 < lanes - 1:
+            return lanes
         return width_of(channels, lanes) if lanes > 1 else None
 
     def tile_elements(self, value: SSAValue) -> int:
@@ -131,7 +134,7 @@ class _Layouts:
 def cost_of_reading(form: Form) -> float:
     """The cost of a blocked convolution with data not in blocks, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
-    cost = 0 if image is None else plain_data(form.work, image[1])
+    cost = 0 if image is None else plain_data(form.work, image[1], form.products)
     return cost + form.filtered if cost else 0
 
 

@@ -216,13 +216,15 @@ def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> lis
 
     Two sweeps go from the last operator to the first. The first adds elementwise consumers to contractions and
     reductions, so that a value belongs to the epilogue of its producer rather than to its consumer, and narrowing
-    consumers to transposes and slices. A dequantization at the end of a group is then split off if its reader can
+    consumers to transposes and slices. Of two products that are added, one is then alone: operators that round its
+    results to fewer bits return to it. A dequantization at the end of a group is split off if its reader can
     compute it. The second sweep joins groups: transposes and slices with their readers, producers with reductions and
     contractions. Memory thus contains the integers of quantized tensors.
     """
     fusion = _Fusion(patterns, most_buffers)
     for op in reversed(list(block.ops)):
         fusion.add(op)
+    fusion.return_narrowings()
     fusion.split_widenings()
     return fusion.joined()
 
@@ -257,6 +259,44 @@ class _Fusion:
         is_narrower = _bits(group.root.results[0]) < _bits(single.root.results[0])
         is_elementwise = group.kind <= OperatorKind.BROADCAST
         return is_narrower and is_elementwise and self._fits(single, group, producers=True)
+
+    def return_narrowings(self) -> None:
+        """Move the elementwise operators after a product or reduction, up to its narrowest result, from the group that
+        reads it to its own."""
+        for group in self._groups:
+            user = self._only_user(group.root)
+            if group.kind not in (OperatorKind.CONTRACTION, OperatorKind.REDUCTION) or user is None or user is group:
+                continue
+            chain = self._narrowing(group.root.results[0], user)
+            moved = Group(list[Member](chain), OperatorKind.BROADCAST, False)
+            is_small = len(group.members) + len(chain) <= MOST_OPERATORS
+            if chain and is_small and not self._has_too_many_buffers(group, moved):
+                user.members = [op for op in user.members if op not in chain]
+                group.members += chain
+                self._group_of.update(dict.fromkeys(chain, group))
+
+    def _narrowing(self, value: SSAValue, user: Group) -> list[Operator]:
+        """The elementwise operators of `user` that compute its narrowest value from `value` alone; empty if no value
+        has fewer bits."""
+        chain: list[Operator] = []
+        least, count = _bits(value), 0
+        while value.has_one_use():
+            use = next(iter(value.uses))
+            op, pattern = use.operation, self._patterns.of(use.operation)
+            if not isinstance(op, Operator) or op is user.root or self._group_of.get(op) is not user:
+                break
+            if pattern is None or pattern.kind > OperatorKind.BROADCAST or len(op.results) != 1:
+                break
+            others = [operand.owner for operand in op.operands if operand is not value]
+            if pattern.accesses[use.index] is not Access.ELEMENTWISE or any(
+                isinstance(owner, Operation) and self._group_of.get(owner) is user for owner in others
+            ):
+                break
+            chain.append(op)
+            value = op.results[0]
+            if _bits(value) < least:
+                least, count = _bits(value), len(chain)
+        return chain[:count]
 
     def split_widenings(self) -> None:
         """Split off the dequantizations at the ends of groups that their only reader can compute."""

@@ -15,7 +15,8 @@ from xdsl.passes import ModulePass
 from weft.passes.graph.dequantized_products import DEQUANTIZED
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_simplify import IDENTITIES, identity
-from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, multiply_bytes
+from weft.passes.graph.lookup_tables import TABLES
+from weft.passes.graph.quantized_products import QUANTIZED, centre_quantized, make_unsigned, multiply_bytes
 from weft.passes.graph.recognition import ACTIVATIONS, ATTENTION, NORMALIZATIONS
 from weft.passes.graph.recurrent_products import RECURRENT
 from weft.passes.graph.rewriting import Rule, rewrite
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from weft.texpr.graph_operators import Operator
 
 RULES: Final[Mapping[str, Sequence[Rule]]] = {
+    "tables": TABLES,
     "quantized": QUANTIZED,
     "dequantized": DEQUANTIZED,
     "activations": ACTIVATIONS,
@@ -47,10 +49,10 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
 }
 """The rules by name, in the order in which they are tried on an op."""
 
-DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes"))
+DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes", "tables"))
 """Rules that are profitable wherever they apply. Merged constants round differently without gain if operators are
-fused; merged products gain if the parts of their result are not copied; byte products gain if CPUs have instructions
-for them."""
+fused; merged products gain if the parts of their result are not copied; byte products and tables gain if CPUs have
+instructions for them."""
 
 _LAST: Final = ("transposed_convolutions",)
 """Rules applied last, since others fold into the weights of transposed convolutions."""
@@ -61,7 +63,8 @@ _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Opera
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
     """Apply the named rules to a graph function, in place; return the number of replacements."""
     rules = [_IDENTITIES, *(rule for name in RULES if name in names and name not in _LAST for rule in RULES[name])]
-    count = rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
+    count = make_unsigned(function) if "quantized" in names else 0
+    count += rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
     last = [rule for name in _LAST if name in names for rule in RULES[name]]
     if last and (replaced := rewrite(function, last)):
         count += replaced + rewrite(function, rules)
@@ -75,6 +78,7 @@ class GraphRewritePass(ModulePass):
 
     | rules | effect |
     |---|---|
+    | `tables` | elementwise functions from bytes to bytes read a table of 256 bytes; not by default |
     | `quantized` | products of dequantized integers are products of integers, whose sums are scaled and quantized |
     | `dequantized` | products with dequantized constants, and gathers of their rows, read the stored integers |
     | `activations` | recognise gelu (by erf and by tanh), silu, softplus, mish, hardswish, softsign, relu and others |

@@ -11,7 +11,7 @@ from math import inf, prod
 from typing import Any, Final, TypeAlias, cast
 
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, f32, i8, i16, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, Signedness, f32, i8, i16, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -34,6 +34,7 @@ from weft.passes.graph.operators import (
     windows_of,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
+from weft.plans import fitted
 from weft.texpr.graph_operators import Operator
 
 Array: TypeAlias = NDArray[Any]
@@ -366,6 +367,44 @@ def _moved(op: Operation) -> Replacement:
     return made(name_of(move), groups, **properties_of(move))
 
 
+# Signs
+
+
+def make_unsigned(function: FuncOp) -> int:
+    """Quantize to uint8 instead of int8 if all users dequantize: instructions multiply unsigned data. Returns the
+    number of changed results.
+
+    ```mlir
+    %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "int8"}
+    // becomes
+    %q = graph.quantize %y {scale = 0.5, zero_point = 131, dtype = "uint8"}
+    ```
+    """
+    ops = [op for op in function.walk() if isinstance(op, Operator) and name_of(op) == "quantize"]
+    return sum(map(_unsigned, ops))
+
+
+def _unsigned(op: Operator) -> bool:
+    import numpy as np
+
+    found, value = _scale_and_zero(op), op.results[0]
+    users = _users_of_scale(value, found[1]) if found is not None and dtype_of(value) == "int8" else []
+    if found is None or not users or len(users) != len({use.operation for use in value.uses}):
+        return False
+    scale = made_constant(np.asarray(found[0]), f32).result
+    zero = made_constant(np.asarray(found[1] + 128), IntegerType(8, Signedness.UNSIGNED)).result
+    new = made("quantize", [op.operands[0], scale, zero], dtype="uint8").results[0]
+    new.name_hint = value.name_hint
+    inserted(new, op)
+    for user, factor in users:
+        of_user = made_constant(np.asarray(factor), f32).result
+        _replace(user, inserted(made("dequantize", [new, of_user, zero]).results[0], user))
+    operands = list(op.operands)
+    Rewriter.erase_op(op)
+    _erase_unused(operands)
+    return True
+
+
 # Numbers between products
 
 
@@ -393,27 +432,32 @@ def _centre(op: Operator) -> bool:
     (scale, zero), (least, greatest) = found, limits
     if not least <= zero <= greatest:
         return False
-    centred, dequantized = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
-    if not (centred or dequantized):
-        return False
+    users = _users_less(op.results[0], zero), _users_of_scale(op.results[0], zero)
     steps = op.operands[0]
     fits = scale == 1.0 and _fits_integers(steps)
+    if not any(users) and not fits:
+        return False
     if scale != 1.0:
         steps = made("divide", [steps, made_constant(np.asarray(scale), f32).result]).results[0]
     whole = made("round", [steps])
     low, high = least - zero, greatest - zero
     if fits:
-        wide = made("cast", whole.results, dtype="int32")
-        inside = made("clip", wide.results, a_min=low, a_max=high)
+        wide = made("cast", whole.results, dtype="int32").results
+        if not any(users):
+            shifted = wide if zero == 0 else made("add", [*wide, made_constant(np.asarray(zero), i32).result]).results
+            inside = made("clip", shifted, a_min=least, a_max=greatest)
+            _replace(op, inserted(made("cast", inside.results, dtype=dtype_of(op.results[0])).results[0], op))
+            return True
+        inside = made("clip", wide, a_min=low, a_max=high)
     else:
         inside = made("clip", whole.results, a_min=float(low), a_max=float(high))
     integers = made("cast", inside.results, dtype="int16").results[0]
     integers.name_hint = op.results[0].name_hint
 
     inserted(integers, op)
-    for user in centred:
+    for user in users[0]:
         _replace(user, integers)
-    for user, factor in dequantized:
+    for user, factor in users[1]:
         _replace(user, inserted(_scaled_sums(integers, np.asarray(factor, np.float32)), op))
     if op.results[0].first_use is not None:
         shift = made_constant(np.asarray(zero), i16).result
@@ -468,8 +512,12 @@ def _replace(op: Operation, value: SSAValue) -> None:
 def _erase_unused(operands: Iterable[SSAValue]) -> None:
     for operand in dict.fromkeys(operands):
         owner = operand.owner
-        if isinstance(owner, Operation) and name_of(owner) in ("cast", "constant") and operand.first_use is None:
+        if not isinstance(owner, Operation) or name_of(owner) not in ("cast", "constant", "subtract"):
+            continue
+        if owner.parent is not None and operand.first_use is None:
+            inner = list(owner.operands)
             Rewriter.erase_op(owner)
+            _erase_unused(inner)
 
 
 # Products of bytes
@@ -558,9 +606,13 @@ def _multiply_shifted(op: Operator) -> bool:
     data = wide.operands[0]
     total = made("matmul", [data, _byte_weights(op, weight + moved)], out_dtype="int32").results[0]
     if zero is not None:
-        sums = made_constant((weight + moved).sum(axis=0), i32).result
-        shift = made("cast", [zero], dtype="int32").results[0]
-        total = made("subtract", [total, made("multiply", [shift, sums]).results[0]]).results[0]
+        sums, known = (weight + moved).sum(axis=0), number_of(zero)
+        if known is None:
+            shift = made("cast", [zero], dtype="int32").results[0]
+            term = made("multiply", [shift, made_constant(sums, i32).result]).results[0]
+        else:
+            term = made_constant(int(known) * sums, i32).result
+        total = made("subtract", [total, term]).results[0]
     if moved.any():
         wide_data = made("cast", [op.operands[0]], dtype="int32").results[0]
         rows = made("sum", [wide_data], axis=[-1], keepdims=True).results[0]
@@ -587,8 +639,12 @@ def _kernel(op: Operator) -> Array | None:
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
-    if arguments["data_layout"] != "NCHW" or arguments["groups"] != 1 or channels == DYNAMIC_INDEX:
+    if arguments["data_layout"] != "NCHW" or channels == DYNAMIC_INDEX:
         return None
+    if arguments["groups"] != 1:
+        filters = type_of(op.results[0]).get_shape()[1]
+        if arguments["groups"] == channels or channels % fitted.BLOCK_LANES or filters % fitted.BLOCK_LANES:
+            return None
     if isinstance(arguments["padding"], str) and DYNAMIC_INDEX in type_of(op.operands[0]).get_shape():
         return None
     return known_array(op.operands[1]) if 2 * _missing(channels) <= channels else None
@@ -681,7 +737,7 @@ def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -
     if weight.ndim == 2:
         return made("matmul", [data, _byte_weights(op, weight)], out_dtype="int32").results[0]
     given = properties_of(op, "out_dtype")
-    missing = _missing(weight.shape[1])
+    missing = _missing(weight.shape[1]) if arguments_of(op)["groups"] == 1 else 0
     border = [(window.before, window.after) for window in windows_of(op)] if least else []
     if missing or any(map(any, border)):
         if border:

@@ -102,17 +102,7 @@ def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None
 
     type_ = type_of(op.results[0])
     if isinstance(op, Operator) and name_of(op) == "batch_norm":
-        arguments = arguments_of(op)
-        gamma, beta, mean, variance = (
-            None if value is None else _channels(value, 0, 1) for value in op.grouped(op.operands, op.properties)[1:]
-        )
-        if cast("int", arguments["axis"]) % type_.get_num_dims() != axis or mean is None or variance is None:
-            return None
-        if len(op.operands) != 3 + (gamma is not None) + (beta is not None):
-            return None  # a parameter that is not constant
-        with np.errstate(all="ignore"):
-            scale = (1.0 if gamma is None else gamma) / np.sqrt(variance + cast("float", arguments["epsilon"]))
-            return scale, (0.0 if beta is None else beta) - mean * scale
+        return _norm_step(op) if _norm_axis(op) == axis else None
     other = _channels(op.operands[1 - position], axis, type_.get_num_dims())
     if other is None:
         return None
@@ -127,6 +117,37 @@ def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None
             return one, other
         case _:
             return (one, -other) if position == 0 else (-one, other)
+
+
+def _norm_axis(op: Operator) -> int:
+    return cast("int", arguments_of(op)["axis"]) % type_of(op.results[0]).get_num_dims()
+
+
+def _norm_step(op: Operator) -> tuple[Array, Array] | None:
+    """The scale and the shift of each channel by a batch norm with constant parameters."""
+    import numpy as np
+
+    gamma, beta, mean, variance = (
+        None if value is None else _channels(value, 0, 1) for value in op.grouped(op.operands, op.properties)[1:]
+    )
+    if mean is None or variance is None or len(op.operands) != 3 + (gamma is not None) + (beta is not None):
+        return None
+    with np.errstate(all="ignore"):
+        scale = (1.0 if gamma is None else gamma) / np.sqrt(variance + cast("float", arguments_of(op)["epsilon"]))
+        return scale, (0.0 if beta is None else beta) - mean * scale
+
+
+def _unfolded_norm(op: Operation) -> Replacement:
+    """A batch norm that no product takes is a product and a sum, which are computed in any layout."""
+    import numpy as np
+
+    step = _norm_step(op) if isinstance(op, Operator) and dtype_of(op.results[0]) == "float32" else None
+    if not isinstance(op, Operator) or step is None or not all(np.isfinite(part).all() for part in step):
+        return None
+    type_, axis = type_of(op.results[0]), _norm_axis(op)
+    shape = [-1] + [1] * (type_.get_num_dims() - axis - 1)
+    scale, shift = (made_constant(part.reshape(shape), type_.element_type).result for part in step)
+    return made("add", [made("multiply", [op.operands[0], scale]).results[0], shift])
 
 
 def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
@@ -301,5 +322,5 @@ def _shape(op: Operator) -> Sequence[int]:
     return type_of(op.results[0]).get_shape()
 
 
-FOLD_SCALES: Final = (Rule(frozenset(_DATA), _fold_affine),)
+FOLD_SCALES: Final = (Rule(frozenset(_DATA), _fold_affine), Rule(frozenset(("batch_norm",)), _unfolded_norm))
 MERGE_CONSTANTS: Final = (Rule(frozenset(("multiply", "add")), _merge_constants),)

@@ -70,3 +70,39 @@ func.func @rounded(%x: tensor<4x8xf32>, %v: tensor<8x8xf32>) -> tensor<4xf32> {
   %s = graph.sum %w {axis = 1} : tensor<4x8xf32> -> tensor<4xf32>
   func.return %s : tensor<4xf32>
 }
+
+// -----
+
+// Two products are added. The results of the first are rounded by its own kernel: memory holds 16 bits, not 32.
+// CHECK-LABEL: func.func @sum_of_products
+// CHECK:         %[[A:\w+]] = graph.call_tir @fused_matmul_cast_multiply_round_cast(%x, %w) : (tensor<4x4xui8>, tensor<4x4xi8>) -> tensor<4x4xi16>
+// CHECK-NEXT:    graph.call_tir @fused_matmul_cast_multiply_round_cast_and_3_more(%y, %w, %[[A]])
+func.func @sum_of_products(%x: tensor<4x4xui8>, %y: tensor<4x4xui8>, %w: tensor<4x4xi8>) -> tensor<4x4xf32> {
+  %scale = graph.constant dense<0.5> : tensor<f32>
+  %a = graph.matmul %x, %w {out_dtype = "int32"} : tensor<4x4xui8>, tensor<4x4xi8> -> tensor<4x4xi32>
+  %b = graph.matmul %y, %w {out_dtype = "int32"} : tensor<4x4xui8>, tensor<4x4xi8> -> tensor<4x4xi32>
+  %c = graph.cast %a {dtype = "float32"} : tensor<4x4xi32>
+  %d = graph.cast %b {dtype = "float32"} : tensor<4x4xi32>
+  %e = graph.multiply %c, %scale : tensor<4x4xf32>, tensor<f32>
+  %f = graph.multiply %d, %scale : tensor<4x4xf32>, tensor<f32>
+  %g = graph.round %e : tensor<4x4xf32>
+  %h = graph.round %f : tensor<4x4xf32>
+  %i = graph.cast %g {dtype = "int16"} : tensor<4x4xf32>
+  %j = graph.cast %h {dtype = "int16"} : tensor<4x4xf32>
+  %k = graph.cast %i {dtype = "float32"} : tensor<4x4xi16>
+  %l = graph.cast %j {dtype = "float32"} : tensor<4x4xi16>
+  %s = graph.add %k, %l : tensor<4x4xf32>, tensor<4x4xf32>
+  func.return %s : tensor<4x4xf32>
+}
+
+// -----
+
+// A lookup in a small table is part of the product that computes its indices.
+// CHECK-LABEL: func.func @lookup
+// CHECK:         graph.call_tir @fused_matmul_cast_take(
+func.func @lookup(%x: tensor<4x4xui8>, %w: tensor<4x4xi8>, %t: tensor<256xui8>) -> tensor<4x4xui8> {
+  %a = graph.matmul %x, %w {out_dtype = "int32"} : tensor<4x4xui8>, tensor<4x4xi8> -> tensor<4x4xi32>
+  %b = graph.cast %a {dtype = "uint8"} : tensor<4x4xi32>
+  %s = graph.take %t, %b {axis = 0 : i64, mode = "fast"} : tensor<256xui8>, tensor<4x4xui8> -> tensor<4x4xui8>
+  func.return %s : tensor<4x4xui8>
+}

@@ -14,7 +14,10 @@
 // CHECK:         %[[F:\w+]] = graph.cast %[[S]] {dtype = "float32"}
 // CHECK:         graph.constant dense<{{\[\[\[}}5.{{0*e-01}}]], {{\[\[}}1.{{0*(e\+00)?}}]]]> : tensor<2x1x1xf32>
 // CHECK:         %[[Y:\w+]] = graph.multiply %[[F]]
-// CHECK:         %q = graph.quantize %[[Y]], %{{\w+}}, %zero
+// CHECK-NEXT:    %[[R:\w+]] = graph.round %[[Y]]
+// CHECK-NEXT:    %[[I:\w+]] = graph.cast %[[R]] {dtype = "int32"}
+// CHECK-NEXT:    %[[L:\w+]] = graph.clip %[[I]] {a_min = 0 : i64, a_max = 255 : i64}
+// CHECK-NEXT:    %q = graph.cast %[[L]] {dtype = "uint8"}
 // CHECK-NEXT:    func.return %q
 // OFF-LABEL:   func.func @convolution
 // OFF:           graph.conv2d {{.*}} -> tensor<1x2x5x5xf32>

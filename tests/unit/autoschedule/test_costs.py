@@ -89,6 +89,7 @@ def test_waking_threads() -> None:
 
 def test_layouts() -> None:
     assert conversion(10) == 220 and plain_data(1000, 3) == 0 and plain_data(1000, 8) == 100
+    assert plain_data(1000, 8, 4) == 850
     assert saved_by_blocks(600, (1, 1)) == pytest.approx(100) and saved_by_blocks(600, (3, 3)) == 25
     assert saved_by_blocks(600, (3, 3), is_depthwise=True) == 0
     assert saved_by_blocks(600, (3, 3), is_depthwise=True, is_strided=True) == 2400

@@ -18,6 +18,7 @@ from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fuse import GraphFusePass
 from weft.passes.graph.graph_rewrite import rewrite_graph
+from weft.passes.graph.quantized_products import make_unsigned
 from weft.passes.graph_pipeline import graph_to_tir
 from weft.texpr.references import reference_of
 
@@ -136,8 +137,7 @@ def test_a_net_is_computed_in_integers(name: str) -> None:
     np.testing.assert_array_equal(weft.build(module, target=target, layouts=layouts)["main"](x), expected)
     found = rewritten(module)
     np.testing.assert_array_equal(Interpreter(module).call("main", x), expected)
-    assert found["quantize"] == 1  # of the mean, which only moves
-    assert found["dequantize"] == 0
+    assert found["quantize"] == found["dequantize"] == 0
 
     rewritten(module, ("bytes",))
     (points,) = [op for op in module.walk() if "tensor<16x16x1x1xi8>" in [str(value.type) for value in op.operands]]
@@ -360,3 +360,57 @@ def test_memory_holds_integers() -> None:
     assert len(calls) >= 4 and results == calls[-1:]
     found = weft.build(module)["main"](x)
     assert np.mean(np.abs(found - before)) < 1e-3 * np.abs(before).max()
+
+
+def test_signed_results_are_unsigned_inside() -> None:
+    """Only if all users dequantize them."""
+
+    def net(x: Any) -> Any:
+        return through(x, 0.05, 3, "int8")
+
+    def read(x: Any) -> Any:
+        return quantized(x, 0.05, 3, "int8")
+
+    x = (random.standard_normal((3, 4)) * 5).astype("float32")
+    for function, count in ((net, 1), (read, 0)):
+        module = module_of(function, G.var("x", (3, 4), "float32"))
+        expected = Interpreter(module).call("main", x)
+        (main,) = graph_functions(module)
+        assert make_unsigned(main) == count
+        np.testing.assert_array_equal(Interpreter(module).call("main", x), expected)
+        assert ("ui8" in str(main)) == bool(count)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_functions_of_bytes_are_tables(dtype: str) -> None:
+    """A function of rounded numbers and its product with them, in one lookup for each of two blocks."""
+
+    def net(x: Any) -> Any:
+        x = through(x, 0.05, 3, dtype)
+        gate = through(G.sigmoid(G.reshape(x, (8, 70))), 0.004, -4, "int8")
+        return through(G.multiply(G.reshape(x, (8, 70)), gate), 0.03, 10, dtype)
+
+    module = module_of(net, G.var("x", (8, 7, 10), "float32"))
+    x = (random.standard_normal((8, 7, 10)) * 4).astype("float32")
+    expected = Interpreter(module).call("main", x)
+    np.testing.assert_array_equal(weft.build(module)["main"](x), expected)
+    found = rewritten(module, ("tables",))
+    assert (found["take"], found["sigmoid"]) == (1, 0)
+    np.testing.assert_array_equal(Interpreter(module).call("main", x), expected)
+
+
+@pytest.mark.parametrize(("groups", "channels", "filters"), [(2, 32, 64), (8, 32, 32), (4, 16, 48), (4, 24, 24)])
+def test_grouped_convolutions_of_bytes(groups: int, channels: int, filters: int) -> None:
+    """Groups of fewer channels than a block are merged; a zero point is the border."""
+    weight, integers, scales = weights(filters, channels // groups, 3, 3)
+    factors = np.float32(SCALE) * scales.reshape(-1, 1, 1)
+
+    def net(x: Any) -> Any:
+        return through(G.conv2d(through(x, SCALE, ZERO), weight, padding=1, groups=groups), 0.5, 131)
+
+    module = module_of(net, G.var("x", (1, channels, 6, 9), "float32"))
+    x = (random.standard_normal((1, channels, 6, 9)) * 2).astype("float32")
+    data = np.clip(np.rint(x / np.float32(SCALE)), -ZERO, 255 - ZERO).astype("int16")
+    sums = reference_of("conv2d")(data, integers, 1, 1, groups=groups, out_dtype="int32")
+    expected = requantized(sums, factors, 0.5, 131).astype("float32") * np.float32(0.5)
+    np.testing.assert_array_equal(weft.build(module)["main"](x), expected)
