@@ -206,7 +206,8 @@ class _Compilation:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
         # The largest first, so that the last ones to end are small.
-        self._waiting = deque(sorted(missing, key=_size, reverse=True))
+        self._sizes = {kernel.key: _size(kernel) for kernel in missing}
+        self._waiting = deque(sorted(missing, key=self._size, reverse=True))
         self._processes = processes
         self._failed: deque[ModelKernel] = deque()
         """Kernels that failed in another process: this one compiles them again, and raises their errors."""
@@ -228,8 +229,8 @@ class _Compilation:
                     except IndexError:  # another process took the last one
                         break
                     self._compile(kernel)
-                    done += _size(kernel)
-                    self._get_help((perf_counter() - start) / done * sum(map(_size, tuple(self._waiting))))
+                    done += self._size(kernel)
+                    self._get_help((perf_counter() - start) / done * sum(map(self._size, tuple(self._waiting))))
                 with self._stopwatch.measure("kernels: other processes"):
                     for thread in self._threads:
                         thread.join()
@@ -239,6 +240,9 @@ class _Compilation:
                 self._is_over = True
                 for worker in self._workers:
                     worker.end()
+
+    def _size(self, kernel: ModelKernel) -> int:
+        return self._sizes[kernel.key]
 
     def _compile(self, kernel: ModelKernel) -> None:
         unit = Pipeline(kernel.unit(), self._target, self._options, self._stopwatch)
