@@ -38,7 +38,7 @@ from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.kernel_functions import find_kernels
 from weft.driver.parsing import parse_text
 from weft.driver.pipeline import ModelKernel, Pipeline
-from weft.driver.programs import context, parse
+from weft.driver.programs import context
 from weft.driver.progress import Progress
 from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.module_edits import named_ops, symbol_uses
@@ -195,7 +195,9 @@ def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> 
     """`compile_unit` in a helper process; also its spans."""
     stopwatch = Stopwatch()
     with stopwatch.span(symbol):
-        compiled = compile_unit(Pipeline(parse(text), Target.parse(target), options, stopwatch), symbol)
+        # Not verified, as units that the other process compiles itself are not.
+        unit = parse_text(context(), text, symbol)
+        compiled = compile_unit(Pipeline(unit, Target.parse(target), options, stopwatch), symbol)
     return compiled, stopwatch.spans
 
 
