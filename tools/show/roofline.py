@@ -34,7 +34,7 @@ _BUDGET: Final = 5.0
 _RUNS: Final = 10
 _REPEATS: Final = 5
 _REPEAT_MS: Final = 20.0
-"""Maximum number of runs of a model, and of repeats of a function, each of at least so many milliseconds."""
+"""Maximum number of runs of a model, and of repeats of a function, with the least milliseconds of a repeat."""
 NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were kernels.")
 
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-
 from collections.abc import Callable
 from typing import Any
 
