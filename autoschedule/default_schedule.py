@@ -247,13 +247,15 @@ class _Attempts:
         """Patterns of blocks since the last step that changed the program."""
         self.done: set[str] = set()
         """Blocks that a rule has scheduled, though they may still be plain."""
+        self.left: dict[tuple[str, bool], bool] = {}
+        """Answers of `_is_left` since the last step that changed the program."""
 
     def run(self, rules: Sequence[Rule], shared_rules: Sequence[Rule]) -> Schedule:
         for alone, phase in ((True, rules), (False, shared_rules)):
             for rule in phase:
                 self.blocks = self._blocks()
                 for label in list(self.blocks):
-                    if self._is_left(label, alone=alone) and self._try(rule, label):
+                    if label not in self.done and self._is_left(label, alone=alone) and self._try(rule, label):
                         self.done.add(label)
         return self.schedule
 
@@ -263,10 +265,14 @@ class _Attempts:
 
     def _is_left(self, label: str, *, alone: bool) -> bool:
         """Whether a block is still present, unchanged and not empty; on GPUs, empty blocks must be bound too."""
-        block = self.blocks.get(label)
-        if block is None or label in self.done or not self.schedule.mod.is_ancestor(block):
+        if (label, alone) not in self.left:
+            self.left[label, alone] = self._is_unchanged(self.blocks.get(label), alone=alone)
+        return self.left[label, alone]
+
+    def _is_unchanged(self, block: BlockOp | None, *, alone: bool) -> bool:
+        if block is None or not self.schedule.mod.is_ancestor(block):
             return False
-        if is_plain(block) is not alone or not is_plain(block, alone=alone):
+        if is_plain(block) is not alone or not (alone or is_plain(block, alone=False)):
             return False
         return 0 not in block.extents or self.target.kind in GPU_KINDS
 
@@ -277,6 +283,7 @@ class _Attempts:
         try:
             if self._apply(rule, label):
                 self.patterns.clear()
+                self.left.clear()
                 return True
         except ScheduleError:
             pass
@@ -298,6 +305,7 @@ class _Attempts:
         if changed:
             self.handles.clear()
             self.patterns.clear()
+            self.left.clear()
             self.schedule = self._replayed(self.original, trace)
             self.blocks = self._blocks()
 

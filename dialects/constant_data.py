@@ -72,6 +72,13 @@ def _hashable_array() -> type[NDArray[Any]]:
     return type("HashableArray", (np.ndarray,), {"__hash__": object.__hash__})
 
 
+def is_repeated(value: DenseIntOrFPElementsAttr) -> bool:
+    """Whether all elements have the same bytes. xDSL's `is_splat` makes a Python number of each element first."""
+    data, count = memoryview(value.data.data), prod(value.get_shape())
+    size = len(data) // count if count else 0
+    return data[size:] == data[: len(data) - size]
+
+
 def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
     """The elements, read-only; without a copy if the attribute stores all of them.
 

@@ -38,7 +38,7 @@ from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.kernel_functions import find_kernels
 from weft.driver.parsing import parse_text
 from weft.driver.pipeline import ModelKernel, Pipeline
-from weft.driver.programs import context, parse
+from weft.driver.programs import context
 from weft.driver.progress import Progress
 from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.module_edits import named_ops, symbol_uses
@@ -195,7 +195,9 @@ def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> 
     """`compile_unit` in a helper process; also its spans."""
     stopwatch = Stopwatch()
     with stopwatch.span(symbol):
-        compiled = compile_unit(Pipeline(parse(text), Target.parse(target), options, stopwatch), symbol)
+        # Not verified, as units that the other process compiles itself are not.
+        unit = parse_text(context(), text, symbol)
+        compiled = compile_unit(Pipeline(unit, Target.parse(target), options, stopwatch), symbol)
     return compiled, stopwatch.spans
 
 
@@ -206,7 +208,8 @@ class _Compilation:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
         # The largest first, so that the last ones to end are small.
-        self._waiting = deque(sorted(missing, key=_size, reverse=True))
+        self._sizes = {kernel.key: _size(kernel) for kernel in missing}
+        self._waiting = deque(sorted(missing, key=self._size, reverse=True))
         self._processes = processes
         self._failed: deque[ModelKernel] = deque()
         """Kernels that failed in another process: this one compiles them again, and raises their errors."""
@@ -228,8 +231,8 @@ class _Compilation:
                     except IndexError:  # another process took the last one
                         break
                     self._compile(kernel)
-                    done += _size(kernel)
-                    self._get_help((perf_counter() - start) / done * sum(map(_size, tuple(self._waiting))))
+                    done += self._size(kernel)
+                    self._get_help((perf_counter() - start) / done * sum(map(self._size, tuple(self._waiting))))
                 with self._stopwatch.measure("kernels: other processes"):
                     for thread in self._threads:
                         thread.join()
@@ -239,6 +242,9 @@ class _Compilation:
                 self._is_over = True
                 for worker in self._workers:
                     worker.end()
+
+    def _size(self, kernel: ModelKernel) -> int:
+        return self._sizes[kernel.key]
 
     def _compile(self, kernel: ModelKernel) -> None:
         unit = Pipeline(kernel.unit(), self._target, self._options, self._stopwatch)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count as counter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -175,6 +175,25 @@ class Value:
 
     def __neg__(self) -> Value:
         return _call("negative", self)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> Value:
+        """Operate on NumPy scalars as on Python numbers. Raises `TypeError` for arrays and NumPy's functions."""
+        name: str = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        numbers = [value for value in inputs if not isinstance(value, Value)]
+        if name in _BINARY and not options and all(map(_is_scalar, numbers)):
+            return _call(name, *(value if isinstance(value, Value) else value.item() for value in inputs))
+        hint = f"write G.{name}" if name in _BY_NAME else "use operators of weft.graph, and G.const for arrays"
+        raise TypeError(f"np.{name} computes on arrays, and an operand is a value of a graph: {hint}")
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise TypeError(f"{self!r} is a value of a graph, without elements until it runs: no array of NumPy")
+
+
+_BINARY: Final = frozenset(("add", "subtract", "multiply", "divide", "power"))
+
+
+def _is_scalar(value: object) -> bool:
+    return getattr(value, "shape", None) == ()
 
 
 @dataclass(frozen=True)

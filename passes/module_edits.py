@@ -14,7 +14,7 @@ raises `CompileError` and leaves the module unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias, Union
+from typing import Final, TypeAlias, Union
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -33,6 +33,7 @@ from weft.analysis.block_scopes import find_function, functions
 from weft.dialects import sched
 from weft.dialects.attribute_values import attribute_of, value_of
 from weft.dialects.graph import CallTirOp, verify_callee
+from weft.dialects.traversal import operations_in
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
@@ -210,6 +211,10 @@ def _with_symbol(attribute: Attribute, old: str, new: str) -> Attribute:
             return attribute
 
 
+_WITH_SYMBOLS: Final = frozenset((SymbolRefAttr, ArrayAttr, DictionaryAttr))
+"""Attributes that may contain symbols. `isinstance` of an abstract class costs more than the rest of `symbol_uses`."""
+
+
 def _symbols_in(attribute: Attribute) -> Iterator[str]:
     match attribute:
         case SymbolRefAttr():
@@ -226,10 +231,12 @@ def _symbols_in(attribute: Attribute) -> Iterator[str]:
 
 def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
     """Each symbol that an op in `root` refers to, with the op."""
-    for op in root.walk():
-        for attribute in (*op.properties.values(), *op.attributes.values()):
-            for symbol in _symbols_in(attribute):
-                yield symbol, op
+    for op in operations_in(root):
+        for attributes in (op.properties, op.attributes):
+            for attribute in attributes.values():
+                if type(attribute) in _WITH_SYMBOLS:
+                    for symbol in _symbols_in(attribute):
+                        yield symbol, op
 
 
 def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:

@@ -22,8 +22,10 @@ from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_methods, shown
 from weft.support.call_arguments import bind_arguments, memory_span, returned
 from weft.support.call_signature import BAD_SIZE, BY_ZERO, Signature
+from weft.support.columns import bytes_text
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import write_output
+from weft.support.shown import table_bundle
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
@@ -464,6 +466,28 @@ class Library:
 
     def __repr__(self) -> str:
         return f"<weft library for {self._place()}: {', '.join(map(str, self._signatures.values()))}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return table_bundle(f"weft library for {self._place()}", ("function", "arguments", "memory"), self._rows())
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Each function with its arguments, and the memory of its constants and temporaries if it is a model."""
+        from weft.runtime.kernel_report import report_from  # start-up: 8 ms
+
+        rows: list[tuple[str, str, str]] = []
+        source = self._report_source
+        reported = () if source is None else source.functions()
+        for name, signature in self._signatures.items():
+            memory = "-"
+            if source is not None and name in reported:
+                report = report_from(source, name, None)
+                memory = f"constants {bytes_text(sum(row.constant_bytes for row in report.rows))}"
+                if report.temporary_bytes is not None:
+                    memory += f", temporaries {bytes_text(report.temporary_bytes)}"
+                elif report.temporary_formula:
+                    memory += f", temporaries {report.temporary_formula} B"
+            rows.append((name, ", ".join(map(str, signature.args)), memory))
+        return rows
 
     def _place(self) -> str:
         return str(self.target)

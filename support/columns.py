@@ -38,6 +38,29 @@ def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width:
     return aligned_columns(rows, left)
 
 
+def stacked_columns(lines: Sequence[Sequence[str]], names: int, width: int) -> str:
+    """`fitted_columns`, whose first `names` columns are left-aligned. Columns for which `width` has no room follow
+    below, after the first column again."""
+    left, others, parts = list(range(names)), list(range(names, len(lines[0]))), list[str]()
+    while left:
+        taken = 0
+        while taken < len(others) and _fits(lines, left, others[: taken + 1], width):
+            taken += 1
+        if not taken and len(left) == 1:
+            taken = len(others)  # a single name leaves no room
+        columns = [*left, *others[:taken]]
+        parts.append(fitted_columns([[line[at] for at in columns] for line in lines], range(len(left)), width))
+        others = others[taken:]
+        left = left[:1] if others else []
+    return "\n\n".join(parts)
+
+
+def _fits(lines: Sequence[Sequence[str]], left: Sequence[int], others: Sequence[int], width: int) -> bool:
+    widths = {at: max(len(line[at]) for line in lines) for at in (*left, *others)}
+    least = sum(min(widths[at], _SHORTEST) for at in left) + sum(widths[at] for at in others)
+    return least + 2 * (len(widths) - 1) <= width
+
+
 def shortened(text: str, most: int) -> str:
     """A text of at most `most` characters: its start and its end, because names of kernels differ at both."""
     if len(text) <= most:

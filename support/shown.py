@@ -5,7 +5,10 @@ from __future__ import annotations
 import builtins
 import html
 import re
+from collections.abc import Sequence
 from typing import Any, Final
+
+from weft.support.columns import aligned_columns
 
 MONOSPACED: Final = "font-family:ui-monospace,Menlo,Consolas,monospace;line-height:1.3;overflow-x:auto"
 """Style of a block of text, in CSS."""
@@ -60,3 +63,17 @@ class ShownAsText:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": text_html(str(self))}
+
+
+def table_bundle(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
+    """A table as notebooks show it, for `_repr_mimebundle_`."""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        start = f'<{kind} style="text-align:left;vertical-align:top">'
+        return f"<tr>{''.join(f'{start}{html.escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+    body = "".join([line("th", header), *(line("td", row) for row in rows)])
+    return {
+        "text/plain": f"{title}\n{aligned_columns([header, *rows], range(len(header)))}",
+        "text/html": f'<p>{html.escape(title)}</p><table style="{MONOSPACED}">{body}</table>',
+    }

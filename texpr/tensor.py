@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 
 from weft.dialects.element_types import STORED
@@ -185,6 +186,15 @@ class Tensor:
             f"{self.name} is a tensor: operators work on its elements, as in "
             f"te.compute({self.name}.shape, lambda *i: {self.name}(*i) + 1)"
         )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> NoReturn:
+        name: str = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        known = name in import_module("weft.texpr.ops").__all__
+        hint = f"write te.ops.{name}({self.name})" if known else "te.ops has the operators on tensors"
+        raise TypeError(f"np.{name} computes on arrays, and {self.name} is a tensor of te: {hint}")
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise TypeError(f"{self.name} is a tensor of te, without elements until the program runs: no array of NumPy")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse

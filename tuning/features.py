@@ -9,7 +9,7 @@ first warp in the first iterations represent all warps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice, product
 from math import ceil, log2, prod
@@ -301,20 +301,22 @@ def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
     """A nest with an operand for each access."""
 
     def operand(access: Access) -> Operand:
-        boxes = [_box(access, loops[depth:]) for depth in range(len(loops) + 1)]
+        sources = [set(index.sources()) for index in access.indices or ()]
+        boxes = [_box(access, sources, loops[depth:]) for depth in range(len(loops) + 1)]
         return Operand(_shape(access.buffer), _element_bytes(access.buffer), boxes)
 
     return LoopNest([_extent(loop) for loop in loops], [operand(access) for access in found])
 
 
-def _box(access: Access, inner: Sequence[ForOp]) -> tuple[int, ...]:
+def _box(access: Access, sources: Sequence[Collection[SSAValue]], inner: Sequence[ForOp]) -> tuple[int, ...]:
+    """The elements of each dimension that the loops touch; `sources` are those of the indices."""
     shape = _shape(access.buffer)
     if access.indices is None:
         return shape
     ranges: dict[SSAValue, Interval] = {loop.induction_variable: (0, _extent(loop) - 1) for loop in inner}
     extents: list[int] = []
-    for extent, index in zip(shape, access.indices, strict=True):
-        low, high = (0, 0) if not index.depends_on(ranges) else index.range(lambda at: ranges.get(at, (0, 0)))
+    for extent, index, used in zip(shape, access.indices, sources, strict=True):
+        low, high = (0, 0) if ranges.keys().isdisjoint(used) else index.range(lambda at: ranges.get(at, (0, 0)))
         span = extent if low is None or high is None else min(extent, high - low + 1)
         extents.append(max(span, 1))
     return tuple(extents)

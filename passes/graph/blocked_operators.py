@@ -22,6 +22,7 @@ from weft.support.cpu_instructions import has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
+from weft.texpr.references.packing import pack as packed_array
 
 
 @dataclass(frozen=True)
@@ -193,9 +194,10 @@ def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int])
 def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
     """The transformed weights of Winograd, (F / f, t + 2, t + 2, C / c, c, f)."""
     weight = cast("ConstantOp", op.operands[1].owner)
-    array = transformed_kernel(array_of_constant(weight), tile)
-    given = {"inner_dims_pos": [1, 0], "inner_tiles": [inner, width], "outer_dims_perm": [0, 2, 3, 1]}
-    found = made("pack", [made_constant(array, weight.result.type.element_type).result], **given).results[0]
+    transformed = transformed_kernel(array_of_constant(weight), tile)
+    # At once: a large constant as an operand of graph.pack would be copied three times more.
+    array = packed_array(transformed, [1, 0], [inner, width], [0, 2, 3, 1])
+    found = made_constant(array, weight.result.type.element_type).result
     found.name_hint = weight.result.name_hint
     return found
 

@@ -312,13 +312,13 @@ member."""
 
 def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
     for block in child_blocks(function):
-        loops, variables = loops_around(block), block.iter_vars
+        loops, variables, plain = loops_around(block), block.iter_vars, is_plain(block)
         for at, (outer, inner) in enumerate(pairwise(variables)):
             joined = [
                 _indexed(use, step, outer, inner) for step, v in enumerate((outer, inner)) for use in _index_uses(v)
             ]
             may_join = (
-                is_plain(block)
+                plain
                 and block.kinds[at] is block.kinds[at + 1]
                 and list(loops[at].body.block.ops) == [loops[at + 1]]
                 and all(loop.induction_variable.has_one_use() for loop in loops[at : at + 2])
@@ -348,6 +348,8 @@ def _index_uses(iterator: SSAValue) -> Iterator[Use]:
 
 def _equal_value(index: SSAValue) -> SSAValue:
     """The value that an index equals, because iterators of extent 1 are 0, as in a convolution by 1 x 1."""
+    if type(index) is BlockArgument:
+        return index
     return Index.of(index).simplified().single_value or index
 
 

@@ -269,7 +269,9 @@ class _Flattener:
             if differences is not None:
                 self.own_facts.add(differences)
         for op in operations_in(self.function):
-            self._flatten_op(op)
+            # Most ops are of these dialects; each case of the match costs more than this.
+            if op.dialect_name() not in ("arith", "affine", "math"):
+                self._flatten_op(op)
 
     def _flatten_op(self, op: Operation) -> None:
         match op:

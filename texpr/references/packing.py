@@ -18,7 +18,9 @@ def pack(
 ) -> Array:
     tiles = _tiles(source.ndim, inner_dims_pos, inner_tiles)
     widths = [(0, -extent % tiles.get(d, 1)) for d, extent in enumerate(source.shape)]
-    whole = np.pad(source, widths, constant_values=0 if padding_value is None else padding_value)
+    whole = source  # np.pad copies, even without padding
+    if any(after for _, after in widths):
+        whole = np.pad(source, widths, constant_values=0 if padding_value is None else padding_value)
     pairs = [part for d, extent in enumerate(whole.shape) for part in (extent // tiles.get(d, 1), tiles.get(d, 1))]
     packed = whole.reshape(pairs).transpose(_axes(source.ndim, tiles, outer_dims_perm))
     return packed.reshape(packed.shape[: source.ndim + len(tiles)])

@@ -11,9 +11,12 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from importlib.metadata import version
+from queue import Queue
+from threading import Lock, Thread
 from typing import Final, TextIO, cast
 
-from weft.support.errors import did_you_mean
+from weft.support.errors import CompileError, did_you_mean
+from weft.tools.explore.cancellation import Cancellable
 from weft.tools.explore.operations import OPERATIONS, Operation, Workbench
 from weft.tools.failures import message_of
 
@@ -32,15 +35,100 @@ class _RequestError(Exception):
 
 
 def serve(workbench: Workbench, source: TextIO, output: TextIO) -> int:
-    """Answer messages until the client closes the input. Output of programs is redirected to standard error."""
-    for line in source:
-        if line.strip():
-            with redirect_stdout(sys.stderr):
-                answer = answer_to(workbench, line)
-            if answer is not None:
-                output.write(json.dumps(answer) + "\n")
-                output.flush()
+    """Answer messages in order until the client closes the input, except cancelled ones. Output of programs is
+    redirected to standard error."""
+    server = _Server(workbench)
+    reader = Thread(target=server.read, args=(source,), name="weft-mcp", daemon=True)
+    reader.start()
+    while (line := server.next_line()) is not None:
+        with redirect_stdout(sys.stderr):
+            answer = server.answer(line)
+        if answer is not None:
+            output.write(json.dumps(answer) + "\n")
+            output.flush()
     return 0
+
+
+class _Server:
+    """Answers in one thread; another one reads, and cancels requests that wait or run."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._lines: Queue[str | None] = Queue()
+        self._running = Cancellable()
+        self._lock = Lock()
+        self._current: object = None
+        """Key of the request that runs."""
+        self._waiting: list[object] = []
+        """Keys of requests that were read."""
+        self._cancelled: list[object] = []
+        """Keys of those that the client cancelled before they ran."""
+
+    def read(self, source: TextIO) -> None:
+        for line in source:
+            if line.strip() and not self._cancels(line):
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def next_line(self) -> str | None:
+        return self._lines.get()
+
+    def answer(self, line: str) -> object | None:
+        """As `answer_to`; None for a request that is cancelled, which gets no answer."""
+        key = _key_of(_message(line))
+        with self._lock:
+            if key is not None and key in self._waiting:
+                self._waiting.remove(key)
+            if key is not None and key in self._cancelled:
+                self._cancelled.remove(key)
+                return None
+            self._current = key
+
+        def body() -> object | None:
+            with self._lock:
+                if key is not None and key in self._cancelled:  # since it is current
+                    raise KeyboardInterrupt
+            return answer_to(self._workbench, line)
+
+        try:
+            return self._running.run(body)
+        except CompileError:  # cancelled: other errors are answers
+            return None
+        finally:
+            with self._lock:
+                self._current = None
+                if key in self._cancelled:
+                    self._cancelled.remove(key)
+
+    def _cancels(self, line: str) -> bool:
+        """Whether a line is a cancellation, which is then carried out. Keys of other requests are remembered."""
+        message = _message(line)
+        if message.get("method") != "notifications/cancelled" or "id" in message:
+            key = _key_of(message)
+            if key is not None:
+                with self._lock:
+                    self._waiting.append(key)
+            return False
+        params = message.get("params")
+        key = cast("Mapping[str, object]", params).get("requestId") if isinstance(params, dict) else None
+        with self._lock:
+            is_running = key is not None and key == self._current
+            if (is_running and not self._running.cancel()) or key in self._waiting:
+                self._cancelled.append(key)
+        return True
+
+
+def _message(line: str) -> Mapping[str, object]:
+    """A message, without those that are no JSON and batches."""
+    try:
+        message: object = json.loads(line)
+    except ValueError:
+        return {}
+    return cast("Mapping[str, object]", message) if isinstance(message, dict) else {}
+
+
+def _key_of(message: Mapping[str, object]) -> object:
+    return message.get("id") if "method" in message else None
 
 
 def answer_to(workbench: Workbench, line: str) -> object | None:

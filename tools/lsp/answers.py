@@ -176,13 +176,17 @@ class Document:
     # Outline, folding, hints
 
     def outline(self) -> list[DocumentSymbol]:
+        return self._outline
+
+    @cached_property
+    def _outline(self) -> list[DocumentSymbol]:
         return [] if self.index is None else [s for c in self.index.chunks for s in self._symbols(c, c.module)]
 
     def _symbols(self, chunk: Chunk, parent: Operation) -> Iterator[DocumentSymbol]:
         for op in [op for region in parent.regions for block in region.blocks for op in block.ops]:
-            inner = list(self._symbols(chunk, op))
+            inner = list(self._symbols(chunk, op)) if op.regions else []
             name = _title(op)
-            span = chunk.places.get(op)
+            span = None if name is None else chunk.places.get(op)
             whole = None if span is None else self.range(*span)
             if name is None or whole is None:
                 yield from inner

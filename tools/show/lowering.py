@@ -22,6 +22,7 @@ from weft.backends.picture.svg import svg_text
 from weft.dialects.graph import CallTirOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.driver.pipeline import Pipeline
+from weft.driver.progress import Progress
 from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.stages import schedule, to_low, to_tir
 from weft.passes.convert.convert_from_upstream import convert_from_upstream
@@ -172,11 +173,14 @@ class _Collector:
         self.trees = tuple(loop_trees(self.module))
 
     def _step_through(self, module: ModuleOp, traces: Sequence[tuple[sched.FuncOp, str]]) -> None:
-        for trace, origin in traces:
-            steps = schedule_steps(module, trace, origin, self.target)
-            self.schedules.append(steps)
-            if steps.failure:
-                raise CompileError(steps.failure)
+        progress = Progress("replaying schedules", len(traces))
+        with progress:
+            for trace, origin in traces:
+                steps = schedule_steps(module, trace, origin, self.target)
+                self.schedules.append(steps)
+                if steps.failure:
+                    raise CompileError(steps.failure)
+                progress.advance()
 
     def _lower_to_code(self) -> None:
         last = perf_counter()

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 BYTES_NOTE: Final = "Bytes are those that a kernel reads and writes at least: each element of its arguments once."
+_BUDGET: Final = 5.0
+"""Seconds of measured runs, unless a single run takes longer."""
+_RUNS: Final = 10
+_REPEATS: Final = 5
+_REPEAT_MS: Final = 20.0
+"""Maximum number of runs of a model, and of repeats of a function, with the least milliseconds of a repeat."""
 NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were kernels.")
 
 
@@ -82,9 +88,12 @@ def measured(
     library = build_module(program, target, options)
     signature = library[symbol].signature
     values = make_arguments(signature, Request({}, 0, needs_positive(program)))
+    once = library.time_evaluator(symbol, number=1, repeat=1)(*values.values()).min
     if library.has_report:
-        rows = library.profile(symbol, *values.values()).rows
+        runs = max(1, min(_RUNS, int(_BUDGET / once)))
+        rows = library.profile(symbol, *values.values(), runs=runs).rows
     else:
-        seconds = library.time_evaluator(symbol, number=1, repeat=5, min_repeat_ms=20.0)(*values.values()).min
+        repeat = max(1, min(_REPEATS, int(_BUDGET / max(once, _REPEAT_MS / 1e3))))
+        seconds = library.time_evaluator(symbol, 1, repeat, _REPEAT_MS)(*values.values()).min
         rows = tuple(replace(row, seconds=seconds) if symbol in row.names else row for row in roofline.rows)
     return replace(roofline, rows=rows, note=f"{roofline.note} Times are of random arguments, with warm caches.")

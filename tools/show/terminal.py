@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.analysis.loop_tree import BLOCK, BUFFER, CALL, CONDITION, FUNCTION, INIT, LOOP, OPERATOR
-from weft.support.columns import aligned_columns
+from weft.support.columns import WIDTH, stacked_columns
 from weft.support.names import one_line, printable
 from weft.support.trees import Tree
 from weft.tools.show.report import ProgramReport, Report, ScheduleSteps, SearchReport
@@ -115,9 +115,9 @@ def _plain(part: Part) -> str:
 
 
 def table_text(table: Table) -> str:
-    """A table in columns: text is aligned left, numbers right."""
+    """A table in columns of at most `WIDTH` characters: text is aligned left, numbers right."""
     lines = [tuple(map(one_line, line)) for line in (table.header, *table.rows)]
-    return aligned_columns(lines, range(table.names))
+    return stacked_columns(lines, table.names, WIDTH)
 
 
 # Rich

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft
+from weft import graph as G
 from weft import te
 from weft.driver.notebooks import operation_html, register_formatters
 from weft.runtime.timing import BenchmarkResult
@@ -54,6 +56,29 @@ def test_reports_are_text() -> None:
     bundle = result._repr_mimebundle_()
     assert bundle["text/plain"] == str(result)
     assert str(result) in bundle["text/html"]
+
+
+def test_libraries_are_tables_of_functions() -> None:
+    bb = G.BlockBuilder()
+    x = G.var("x", ("n", 4), "float32")
+    with bb.function("main", [x]):
+        y = bb.emit(G.matmul(x, G.const(np.ones((4, 4), np.float32))))
+        bb.emit_func_output(G.softmax(G.add(y, G.const(np.ones(4, np.float32)))))
+    library: Any = weft.build(bb.get(), target="llvm -mcpu=x86-64-v2 -num-threads=1", cache=False)
+    shown = library._repr_mimebundle_()
+    title, header, row = shown["text/plain"].splitlines()
+    assert title == "weft library for llvm -mcpu=x86-64-v2 -num-threads=1 -opt-level=2"
+    assert header.split() == ["function", "arguments", "memory"]
+    assert row.startswith("main      x: float32[n, 4], out ")
+    assert "constants 64 B" in row
+    assert "<td" in shown["text/html"] and "float32[n, 4]" in shown["text/html"]
+
+
+def test_libraries_without_kernels_have_no_memory() -> None:
+    library: Any = weft.build(scheduled().mod, cache=False)
+    assert library._repr_mimebundle_()["text/plain"].splitlines()[-1].split() == [
+        *("f", "A:", "float32[4,", "4],", "out", "B:", "float32[4,", "4]", "-")
+    ]
 
 
 def test_a_shell_of_ipython() -> None:

@@ -2,14 +2,18 @@
 
 import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import weft
+from weft import graph as G
 from weft import te
 
 A = te.placeholder((8, 8), name="A")
+X = G.var("x", (2, 2), "float32")
 B = te.compute((8, 8), lambda i, j: A[i, j] + 1, name="B")
 
 
@@ -32,6 +36,37 @@ def test_tensors_without_brackets() -> None:
 def test_functions_of_numpy(element: object, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         te.compute((8, 8), element)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (lambda: np.exp(A), r"np.exp computes on arrays, and A is a tensor of te: write te.ops.exp\(A\)"),
+        (lambda: np.hypot(A, 1), "and A is a tensor of te: te.ops has the operators on tensors"),
+        (lambda: np.float32(2) * A, "np.multiply computes on arrays, and A is a tensor of te"),
+        (lambda: np.sum(A), "np.add.reduce computes on arrays, and A is a tensor of te"),
+        (lambda: np.asarray(A), "A is a tensor of te, without elements until the program runs"),
+        (lambda: np.exp(X), "np.exp computes on arrays, and an operand is a value of a graph: write G.exp"),
+        (lambda: np.hypot(X, X), "use operators of weft.graph, and G.const for arrays"),
+        (lambda: np.ones(2, np.float32) * X, "np.multiply computes on arrays.*G.const for arrays|write G.multiply"),
+        (lambda: np.sum(X), "np.add.reduce computes on arrays, and an operand is a value of a graph"),
+        (lambda: np.asarray(X), "is a value of a graph, without elements until it runs"),
+    ],
+)
+def test_functions_of_numpy_on_tensors(body: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        body()
+
+
+def test_scalars_of_numpy_and_values() -> None:
+    def text(two: Any) -> str:
+        bb = G.BlockBuilder()
+        x = G.var("x", (2, 2), "float32")
+        with bb.function("main", [x]):
+            bb.emit_func_output(two * x - two / (x + two))
+        return str(bb.get())
+
+    assert text(np.float32(2)) == text(2.0)
 
 
 def test_scalars_of_numpy_are_numbers() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from weft.tools.explore.mcp import answer_to
-from weft.tools.explore.operations import OPERATIONS, Workbench
+from weft.tools.explore.mcp import answer_to, serve
+from weft.tools.explore.operations import OPERATIONS, Operation, Reply, Workbench
 
 ROOT = Path(__file__).parents[3]
 MM_RELU = str(ROOT / "examples/mm_relu.mlir")
@@ -204,3 +207,45 @@ def test_a_bug_does_not_end_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert answer["result"]["isError"]
     assert "internal error: RuntimeError: oops" in answer["result"]["content"][0]["text"]
+
+
+def test_requests_are_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that runs, and one that waits: neither has an answer, and others are answered."""
+    begun = threading.Event()
+
+    def endless(workbench: Workbench, func: str | None = None) -> Reply:
+        begun.set()
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setitem(cast("dict[str, Operation]", OPERATIONS), "run", Operation("run", endless))
+    (source, to_server), (from_server, output) = os.pipe(), os.pipe()
+    with os.fdopen(to_server, "w") as client, os.fdopen(from_server) as answers:
+
+        def request(key: int, method: str, params: object) -> None:
+            client.write(json.dumps({"jsonrpc": "2.0", "id": key, "method": method, "params": params}) + "\n")
+
+        def cancel(key: object) -> None:
+            params = {"requestId": key, "reason": "not wanted"}
+            client.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}) + "\n")
+
+        with os.fdopen(source) as lines, os.fdopen(output, "w") as written:
+            server = threading.Thread(target=serve, args=(Workbench("llvm"), lines, written))
+            server.start()
+            request(1, "tools/call", {"name": "run", "arguments": {}})
+            request(2, "ping", {})
+            request(3, "ping", {})
+            client.flush()
+            assert begun.wait(60)
+            cancel(99)
+            cancel(2)
+            cancel([1])
+            cancel(1)
+            client.flush()
+            assert json.loads(answers.readline()) == {"jsonrpc": "2.0", "id": 3, "result": {}}
+            cancel(3)
+            request(3, "ping", {})
+            client.close()
+            server.join(60)
+            assert not server.is_alive()
+        assert [json.loads(line)["id"] for line in answers] == [3]

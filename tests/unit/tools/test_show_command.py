@@ -155,3 +155,21 @@ def test_the_commands_of_the_page(tmp_path: Path, program: Path, capsys: pytest.
         words = [str(named.get(word, ROOT / word if word.startswith("examples/") else word)) for word in words]
         assert execute(words) == 0, line
         assert capsys.readouterr().out, line
+
+
+def test_tables_fit_a_page() -> None:
+    """Long names are shortened; columns without room follow below, after the first one again."""
+    names, numbers = ("matmul_local", "float32[1, 128, 3]", "temporary, local"), [f"{n}.5 KiB" for n in range(100, 106)]
+    header = ("buffer", "type", "place", *(f"column {at}" for at in range(6)))
+    table = Table(header, ((*names, *numbers), ("x", "f32", "-", *numbers)), 3)
+    lines = table_text(table).splitlines()
+    assert max(map(len, lines)) <= 80
+    first, second = lines[: lines.index("")], lines[lines.index("") + 1 :]
+    assert first[1].split()[0] == second[1].split()[0] == "matmul_local"
+    assert [*first[0].split("  "), *second[0].split("  ")][-1].strip() == "column 5"
+    assert all(number in table_text(table) for number in numbers)
+
+
+def test_narrow_tables_are_whole() -> None:
+    assert table_text(Table(("a", "b"), (("x" * 70, "1"),), 1)).splitlines() == [f"a{' ' * 71}b", f"{'x' * 70}  1"]
+    assert max(map(len, table_text(Table(("a",), (("x" * 100,),), 1)).splitlines())) == 80

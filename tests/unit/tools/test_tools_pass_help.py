@@ -1,5 +1,6 @@
 """`--list-passes`, `--help-pass`, `--list-targets`: passes and targets describe themselves."""
 
+import dataclasses
 import shlex
 from typing import Any
 
@@ -37,6 +38,26 @@ def test_every_example_is_a_command_that_parses() -> None:
         check_example(name, UNIVERSE.all_passes, "pass")
     for name in WEFT_UNIVERSE.all_targets:
         check_example(name, UNIVERSE.all_targets, "target")
+
+
+@pytest.mark.parametrize("name", sorted(WEFT_UNIVERSE.all_passes))
+def test_options_with_defaults(name: str) -> None:
+    """They are optional, described with the default, and parse back from their text, strings too."""
+    kind = WEFT_UNIVERSE.all_passes[name]()
+    about = describe_pass(kind)
+    _, _, _, text = shlex.split(example(kind, about, "pass"))
+    (made,) = parse_passes(text, UNIVERSE.all_passes)
+    assert isinstance(made, kind)
+    given = {spelling.partition("=")[0] for spelling in text.partition("{")[2].removesuffix("}").split()}
+    described = {option.name: option.default for option in about.options}
+    for option in dataclasses.fields(kind):
+        if option.default is not dataclasses.MISSING and option.name.replace("_", "-") not in given:
+            assert getattr(made, option.name) == option.default
+            if option.default is None or isinstance(option.default, str):
+                assert described[option.name.replace("_", "-")] == (option.default or "none")
+    strings = {f.name: "two words" for f in dataclasses.fields(kind) if isinstance(f.default, str) and f.name != "name"}
+    changed = dataclasses.replace(made, **strings)
+    assert parse_passes(str(changed.pipeline_pass_spec()), UNIVERSE.all_passes) == (changed,)
 
 
 @pytest.mark.slow
