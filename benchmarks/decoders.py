@@ -44,12 +44,9 @@ Restart = Callable[[], Step]
 """Empties the caches."""
 
 
-def weft_contender(decoder: Decoder, target: str, capacity: int, data: str) -> Restart:
+def weft_contender(config: Config, module: Any, target: str, capacity: int) -> Restart:
     """weft, with caches of fixed capacity that calls update in place."""
-    config = decoder.config
-    module = weft.from_torch(exported(decoder, in_place=True))
     names = [str(argument.name_hint) for argument in weft.lookup(module, "main").args][2:]
-    module = weft.quantize(module, "int4", group=GROUP, scales="float16", data=data).mod
     run = weft.build(module, target=target, donate=names)["main"]
 
     def restart() -> Step:
@@ -135,7 +132,7 @@ def openvino_file(decoder: Decoder, folder: Path) -> Path:
             ov.convert(ov.constant(tensor, shared_memory=False), "f16"),
             ov.convert(ov.constant(openvino.Tensor(np.array([8], np.uint8), [1, 1, 1], openvino.Type.u4)), "f16"),
         )
-        scaled = ov.reshape(ov.multiply(shifted, ov.constant(scale)), list(rows.shape), special_zero=False)
+        scaled = ov.reshape(ov.multiply(shifted, ov.constant(openvino.Tensor(np.ascontiguousarray(scale)))), list(rows.shape), special_zero=False)
         product = ov.matmul(op.input_value(0), ov.convert(scaled, "f32"), transpose_a=False, transpose_b=True)
         op.output(0).replace(product.output(0))
     openvino.save_model(model, str(file), compress_to_fp16=False)
@@ -229,8 +226,11 @@ def llama_contender(file: Path, threads: int, capacity: int) -> Restart:
 
 def contenders(decoder: Decoder, folder: Path, threads: int, capacity: int, cpu: str) -> dict[str, Restart]:
     config, target = decoder.config, f"llvm -num-threads={threads}" + (f" -mcpu={cpu}" if cpu else "")
-    found = {"weft": weft_contender(decoder, target, capacity, "float")}
-    found["weft, int8 data"] = weft_contender(decoder, target, capacity, "int8")
+    module = weft.from_torch(exported(decoder, in_place=True))
+    module = weft.quantize(module, "int4", group=GROUP, scales="float16").mod
+    found = {"weft": weft_contender(config, module, target, capacity)}
+    rounded = weft.quantize(module, "int4", group=GROUP, data="int8").mod
+    found["weft, int8 data"] = weft_contender(config, rounded, target, capacity)
     if find_spec("onnxruntime") is not None and find_spec("onnxscript") is not None:
         files = {level: onnx_file(decoder, folder, level) for level in (0, 4)}
         for level, file in files.items():
