@@ -44,9 +44,7 @@ from weft.support.target import Target
 _PRIVATE: Final = StringAttr("private")
 
 
-def add_kernel_versions(
-    module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]
-) -> dict[str, str]:
+def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> dict[str, str]:
     """Add a version for few iterations of a loop to each kernel of a module whose default schedule for `target` depends
     on their number, and let calls choose. Kernels named by `skipped`, which is called only if there are candidates, are
     excluded. Returns the kernel of each version, by name."""

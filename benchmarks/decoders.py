@@ -4,14 +4,16 @@
 
 Requires torch; each peer is measured if it is installed (onnxruntime and openvino with onnxscript, llama.cpp with
 `llama-cpp-python` and `gguf`). The model is the decoder of examples/language_model with seeded random weights, rounded
-to 4 bits in groups of 32, with scales of float16 (onnxruntime: float32). All contenders decode in turns in one process, with one prompt and the same tokens; times are
-the fastest of all tokens. FOLDER keeps the files of the peers. Groups of onnxruntime are computed with float data
-(accuracy level 0) and with data of 8 bits (level 4); llama.cpp computes with data of 8 bits (Q4_0).
+to 4 bits in groups of 32, with scales of float16 (onnxruntime: float32). All contenders decode in turns in one process,
+with one prompt and the same tokens; times are the fastest of all tokens. FOLDER keeps the files of the peers. Groups of
+onnxruntime are computed with float data (accuracy level 0) and with data of 8 bits (level 4); llama.cpp computes with
+data of 8 bits (Q4_0). `--cpu haswell` compiles for AVX2; ONEDNN_MAX_CPU_ISA=AVX2 in the environment limits OpenVINO.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import warnings
@@ -127,12 +129,17 @@ def openvino_file(decoder: Decoder, folder: Path) -> Path:
         scale = np.maximum(groups.max(-1, keepdims=True) / 7, groups.min(-1, keepdims=True) / -8).astype(np.float16)
         steps = (np.clip(np.rint(groups / scale), -8, 7) + 8).astype(np.uint8)
         packed = np.ascontiguousarray(steps[..., 0::2] | steps[..., 1::2] << 4)
+        middle = openvino.Tensor(np.array([8], np.uint8), [1, 1, 1], openvino.Type.u4)
         tensor = openvino.Tensor(packed, list(steps.shape), openvino.Type.u4)
         shifted = ov.subtract(
             ov.convert(ov.constant(tensor, shared_memory=False), "f16"),
-            ov.convert(ov.constant(openvino.Tensor(np.array([8], np.uint8), [1, 1, 1], openvino.Type.u4)), "f16"),
+            ov.convert(ov.constant(middle), "f16"),
         )
-        scaled = ov.reshape(ov.multiply(shifted, ov.constant(openvino.Tensor(np.ascontiguousarray(scale)))), list(rows.shape), special_zero=False)
+        scaled = ov.reshape(
+            ov.multiply(shifted, ov.constant(openvino.Tensor(np.ascontiguousarray(scale)))),
+            list(rows.shape),
+            special_zero=False,
+        )
         product = ov.matmul(op.input_value(0), ov.convert(scaled, "f32"), transpose_a=False, transpose_b=True)
         op.output(0).replace(product.output(0))
     openvino.save_model(model, str(file), compress_to_fp16=False)
@@ -143,7 +150,9 @@ def openvino_contender(config: Config, file: Path, threads: int) -> Restart:
     import openvino
 
     core = openvino.Core()
-    settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    settings: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    if "AVX2" in os.environ.get("ONEDNN_MAX_CPU_ISA", ""):
+        settings["INFERENCE_PRECISION_HINT"] = "f32"  # it would choose bf16, which its AVX2 kernels lack
     request = core.compile_model(core.read_model(str(file)), "CPU", settings).create_infer_request()
 
     def run(arrays: Sequence[Array]) -> Sequence[Any]:
