@@ -44,20 +44,23 @@ from weft.support.target import Target
 _PRIVATE: Final = StringAttr("private")
 
 
-def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> None:
+def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> dict[str, str]:
     """Add a version for few iterations of a loop to each kernel of a module whose default schedule for `target` depends
     on their number, and let calls choose. Kernels named by `skipped`, which is called only if there are candidates, are
-    excluded."""
+    excluded. Returns the kernel of each version, by name."""
     names = set(named_ops(module))
     calls = _calls_of_kernels(module)
     bounds = {function: bound for function in calls if (bound := _bound_of(function, target)) is not None}
     skip = skipped() if bounds else ()
+    versions: dict[str, str] = {}
     for function, bound in bounds.items():
         name = function.sym_name.data
         if name not in skip:
             version = _version(function, bound, new_name(f"{name}_few", names))
+            versions[version.sym_name.data] = name
             for call in calls[function]:
                 _choose(call, bound, version)
+    return versions
 
 
 def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:

@@ -4,14 +4,16 @@
 
 Requires torch; each peer is measured if it is installed (onnxruntime and openvino with onnxscript, llama.cpp with
 `llama-cpp-python` and `gguf`). The model is the decoder of examples/language_model with seeded random weights, rounded
-to 4 bits in groups of 32. All contenders decode in turns in one process, with one prompt and the same tokens; times are
-the fastest of all tokens. FOLDER keeps the files of the peers. Groups of onnxruntime are computed with float data
-(accuracy level 0) and with data of 8 bits (level 4); llama.cpp computes with data of 8 bits (Q4_0).
+to 4 bits in groups of 32, with scales of float16 (onnxruntime: float32). All contenders decode in turns in one process,
+with one prompt and the same tokens; times are the fastest of all tokens. FOLDER keeps the files of the peers. Groups of
+onnxruntime are computed with float data (accuracy level 0) and with data of 8 bits (level 4); llama.cpp computes with
+data of 8 bits (Q4_0). `--cpu haswell` compiles for AVX2; ONEDNN_MAX_CPU_ISA=AVX2 in the environment limits OpenVINO.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import warnings
@@ -44,13 +46,10 @@ Restart = Callable[[], Step]
 """Empties the caches."""
 
 
-def weft_contender(decoder: Decoder, threads: int, capacity: int, data: str) -> Restart:
+def weft_contender(config: Config, module: Any, target: str, capacity: int) -> Restart:
     """weft, with caches of fixed capacity that calls update in place."""
-    config = decoder.config
-    module = weft.from_torch(exported(decoder, in_place=True))
     names = [str(argument.name_hint) for argument in weft.lookup(module, "main").args][2:]
-    module = weft.quantize(module, "int4", group=GROUP, data=data).mod
-    run = weft.build(module, target=f"llvm -num-threads={threads}", donate=names)["main"]
+    run = weft.build(module, target=target, donate=names)["main"]
 
     def restart() -> Step:
         caches = [cache.numpy() for _ in range(2) for cache in empty_caches(config, 1, capacity)]
@@ -111,11 +110,49 @@ def onnxruntime_contender(config: Config, file: Path, threads: int) -> Restart:
     return growing(config, lambda arrays: session.run(None, dict(zip(names, arrays, strict=True))))
 
 
+def openvino_file(decoder: Decoder, folder: Path) -> Path:
+    """The decoder in OpenVINO's format, with compressed weights of matrix products as its own tools write them."""
+    import openvino
+    from openvino import opset13 as ov
+
+    onnx_file(decoder, folder, 0)
+    file = folder / "openvino.xml"
+    if file.exists():
+        return file
+    model = openvino.Core().read_model(str(folder / "plain.onnx"))
+    for op in list(model.get_ordered_ops()):
+        weight = op.input_value(1).get_node() if op.get_type_name() == "MatMul" else None
+        if weight is None or weight.get_type_name() != "Constant" or weight.data.ndim != 2:
+            continue
+        rows = weight.data if op.get_attributes()["transpose_b"] else weight.data.T
+        groups = rows.reshape(len(rows), -1, GROUP)
+        scale = np.maximum(groups.max(-1, keepdims=True) / 7, groups.min(-1, keepdims=True) / -8).astype(np.float16)
+        steps = (np.clip(np.rint(groups / scale), -8, 7) + 8).astype(np.uint8)
+        packed = np.ascontiguousarray(steps[..., 0::2] | steps[..., 1::2] << 4)
+        middle = openvino.Tensor(np.array([8], np.uint8), [1, 1, 1], openvino.Type.u4)
+        tensor = openvino.Tensor(packed, list(steps.shape), openvino.Type.u4)
+        shifted = ov.subtract(
+            ov.convert(ov.constant(tensor, shared_memory=False), "f16"),
+            ov.convert(ov.constant(middle), "f16"),
+        )
+        scaled = ov.reshape(
+            ov.multiply(shifted, ov.constant(openvino.Tensor(np.ascontiguousarray(scale)))),
+            list(rows.shape),
+            special_zero=False,
+        )
+        product = ov.matmul(op.input_value(0), ov.convert(scaled, "f32"), transpose_a=False, transpose_b=True)
+        op.output(0).replace(product.output(0))
+    openvino.save_model(model, str(file), compress_to_fp16=False)
+    return file
+
+
 def openvino_contender(config: Config, file: Path, threads: int) -> Restart:
     import openvino
 
     core = openvino.Core()
-    settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    settings: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    if "AVX2" in os.environ.get("ONEDNN_MAX_CPU_ISA", ""):
+        settings["INFERENCE_PRECISION_HINT"] = "f32"  # it would choose bf16, which its AVX2 kernels lack
     request = core.compile_model(core.read_model(str(file)), "CPU", settings).create_infer_request()
 
     def run(arrays: Sequence[Array]) -> Sequence[Any]:
@@ -196,16 +233,20 @@ def llama_contender(file: Path, threads: int, capacity: int) -> Restart:
     return restart
 
 
-def contenders(decoder: Decoder, folder: Path, threads: int, capacity: int) -> dict[str, Restart]:
-    config = decoder.config
-    found = {"weft": weft_contender(decoder, threads, capacity, "float")}
-    found["weft, int8 data"] = weft_contender(decoder, threads, capacity, "int8")
+def contenders(decoder: Decoder, folder: Path, threads: int, capacity: int, cpu: str) -> dict[str, Restart]:
+    config, target = decoder.config, f"llvm -num-threads={threads}" + (f" -mcpu={cpu}" if cpu else "")
+    module = weft.from_torch(exported(decoder, in_place=True))
+    module = weft.quantize(module, "int4", group=GROUP, scales="float16").mod
+    found = {"weft": weft_contender(config, module, target, capacity)}
+    rounded = weft.quantize(module, "int4", group=GROUP, data="int8").mod
+    found["weft, int8 data"] = weft_contender(config, rounded, target, capacity)
     if find_spec("onnxruntime") is not None and find_spec("onnxscript") is not None:
         files = {level: onnx_file(decoder, folder, level) for level in (0, 4)}
         for level, file in files.items():
             found[f"onnxruntime, level {level}"] = onnxruntime_contender(config, file, threads)
         if find_spec("openvino") is not None:
-            found["openvino"] = openvino_contender(config, files[0], threads)
+            found["openvino"] = openvino_contender(config, openvino_file(decoder, folder), threads)
+            found["openvino, ONNX file"] = openvino_contender(config, files[0], threads)
     if find_spec("llama_cpp") is not None and find_spec("gguf") is not None:
         found["llama.cpp, Q4_0"] = llama_contender(gguf_file(decoder, folder), threads, capacity)
     return found
@@ -219,6 +260,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=48, help="decoded after each prompt (default 48)")
     parser.add_argument("--prompt", type=int, default=128, help="tokens of the prompt (default 128)")
     parser.add_argument("--rounds", type=int, default=3, help="prompts per contender (default 3)")
+    parser.add_argument("--cpu", default="", help="processor that weft compiles for, as haswell (default: this one)")
     arguments = parser.parse_args()
 
     config = SIZES[arguments.size]
@@ -228,7 +270,7 @@ def main() -> None:
     folder = arguments.folder / arguments.size
     folder.mkdir(parents=True, exist_ok=True)
     capacity = arguments.prompt + arguments.tokens
-    found = contenders(decoder, folder, arguments.threads, capacity)
+    found = contenders(decoder, folder, arguments.threads, capacity, arguments.cpu)
     random = np.random.default_rng(0)
     prompt = random.integers(0, config.letters, (1, arguments.prompt))
     tokens = random.integers(0, config.letters, arguments.tokens)

@@ -51,6 +51,14 @@ class Product(OpTrait):
 
 
 @dataclass(frozen=True)
+class Dequantizing(OpTrait):
+    """The operands after the first `data` are stored integers, scales and the like: where they are read, they are
+    converted to the type of the computation."""
+
+    data: int = 1
+
+
+@dataclass(frozen=True)
 class RightNeutral(OpTrait):
     """f(x, number) is x; of commutative operators, so is f(number, x)."""
 

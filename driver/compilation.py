@@ -34,19 +34,20 @@ def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
     source = ModelReport(pipeline.module, pipeline.target)
-    _add_versions(pipeline)
+    versions = _add_versions(pipeline)
     if not pipeline.options.can_compile_apart(pipeline.target):
         return pipeline
     compiled = compile_kernels(pipeline, helper)
-    source.taken(compiled.kernels)
+    source.taken(compiled.kernels, versions)
     return replace(compiled, report=source) if compiled.kernels else compiled
 
 
-def _add_versions(pipeline: Pipeline) -> None:
-    """Add versions of kernels for few iterations, except for kernels that users scheduled or tuned."""
+def _add_versions(pipeline: Pipeline) -> dict[str, str]:
+    """Add versions of kernels for few iterations, except for kernels that users scheduled or tuned. Returns the kernel
+    of each version, by name."""
     module, options = pipeline.module, pipeline.options
     if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
-        return
+        return {}
 
     def skipped() -> set[str]:
         found: set[str] = set()
@@ -56,4 +57,4 @@ def _add_versions(pipeline: Pipeline) -> None:
             found |= scheduled_by(trace, module)
         return found
 
-    add_kernel_versions(module, pipeline.target, skipped)
+    return add_kernel_versions(module, pipeline.target, skipped)

@@ -83,10 +83,22 @@ class ModelReport:
             if isinstance(op, FuncOp) and any(isinstance(inner, CallOp) for inner in operations_in(op))
         }
         self._kernels: dict[str, ModelKernel] = {}
+        self._functions: dict[str, FuncOp] = {}
+        self._versions: dict[str, set[str]] = {}
+        """Symbols of the versions of a kernel, by its symbol."""
 
-    def taken(self, kernels: Sequence[ModelKernel]) -> None:
-        """Record which functions are kernels."""
-        self._kernels = {function.sym_name.data: kernel for kernel in kernels for function in kernel.functions}
+    def taken(self, kernels: Sequence[ModelKernel], versions: Mapping[str, str] | None = None) -> None:
+        """Record which functions are kernels, and of which kernels `versions` are versions, by name."""
+        for kernel in kernels:
+            for function in kernel.functions:
+                self._kernels[function.sym_name.data] = kernel
+                self._functions[function.sym_name.data] = function
+        for version, name in (versions or {}).items():
+            if version in self._kernels and name in self._kernels:
+                symbols = self._versions.setdefault(self._kernels[name].symbol, set())
+                symbols.add(self._kernels[version].symbol)
+            elif version in self._kernels:  # all calls have few iterations
+                self._kernels[name], self._functions[name] = self._kernels[version], self._functions[version]
 
     def functions(self) -> Sequence[str]:
         """The functions that call kernels and are not called by others."""
@@ -106,7 +118,8 @@ class ModelReport:
         for symbol, use in uses.items():
             names = tuple(function.sym_name.data for function in use.kernel.functions)
             size = sum(self._sizes.get(constant) or 0 for constant in use.constants)
-            row = KernelRow(symbol, names, _labels(use.kernel.functions[0]), use.calls, size, None, None)
+            row = KernelRow(symbol, names, _labels(use.kernel.functions[0]), use.calls, size)
+            row = replace(row, versions=tuple(self._versions.get(symbol, ())))
             found.append(_with_work(row, use.flops, use.moved))
         return found
 
@@ -143,10 +156,7 @@ class ModelReport:
             use.constants.update(filter(None, map(_constant, op.arguments)))
 
     def _find(self, name: str) -> FuncOp | None:
-        kernel = self._kernels.get(name)
-        if kernel is None:
-            return self._callers.get(name)
-        return next(function for function in kernel.functions if function.sym_name.data == name)
+        return self._functions.get(name) or self._callers.get(name)
 
     def temporary_bytes(self, name: str, shapes: Shapes) -> int | None:
         """The bytes of a function's arena; without one those of all its allocations. None if they depend on unknown

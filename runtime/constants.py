@@ -18,6 +18,7 @@ from weft.dialects.constant_data import LARGE_BYTES, dense_attribute, elements_o
 from weft.dialects.element_types import array_name
 from weft.dialects.traversal import operations_in
 from weft.support.names import free_name
+from weft.support.pages import LARGE_PAGE, fresh_pages
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -43,10 +44,33 @@ def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, ND
             constants[name] = elements
             op.sym_name = StringAttr(name)
             op.properties["initial_value"] = UnitAttr()
+    _put_together(constants)
     for op in operations_in(module) if names else ():
         if isinstance(op, GetGlobalOp) and (name := names.get(op.name_.string_value())) is not None:
             op.properties["name"] = SymbolRefAttr(name)
     return constants
+
+
+def _put_together(constants: dict[str, NDArray[Any]]) -> None:
+    """Move the constants that are too small for large pages into one mapping, which has them."""
+    import numpy as np
+
+    names = [name for name, array in constants.items() if array.nbytes < 2 * LARGE_PAGE]
+    total = sum(_padded(constants[name].nbytes) for name in names)
+    if total < 2 * LARGE_PAGE:
+        return
+    memory, at = np.frombuffer(fresh_pages(total), np.uint8), 0
+    for name in names:
+        array = constants[name]
+        size = array.nbytes
+        constants[name] = memory[at : at + size].view(array.dtype).reshape(array.shape)
+        constants[name][...] = array
+        constants[name].flags.writeable = False
+        at += _padded(size)
+
+
+def _padded(size: int) -> int:
+    return -(-size // BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT
 
 
 def _large_elements(op: GlobalOp) -> NDArray[Any] | None:

@@ -40,6 +40,8 @@ class KernelRow:
     flops_formula: str = ""
     """`flops` in terms of the symbols of the function, unless it is a number."""
     bytes_formula: str = ""
+    versions: tuple[str, ...] = ()
+    """Symbols of versions of the kernel for few iterations, one of which a call may run in its place."""
 
     @property
     def title(self) -> str:
@@ -106,8 +108,13 @@ class Report(ShownAsText):
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
         """The report with the seconds and counts of calls by symbol."""
-        rows = [replace(row, seconds=seconds.get(row.symbol, 0.0), calls=calls.get(row.symbol, 0)) for row in self.rows]
-        return replace(self, rows=tuple(rows), seconds=total)
+
+        def measured(row: KernelRow) -> KernelRow:
+            symbols = (row.symbol, *row.versions)
+            spent, count = (sum(found.get(symbol, 0) for symbol in symbols) for found in (seconds, calls))
+            return replace(row, seconds=float(spent), calls=int(count))
+
+        return replace(self, rows=tuple(map(measured, self.rows)), seconds=total)
 
     def share_of_peak(self, row: KernelRow) -> float | None:
         """The lower bound of a kernel's time, from arithmetic and traffic, over its measured time; None if either is

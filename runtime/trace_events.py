@@ -23,7 +23,7 @@ _RUN: Final = 2
 
 def trace_events(spans: Sequence[Span], runs: Sequence[Sequence[Event]], rows: Iterable[KernelRow]) -> dict[str, Any]:
     """A trace of a build and of runs of a function, as a JSON object. `rows` describe the kernels."""
-    by_symbol = {row.symbol: row for row in rows}
+    by_symbol = {symbol: row for row in rows for symbol in (row.symbol, *row.versions)}
     origin = min([*(span.start for span in spans), *(event.start for run in runs for event in run)], default=0.0)
     events: list[dict[str, Any]] = [
         *_names(_BUILD, "build", {0: "this process", **{s.process: f"helper {s.process}" for s in spans if s.process}}),

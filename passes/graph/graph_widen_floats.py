@@ -29,7 +29,7 @@ from weft.analysis.operator_patterns import OperatorKind
 from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import ShapeError, tensor_type
-from weft.dialects.graph_traits import Discontinuous, Product
+from weft.dialects.graph_traits import Dequantizing, Discontinuous, Product
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import SMALL_BYTES
 from weft.passes.graph.operator_properties import pattern_of
@@ -88,6 +88,8 @@ class _Widening:
         narrow = [operand for operand in op.operands if is_narrow(operand)]
         if not narrow or name_of(op) in _KEPT:
             return False
+        if not any(map(is_narrow, [*op.operands[: _data(op)], *op.results])):
+            return False
         if not all(operand in self._wide for operand in narrow):
             pattern = pattern_of(op)
             if pattern is not None and pattern.kind is OperatorKind.INJECTIVE:
@@ -112,7 +114,7 @@ class _Widening:
         stays = stays and operands[1] not in self._wide
         if stays:
             given["out_dtype"] = StringAttr("float32")
-        for at, operand in enumerate(operands):
+        for at, operand in enumerate(operands[: _data(op)]):
             if is_narrow(operand) and not (stays and at == 1):
                 operands[at] = self._as_wide(operand, _is_convolution(op), rounded=jumps)
         try:
@@ -171,6 +173,12 @@ def insert_after(new: Operation, value: SSAValue) -> SSAValue:
         Rewriter.insert_op(new, InsertPoint.at_start(owner))
     new.results[0].name_hint = value.name_hint
     return new.results[0]
+
+
+def _data(op: Operator) -> int:
+    """The number of leading operands whose type is that of the computation."""
+    trait = op.get_trait(Dequantizing)
+    return len(op.operands) if trait is None else trait.data
 
 
 def _is_convolution(op: Operator) -> bool:

@@ -136,7 +136,7 @@ class Program:
 
     @cached_property
     def _data(self) -> ExportedConstants:
-        return ExportedConstants(self.constants, self.reads_weights)
+        return ExportedConstants(self.constants, self.reads_weights, large_pages="linux" in self.target.triple)
 
     def _content(self, path: Path, kind: str, compiler: str, stopwatch: Stopwatch) -> bytes | str:
         match kind:

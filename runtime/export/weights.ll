@@ -5,6 +5,7 @@
 ;   count         how many there are
 ;   bytes         the bytes of all
 ;   checksum      their checksum (`weights.py`)
+;   advise        a call of madvise that requests large pages, or nothing
 
 declare ptr @fopen(ptr, ptr)
 declare i64 @fread(ptr, i64, i64, ptr)
@@ -13,6 +14,7 @@ declare i32 @snprintf(ptr, i64, ptr, ...)
 declare i32 @dprintf(i32, ptr, ...)
 declare i32 @memcmp(ptr, ptr, i64)
 declare void @abort() noreturn
+declare i32 @madvise(ptr, i64, i32)
 
 $definitions
 @weft_weights_table = constant [$count x { ptr, i64 }] [$table]
@@ -58,6 +60,31 @@ done:
   ret i64 %sum
 }
 
+; Requests large pages for the memory of all constants, before any of it is written.
+define internal void @advise() {
+begin:
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %i.1, %one ]
+  %more = icmp ult i64 %i, $count
+  br i1 %more, label %one, label %done
+one:
+  %row = getelementptr [$count x { ptr, i64 }], ptr @weft_weights_table, i64 0, i64 %i
+  %data = load ptr, ptr %row
+  %size.at = getelementptr { ptr, i64 }, ptr %row, i64 0, i32 1
+  %size = load i64, ptr %size.at
+  %from = ptrtoint ptr %data to i64
+  %page = and i64 %from, -4096
+  %pages = inttoptr i64 %page to ptr
+  %end = add i64 %from, %size
+  %span = sub i64 %end, %page
+  $advise
+  %i.1 = add i64 %i, 1
+  br label %next
+done:
+  ret void
+}
+
 ; Null, or the reason why the weights could not be read, in words.
 define ptr @weft_load_weights(ptr %path) {
 begin:
@@ -87,14 +114,17 @@ compare:
   %same.bytes = icmp eq i64 %bytes, $bytes
   %same.checksum = icmp eq i64 %checksum, $checksum
   %same.program = and i1 %same.bytes, %same.checksum
-  br i1 %same.program, label %next, label %another
+  br i1 %same.program, label %ready, label %another
+ready:
+  call void @advise()
+  br label %next
 another:
   %o = call i32 (ptr, i64, ptr, ...) @snprintf(ptr @weft_weights_text, i64 512, ptr @other, ptr %path)
   br label %close
 next:
-  %i = phi i64 [ 0, %compare ], [ %i.1, %whole ]
-  %total = phi i64 [ 0, %compare ], [ %total.1, %whole ]
-  %sum = phi i64 [ 0, %compare ], [ %sum.1, %whole ]
+  %i = phi i64 [ 0, %ready ], [ %i.1, %whole ]
+  %total = phi i64 [ 0, %ready ], [ %total.1, %whole ]
+  %sum = phi i64 [ 0, %ready ], [ %sum.1, %whole ]
   %more = icmp ult i64 %i, $count
   br i1 %more, label %one, label %all
 one:

@@ -27,6 +27,7 @@ from weft.backends.llvm.resources import ir_text
 from weft.backends.llvm.types import byte_text
 from weft.support.errors import InternalError
 from weft.support.files import write_output
+from weft.support.pages import LARGE_PAGE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +40,8 @@ _DECLARATION: Final = re.compile(r"^@(weft_const_\d+) = external constant (\[(\d
 _USE: Final = re.compile(r"@(weft_const_\d+)\b")
 _FUNCTION: Final = re.compile(r"^define [^\n]*\{\nentry:\n.*?^\}$", re.MULTILINE | re.DOTALL)
 _MARK_BYTES: Final = 32
+_ADVISE: Final = "%advised = call i32 @madvise(ptr %pages, i64 %span, i32 14)"
+"""14 is MADV_HUGEPAGE of Linux."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class ExportedConstants:
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
+    large_pages: bool = False
+    """Whether the system provides large pages on request, as Linux does."""
 
     def renamed(self, text: str) -> str:
         """Make names of constants unique among programs; functions that use a file also check that it was loaded."""
@@ -145,6 +150,7 @@ class ExportedConstants:
             count=len(pairs),
             bytes=self._bytes,
             checksum=self._checksum,
+            advise=_ADVISE if self.large_pages and self._bytes >= 2 * LARGE_PAGE else "",
         )
 
 

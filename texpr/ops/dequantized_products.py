@@ -8,6 +8,7 @@ from functools import partial
 from math import nan, prod
 from typing import Final
 
+from weft.dialects.graph_traits import Dequantizing, declare
 from weft.support.argument_types import shown
 from weft.texpr import math
 from weft.texpr.expr import Expr, checked_dtype, error
@@ -383,3 +384,6 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         return sum_over(weights.scale_of(i[-1], g) * step(*outer, g) * shifted, axis=g)
 
     return compute((*rows, weights.columns), element, name)
+
+
+declare(Dequantizing(), dequantized_matmul)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.dialects.element_types import STORED
+from weft.dialects.graph_traits import Dequantizing, declare
 from weft.support.argument_types import shown
 from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr import math
@@ -332,3 +333,6 @@ def qlinear_conv(
         total = compute(sums.shape, lambda *i: sums(*i) + added(i[1]), f"{name}_total")
     axes = (None, None if along[0] is None else 1, None)
     return _requantized(total, list(zip((scale_x, scale_w, scale_y), axes, strict=True)), zero_y, target, name)
+
+
+declare(Dequantizing(), dequantize)

@@ -57,3 +57,26 @@ func.func @images(%x: tensor<1x4x9x9xf16>) -> tensor<1x8x7x7xf16> {
   %y = graph.conv2d %x, %k : tensor<1x4x9x9xf16>, tensor<8x4x3x3xf16> -> tensor<1x8x7x7xf16>
   func.return %y : tensor<1x8x7x7xf16>
 }
+
+// -----
+
+// Scales are read as they are, also with data of 16 bits.
+// CHECK-LABEL: func.func @scales
+// CHECK-NEXT:    %y = graph.dequantized_matmul %x, %w, %s {group_size = 8 : i64} : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf16>
+// CHECK-NEXT:    func.return %y
+func.func @scales(%x: tensor<1x8xf32>, %w: tensor<16x4xui8>, %s: tensor<16x1xf16>) -> tensor<1x16xf32> {
+  %y = graph.dequantized_matmul %x, %w, %s {group_size = 8} : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf16> -> tensor<1x16xf32>
+  func.return %y : tensor<1x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @narrow_data
+// CHECK-NEXT:    %[[X:.*]] = graph.cast %x {dtype = "float32"}
+// CHECK-NEXT:    %y = graph.dequantized_matmul %[[X]], %w, %s {group_size = 8 : i64} : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xbf16>
+// CHECK-NEXT:    %[[Y:.*]] = graph.cast %y {dtype = "bfloat16"}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @narrow_data(%x: tensor<1x8xbf16>, %w: tensor<16x4xui8>, %s: tensor<16x1xbf16>) -> tensor<1x16xbf16> {
+  %y = graph.dequantized_matmul %x, %w, %s {group_size = 8} : tensor<1x8xbf16>, tensor<16x4xui8>, tensor<16x1xbf16> -> tensor<1x16xbf16>
+  func.return %y : tensor<1x16xbf16>
+}

@@ -247,3 +247,23 @@ def test_formulas_of_symbols() -> None:
     assert matmul.bytes_formula == "48 * b * s + 128"
     assert report.temporary_formula == "64 * ((16 * b * s + 63) floordiv 64)"
     assert f"{report.temporary_formula} B of temporaries" in str(report)
+
+
+@pytest.mark.parametrize(("rows", "symbol"), ((1, "few"), (40, "many")))
+def test_calls_of_versions_are_those_of_their_kernel(rows: int, symbol: str) -> None:
+    row = KernelRow("many", ("product",), ("matmul",), 1, 0, versions=("few",))
+    (timed,) = Report("main", (row,)).timed({symbol: 2.0}, {symbol: 3}, 4.0).rows
+    assert (timed.calls, timed.seconds) == (3, 2.0)
+
+
+def test_versions_of_kernels() -> None:
+    """Attention of any number of queries has a version for few."""
+    bb = G.BlockBuilder()
+    query, key = G.var("q", (1, 4, "m", 32)), G.var("k", (1, 4, 64, 32))
+    with bb.function("main", [query, key]):
+        bb.emit_func_output(bb.emit(G.add(bb.emit(G.attention(query, key, key)), G.const(1.0))))
+    library = weft.build(bb.get(), target="llvm -num-threads=1")
+    arrays = np.ones((1, 4, 1, 32), np.float32), np.ones((1, 4, 64, 32), np.float32)
+    rows = library.profile("main", *arrays, runs=1).rows
+    assert any(row.versions for row in rows)
+    assert all(row.calls and row.seconds for row in rows)
