@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -31,6 +31,7 @@ from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
 from weft.autoschedule.contraction import few_rows
 from weft.autoschedule.nests import short_rows
+from weft.dialects.index_map import mixed_extents
 from weft.dialects.input_shapes import Specialization
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
@@ -39,7 +40,7 @@ from weft.passes.index_builders import compare_before, conjunction_before, dim_b
 from weft.passes.module_edits import calls_by_name, named_ops
 from weft.passes.schedule.dominance import not_dominating
 from weft.passes.specialize_shapes import specialize_buffers
-from weft.passes.tir.flat_signature import FlatSignature, quantity_of
+from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
 from weft.passes.tir.tir_pass import buffer_functions
 from weft.passes.versions import call_with_casts
 from weft.plans.roles import ExtentBound
@@ -67,7 +68,7 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
     calls = _calls_of_kernels(module)
     dynamic = [op for op in calls if dynamic_extents_of(op) and why_not_plain(op) is None]
     bounds = {function: bound for function in dynamic if (bound := _bound_of(function, target)) is not None}
-    pixels = {op: found for op in dynamic if op not in bounds and (found := _pixels_of(op))}
+    pixels = {op: found for op in dynamic if op not in bounds and (found := _pixels_of(op, calls[op]))}
     skip = skipped() if bounds or pixels else ()
     for function, bound in bounds.items():
         name = function.sym_name.data
@@ -110,19 +111,39 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
     return None if dimension is None else (dim.source.index, dimension)
 
 
-def _pixels_of(function: FuncOp) -> list[str]:
-    """The symbols of the extents along which windows of the first convolution or pool move; none if an extent depends
-    on other values."""
+def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
+    """The symbols of the extents along which windows of the first convolution or pool move. None if an extent depends
+    on other values, or if it is computed in all callers, as the images inside of a net, whose kernels would take twice
+    the time to build.
+    """
     for block in child_blocks(function):
         pattern = pattern_of(block)
         if pattern.kind in (PatternKind.CONVOLUTION, PatternKind.WINDOW):
             moving = {v for read in pattern.reads for v in sliding_iterators(block, read)}
             extents = [extent for v, extent in zip(block.iter_vars, block.extents, strict=True) if v in moving]
             values = {value for extent in extents if not isinstance(extent, int) for value in Index.of(extent).values()}
-            own = [quantity_of(value) for value in values]
+            own = [quantity for value in values if (quantity := quantity_of(value)) is not None]
+            if len(own) < len(values) or not any(all(_is_axis(call, quantity) for quantity in own) for call in calls):
+                return []
             symbols = FlatSignature.of(function).of_quantity
-            return [] if None in own else sorted({symbols[quantity] for quantity in own if quantity is not None})
+            return sorted({symbols[quantity] for quantity in own})
     return []
+
+
+def _is_axis(call: CallOp, own: Quantity) -> bool:
+    """Whether an extent of an argument is an axis of a parameter of the calling function, or the product of several."""
+    buffer = call.arguments[own.parameter]
+    if isinstance(view := buffer.owner, memref.ReinterpretCastOp):
+        stated = mixed_extents(view.static_sizes.get_values(), view.sizes)[own.dimension]
+    else:
+        stated = dynamic_extents_of(function_of(call)).get((buffer, own.dimension))
+    factors = [stated] if isinstance(stated, SSAValue) else []
+    for value in factors:
+        if isinstance(value.owner, arith.MuliOp):
+            factors += value.owner.operands
+        elif quantity_of(value) is None:
+            return False
+    return bool(factors)
 
 
 def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
