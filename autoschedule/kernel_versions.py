@@ -44,7 +44,7 @@ from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
 from weft.passes.tir.tir_pass import buffer_functions
 from weft.passes.versions import call_with_casts
 from weft.plans.roles import ExtentBound
-from weft.support.errors import InternalError
+from weft.support.errors import CompileError, InternalError
 from weft.support.names import new_name
 from weft.support.target import Target
 
@@ -80,7 +80,7 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
         name = function.sym_name.data
         if name not in skip:
             conditions, version = _single(function, extents, new_name(f"{name}_single", names))
-            for call in calls[function]:
+            for call in calls[function] if version is not None else ():
                 _choose(call, conditions, version)
 
 
@@ -159,12 +159,17 @@ def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, F
     return _Condition(*place, 0, bound.most), copy
 
 
-def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp]:
-    """A copy of a function, inserted after it, in which the extents `symbols` are 1, and the conditions to call it."""
+def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp | None]:
+    """A copy of a function, inserted after it, in which the extents `symbols` are 1, and the conditions to call it.
+    None if the function has no results for one pixel, as if its windows are larger and there is no border."""
     places = {symbol: own for own, symbol in reversed(FlatSignature.of(function).of_quantity.items())}
     conditions = [_Condition(places[symbol].parameter, places[symbol].dimension, 1, 1) for symbol in symbols]
     copy = _copied(function, name, {})
-    specialize_buffers(copy, Specialization(dict.fromkeys(symbols, 1)))
+    try:
+        specialize_buffers(copy, Specialization(dict.fromkeys(symbols, 1)))
+    except CompileError:
+        Rewriter.erase_op(copy)
+        return [], None
     return conditions, copy
 
 

@@ -217,6 +217,16 @@ def test_images_against_builds_with_numbers(name: str, target: str) -> None:
         np.testing.assert_allclose(library["main"](x), expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} at {x.shape}")
 
 
+@pytest.mark.parametrize("size", [5, 6, 17])
+def test_windows_larger_than_one_pixel(size: int) -> None:
+    """Without a border there are no results for one pixel, so there is no version for it."""
+    made = _images(lambda x, w: G.conv2d(x, w(16, 8, 5, 5), strides=2))
+    library = weft.build(made("n", "h", "w"))
+    assert not any(trace.sym_name.data.endswith("_single") for trace in library.traces)
+    x = np.random.default_rng(size).uniform(-1, 1, (2, 8, size, size)).astype("float32")
+    np.testing.assert_allclose(library["main"](x), weft.build(made(2, size, size))["main"](x), rtol=1e-4, atol=1e-5)
+
+
 def test_stated_ranges_decide_without_a_version_for_one_pixel() -> None:
     module = IMAGES["max pool"]("n", "h", "w")
     larger = weft.build(weft.specialize(module, {"x": ("n", 8, "h:2..64", "w")}))
