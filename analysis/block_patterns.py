@@ -433,6 +433,13 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
     return any({kinds[v] for v in index.sources() if v in kinds} == set(IterKind) for index in operand.indices)
 
 
+def sliding_iterators(block: BlockOp, operand: Operand) -> set[BlockArgument]:
+    """The spatial iterators that an index adds to a reduce iterator."""
+    kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
+    sums = [index for index in operand.indices if {kinds[v] for v in index.sources() if v in kinds} == set(IterKind)]
+    return {v for v in block.iter_vars for index in sums if kinds[v] is IterKind.SPATIAL and index.depends_on([v])}
+
+
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:
     if updates is None or len(updates) != 1:
         return None

@@ -17,7 +17,7 @@ from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, parted
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, panels, parted
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -58,13 +58,14 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     columns, so that lane masks are computed once for all rows, and tiles at the border are masked
     (`TilePlan.interior`).
 
-    Not applicable if results are not consecutive along an iterator with constant strides in both factors.
+    Not applicable if results are not consecutive along an iterator with constant strides in both factors, and if the
+    sums of one pixel run over consecutive elements of both factors but vectors of the kernel would be gathered.
     """
     roles = convolution_roles(pattern)
     if roles is None or not roles.is_known:
         return None
     step, lanes = roles.stride(roles.data, roles.column), lanes_for(pattern, target)
-    if step is None or roles.stride(roles.kernel, roles.column) is None:
+    if step is None or roles.stride(roles.kernel, roles.column) is None or _sums_in_order(roles):
         return None
     border = producing(pattern.block, roles.data.buffer)
     is_inlined = border is not None and _inlines(roles, pattern_of(border)) and decisions.decide(True)
@@ -115,7 +116,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     return TilePlan(
         splits=tuple(splits),
         order=(*order, *reduced, *sides, lane),
-        staged=(data,),
+        staged=(data, *_weights(roles, tile)),
         result=Result(order[-1], reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
         start=reduced[0],
         registers=len(sides) + 1,
@@ -123,6 +124,30 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         unrolled=tuple(reduced[::-1][: _unrolled(roles, tile, decisions)]),
         interior=order[-1] if has_interior else None,
     )
+
+
+def _weights(roles: ConvolutionRoles, tile: RegisterTile) -> tuple[Staged, ...]:
+    """A copy of constant weights in which the lanes of a tile are consecutive; none if they are, or if lanes are
+    pixels."""
+    column = roles.column
+    is_needed = column in roles.channels and roles.kernel_is_constant and roles.stride(roles.kernel, column) != 1
+    at = roles.kernel.dimensions_of(roles.iterators[column])
+    if not is_needed or len(at) != 1 or roles.extents[column] % tile.columns:
+        return ()
+    layout = panels(len(roles.kernel.indices), at[0], tile.columns)
+    return (Staged(1 - roles.data_position, layout=layout, nest=Nest((None, tile.lanes)), shared=True),)
+
+
+def _sums_in_order(roles: ConvolutionRoles) -> bool:
+    """Whether lanes would be gathered from the kernel, and both factors are consecutive along all reduced iterators."""
+    if roles.column not in roles.channels or roles.stride(roles.kernel, roles.column) == 1:
+        return False
+    step = 1
+    for at in reversed([at for at in roles.reduced if roles.extents[at] > 1]):
+        if roles.stride(roles.data, at) != step or roles.stride(roles.kernel, at) != step:
+            return False
+        step *= roles.extents[at]
+    return step > 1
 
 
 def _tile(roles: ConvolutionRoles, row: int | None, lanes: int, target: Target, decisions: Decisions) -> RegisterTile:

@@ -66,7 +66,7 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     around, columns = splits[-1].parts
     splits.append(Split((filters,), (None, tile.vectors, lanes)))
     panel, vectors, lane = splits[-1].parts
-    batches: list[Loop] = [(at,) for at in roles.pixels if at < slow]
+    batches: list[Loop] = [(at,) for at in roles.pixels if at < slow and at != column]
     inner_pixels = [loop for at, loop in pixels.items() if at >= slow and at != column]
     channels: list[Loop] = [(at,) for at in roles.channels if at != filters]
     reduced: list[Loop] = [(at,) for at in roles.reduced]
@@ -174,7 +174,7 @@ def _strip(
 ) -> tuple[int, bool]:
     """The rows of a strip, and whether threads share the filters for all data, because there are too few strips. A
     search may choose the rows."""
-    extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow)
+    extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow and at != roles.column)
     (filters,) = _filters(roles)
     batches = roles.size(before)
     most = roles.rows_of_data(slow, before).results(target.l2_bytes // fitted.L2_PER_PADDED_ROWS)

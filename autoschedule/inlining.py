@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import prod
 from typing import Final
 
 from xdsl.ir import SSAValue
@@ -52,9 +54,19 @@ def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
     (consumer,) = consumers
     buffers = {write.buffer for write in producer.writes}
     places = {(read.buffer, read.indices) for read in consumer.reads if read.buffer in buffers}
-    if len(places) > 1 or producer.instances is None or consumer.instances is None:
-        return len(places) > 1 or len(producer.block.iter_vars) < len(consumer.block.iter_vars)
-    return consumer.instances >= _TWICE * producer.instances
+    if len(places) > 1:
+        return True
+    (one, unknown), (other, others) = map(_instances, (producer, consumer))
+    if unknown != others:
+        return len(producer.block.iter_vars) < len(consumer.block.iter_vars)
+    return other >= _TWICE * one
+
+
+def _instances(pattern: BlockPattern) -> tuple[int, Counter[Index]]:
+    """The product of the known extents of a block, and its other extents."""
+    extents = pattern.block.extents
+    known = prod(extent for extent in extents if isinstance(extent, int))
+    return known, Counter(Index.of(extent) for extent in extents if not isinstance(extent, int))
 
 
 def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:

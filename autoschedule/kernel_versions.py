@@ -1,4 +1,4 @@
-"""Versions of kernels for few iterations of a loop, chosen by host code at each call.
+"""Versions of kernels for small extents, chosen by host code at each call.
 
     func.call @matmul(%x, %w, %y)
     // becomes
@@ -7,59 +7,86 @@
     %few = arith.cmpi sle, %m, %c11 : index
     scf.if %few { func.call @matmul_few(%x, %w, %y) } else { func.call @matmul(%x, %w, %y) }
 
-The version is the same function with `tir.assume [%m] <= [11]`, so that the same rules plan it.
+The version for few iterations of a loop is the same function with `tir.assume [%m] <= [11]`, so that the same rules
+plan it. The version of convolutions and pools for one pixel is the function specialised to these extents.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Final, cast
 
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.block_patterns import pattern_of
+from weft.analysis.block_patterns import PatternKind, pattern_of, sliding_iterators
 from weft.analysis.block_scopes import child_blocks, function_of, is_plain, why_not_plain
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
 from weft.autoschedule.contraction import few_rows
 from weft.autoschedule.nests import short_rows
+from weft.dialects.index_map import mixed_extents
+from weft.dialects.input_shapes import Specialization
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_builders import compare_before, dim_before, if_around
+from weft.passes.index_builders import compare_before, conjunction_before, dim_before, if_around
 from weft.passes.module_edits import calls_by_name, named_ops
 from weft.passes.schedule.dominance import not_dominating
+from weft.passes.specialize_shapes import specialize_buffers
+from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
 from weft.passes.tir.tir_pass import buffer_functions
+from weft.passes.versions import call_with_casts
 from weft.plans.roles import ExtentBound
-from weft.support.errors import InternalError
+from weft.support.errors import CompileError, InternalError
 from weft.support.names import new_name
 from weft.support.target import Target
 
 _PRIVATE: Final = StringAttr("private")
 
 
+@dataclass(frozen=True)
+class _Condition:
+    """An extent of a parameter that a version is for."""
+
+    parameter: int
+    dimension: int
+    least: int
+    most: int
+
+
 def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> dict[str, str]:
-    """Add a version for few iterations of a loop to each kernel of a module whose default schedule for `target` depends
-    on their number, and let calls choose. Kernels named by `skipped`, which is called only if there are candidates, are
-    excluded. Returns the kernel of each version, by name."""
+    """Add a version for small extents to each kernel of a module whose default schedule for `target` depends on them,
+    and let calls choose. Kernels named by `skipped`, which is called only if there are candidates, are excluded.
+    Returns the kernel of each version, by name."""
     names = set(named_ops(module))
     calls = _calls_of_kernels(module)
-    bounds = {function: bound for function in calls if (bound := _bound_of(function, target)) is not None}
-    skip = skipped() if bounds else ()
+    dynamic = [op for op in calls if dynamic_extents_of(op) and why_not_plain(op) is None]
+    bounds = {function: bound for function in dynamic if (bound := _bound_of(function, target)) is not None}
+    pixels = {op: found for op in dynamic if op not in bounds and (found := _pixels_of(op, calls[op]))}
+    skip = skipped() if bounds or pixels else ()
     versions: dict[str, str] = {}
     for function, bound in bounds.items():
         name = function.sym_name.data
         if name not in skip:
-            version = _version(function, bound, new_name(f"{name}_few", names))
+            condition, version = _few(function, bound, new_name(f"{name}_few", names))
             versions[version.sym_name.data] = name
             for call in calls[function]:
-                _choose(call, bound, version)
+                _choose(call, [condition], version)
+    for function, extents in pixels.items():
+        name = function.sym_name.data
+        if name not in skip:
+            conditions, version = _single(function, extents, new_name(f"{name}_single", names))
+            if version is not None:
+                versions[version.sym_name.data] = name
+                for call in calls[function]:
+                    _choose(call, conditions, version)
     return versions
 
 
@@ -73,9 +100,7 @@ def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
 
 def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
     """The number of iterations up to which a plain function gets a version: that of the first product that has one,
-    else that of the first nest over rows. None for functions of static extents."""
-    if not dynamic_extents_of(function) or why_not_plain(function) is not None:
-        return None
+    else that of the first nest over rows."""
     blocks = [block for block in child_blocks(function) if is_plain(block)]
     products = (few_rows(pattern_of(block)) for block in blocks)
     for bound in itertools.chain(products, (short_rows(block, target) for block in blocks)):
@@ -92,35 +117,99 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
     return None if dimension is None else (dim.source.index, dimension)
 
 
-def _version(function: FuncOp, bound: ExtentBound, name: str) -> FuncOp:
-    """A copy of a function, inserted after it, that assumes a bound."""
+def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
+    """The symbols of the extents along which windows of the first convolution or pool move. None if an extent depends
+    on other values, or if it is computed in all callers, as the images inside of a net, whose kernels would take twice
+    the time to build.
+    """
+    for block in child_blocks(function):
+        pattern = pattern_of(block)
+        if pattern.kind in (PatternKind.CONVOLUTION, PatternKind.WINDOW):
+            moving = {v for read in pattern.reads for v in sliding_iterators(block, read)}
+            extents = [extent for v, extent in zip(block.iter_vars, block.extents, strict=True) if v in moving]
+            values = {value for extent in extents if not isinstance(extent, int) for value in Index.of(extent).values()}
+            own = [quantity for value in values if (quantity := quantity_of(value)) is not None]
+            if len(own) < len(values) or not any(all(_is_axis(call, quantity) for quantity in own) for call in calls):
+                return []
+            symbols = FlatSignature.of(function).of_quantity
+            return sorted({symbols[quantity] for quantity in own})
+    return []
+
+
+def _is_axis(call: CallOp, own: Quantity) -> bool:
+    """Whether an extent of an argument is an axis of a parameter of the calling function, or the product of several."""
+    buffer = call.arguments[own.parameter]
+    if isinstance(view := buffer.owner, memref.ReinterpretCastOp):
+        stated = mixed_extents(view.static_sizes.get_values(), view.sizes)[own.dimension]
+    else:
+        stated = dynamic_extents_of(function_of(call)).get((buffer, own.dimension))
+    factors = [stated] if isinstance(stated, SSAValue) else []
+    for value in factors:
+        if isinstance(value.owner, arith.MuliOp):
+            factors += value.owner.operands
+        elif quantity_of(value) is None:
+            return False
+    return bool(factors)
+
+
+def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
+    """A copy of a function, inserted after it, that assumes a bound, and the condition to call it."""
+    place = _place(bound)
+    if place is None:
+        raise InternalError("a version is for an extent of no parameter")
     values: dict[SSAValue, SSAValue] = {}
-    copy = copy_of(function, values)
-    copy.sym_name = StringAttr(name)
+    copy = _copied(function, name, values)
     extent = values[bound.extent]
     assumed = AssumeOp(AffineExpr.dimension(0), Relation.AT_MOST, AffineExpr.constant(bound.most), [extent])
     Rewriter.insert_op(assumed, InsertPoint.after(cast("Operation", extent.owner)))
+    return _Condition(*place, 0, bound.most), copy
+
+
+def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp | None]:
+    """A copy of a function, inserted after it, in which the extents `symbols` are 1, and the conditions to call it.
+    None if the function has no results for one pixel, as if its windows are larger and there is no border."""
+    places = {symbol: own for own, symbol in reversed(FlatSignature.of(function).of_quantity.items())}
+    conditions = [_Condition(places[symbol].parameter, places[symbol].dimension, 1, 1) for symbol in symbols]
+    copy = _copied(function, name, {})
+    try:
+        specialize_buffers(copy, Specialization(dict.fromkeys(symbols, 1)))
+    except CompileError:
+        Rewriter.erase_op(copy)
+        return [], None
+    return conditions, copy
+
+
+def _copied(function: FuncOp, name: str, values: dict[SSAValue, SSAValue]) -> FuncOp:
+    copy = copy_of(function, values)
+    copy.sym_name = StringAttr(name)
     Rewriter.insert_op(copy, InsertPoint.after(function))
     return copy
 
 
-def _choose(call: CallOp, bound: ExtentBound, version: FuncOp) -> None:
+def _choose(call: CallOp, conditions: Sequence[_Condition], version: FuncOp) -> None:
     """Let a call choose between its callee and a version of it; ranges in the caller may decide statically."""
-    place = _place(bound)
-    if place is None:
-        raise InternalError("a version is for an extent of no parameter")
-    parameter, dimension = place
-    buffer = call.arguments[parameter]
-    stated = dynamic_extents_of(function_of(call)).get((buffer, dimension))
-    low, high = (None, None) if stated is None else range_of(stated)
-    if low is not None and low > bound.most:
-        return
-    other = CallOp(version.sym_name.data, call.arguments, ())
-    other.location = call.location
-    if high is not None and high <= bound.most:
+    extents = dynamic_extents_of(function_of(call))
+    open_: list[tuple[SSAValue | None, _Condition]] = []
+    for condition in conditions:
+        buffer = call.arguments[condition.parameter]
+        stated = extents.get((buffer, condition.dimension))
+        low, high = (None, None) if stated is None else range_of(stated)
+        if (low is not None and low > condition.most) or (high is not None and high < condition.least):
+            return
+        if low is None or high is None or low < condition.least or high > condition.most:
+            open_.append((stated, condition))
+    other = call_with_casts(version, call.arguments)
+    other[-1].location = call.location
+    if not open_:
         Rewriter.replace_op(call, other)
         return
+    tests = [_test(call, stated, condition) for stated, condition in open_]
+    Rewriter.replace_op(call, if_around(conjunction_before(tests, call), other, [copy_of(call)]), [])
+
+
+def _test(call: CallOp, stated: SSAValue | None, condition: _Condition) -> SSAValue:
+    """The truth of a condition, computed before a call."""
     if stated is None or not_dominating([stated], InsertPoint.before(call)):
-        stated = dim_before(buffer, dimension, call)
-    few = compare_before("sle", Index.of(stated), Index.of(bound.most), call)
-    Rewriter.replace_op(call, if_around(few, [other], [copy_of(call)]), [])
+        stated = dim_before(call.arguments[condition.parameter], condition.dimension, call)
+    predicate = "eq" if condition.least == condition.most else "sle"
+    return compare_before(predicate, Index.of(stated), Index.of(condition.most), call)

@@ -115,7 +115,10 @@ def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
 def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool:
     """Whether the lanes of a vector reduce consecutive elements together, rather than each compute a separate result.
     If both are possible, as for windows, separate results need no combination of lanes."""
-    if not reduces_alike(pattern) or not consecutive(pattern, iterators_of(pattern)[-1], writes=0):
+    if not reduces_alike(pattern):
+        return False
+    long = [v for v in iterators_of(pattern)[leading(pattern) :] if pattern.extent_of(v) != 1]
+    if not consecutive(pattern, long[-1] if long else iterators_of(pattern)[-1], writes=0):
         return False
     results = vector_iterator(pattern, shared)
     return results is None or (pattern.extent_of(results) or 0) < lanes_for(pattern, target)
@@ -234,8 +237,10 @@ def _dense_from(pattern: BlockPattern, shared: int) -> int:
     """The first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be fused."""
     iterators = iterators_of(pattern)
     first = len(iterators) - 1
-    while first > shared and is_dense(pattern, iterators[first - 1], iterators[first]):
+    inner = iterators[first]
+    while first > shared and (pattern.extent_of(inner) == 1 or is_dense(pattern, iterators[first - 1], inner)):
         first -= 1
+        inner = iterators[first]
     return first
 
 

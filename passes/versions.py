@@ -177,7 +177,7 @@ def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[s
         dim.result.name_hint = symbol
         body.add_ops([axis, dim])
         dims[symbol] = dim.result
-    chosen = _call(general, function.args)
+    chosen = call_with_casts(general, function.args)
     for version, (_, sizes) in reversed(list(zip(versions, dispatch.versions, strict=True))):
         numbers = [arith.ConstantOp(index_attribute(size)) for size in sizes.values()]
         equal = [arith.CmpiOp(dims[symbol], n, "eq") for symbol, n in zip(sizes, numbers, strict=True)]
@@ -186,12 +186,12 @@ def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[s
         for other in equal[1:]:
             joined.append(arith.AndIOp(condition, other.result))
             condition = joined[-1].results[0]
-        branches = [_region([*ops, scf.YieldOp()]) for ops in (_call(version, function.args), chosen)]
+        branches = [_region([*ops, scf.YieldOp()]) for ops in (call_with_casts(version, function.args), chosen)]
         chosen = [*joined, scf.IfOp(condition, (), branches[0], branches[1])]
     body.add_ops([*chosen, ReturnOp()])
 
 
-def _call(callee: FuncOp, arguments: Sequence[SSAValue]) -> list[Operation]:
+def call_with_casts(callee: FuncOp, arguments: Sequence[SSAValue]) -> list[Operation]:
     """A call with arguments cast to the types of the callee."""
     ops: list[Operation] = []
     given: list[SSAValue] = []

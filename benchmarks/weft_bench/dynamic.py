@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -106,21 +108,37 @@ def rows(only: Sequence[str] = ()) -> list[DynamicRow]:
     return [row for row in every if not only or any(word.lower() in row.name.lower() for word in only)]
 
 
+def read_points(path: Path) -> list[dict[str, Any]]:
+    """The points of a file with one event a line; none without a file. Raises `OSError` and `CompileError`."""
+    try:
+        events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    except ValueError as error:
+        raise CompileError(f"{path} does not hold points of this benchmark: {error}") from error
+    return [event for event in events if event["event"] == "point"]
+
+
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     """Yields an event for each point of each variant: the seconds of both builds' turns, or an error. `request` has
-    `only`, `threads`, `rounds`, and `together`, which omits the variants with a single symbol.
+    `only`, `threads`, `rounds`, and `together`, which omits the variants with a single symbol. The points in the file
+    `points` are omitted.
     """
     target = Target("llvm", num_threads=request["threads"])
+    known = read_points(Path(request["points"])) if request.get("points") else []
+    done = {(point["name"], tuple(point["symbols"]), tuple(point["sizes"].values())) for point in known}
     for row in rows(request["only"]):
         static: dict[tuple[int, ...], Function] = {}
         for symbolic in row.variants()[: 1 if request["together"] else None]:
             about = {"name": row.name, "symbols": list(symbolic)}
+            points = row.points(symbolic)
+            left = [sizes for sizes in points if (row.name, symbolic, tuple(sizes.values())) not in done]
+            if not left:
+                continue
             try:
                 start = time.perf_counter()
                 extents = {name: name if name in symbolic else size for name, size in row.usual.items()}
                 dynamic = build(row.module(extents), target)[ROW]
                 about["build_ms"] = (time.perf_counter() - start) * 1e3
-                for sizes in row.points(symbolic):
+                for sizes in left:
                     key = tuple(sizes.values())
                     if key not in static:
                         static[key] = build(row.module(sizes), target)[ROW]

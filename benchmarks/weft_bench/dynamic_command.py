@@ -2,6 +2,7 @@
 
   weft bench dynamic                                   # every row: all extents symbolic, then each alone
   weft bench dynamic --only product,lstm --together --save dynamic.md
+  weft bench dynamic --together --points dynamic.jsonl # continues where an interrupted run ended
 
 A ratio is the time of the static build over that of the dynamic one: above 1, the dynamic build is faster.
 """
@@ -12,11 +13,12 @@ import argparse
 import json
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from weft.tools.failures import FAILURE, INTERRUPTED
 from weft_bench.child import events
-from weft_bench.dynamic import DYNAMIC, STATIC, rows
+from weft_bench.dynamic import DYNAMIC, STATIC, read_points, rows
 from weft_bench.options import positive, progress, words
 from weft_bench.report import Report
 from weft_bench.rounds import Times
@@ -31,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", type=words, default=[], metavar="WORD,...", help="rows with a word in their name")
     parser.add_argument("--rounds", type=positive, default=20, metavar="N", help="turns of each build (default 20)")
     parser.add_argument("--together", action="store_true", help="all extents symbolic, none alone")
+    parser.add_argument(
+        "--points", metavar="FILE.jsonl", help="append each point to this file, and measure none that it has"
+    )
     parser.add_argument("--save", metavar="FILE.md", help="write the tables as Markdown")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
@@ -44,8 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         "threads": arguments.threads,
         "rounds": arguments.rounds,
         "together": arguments.together,
+        "points": arguments.points,
     }
     points: list[_Point] = []
+    if arguments.points:
+        points = [_Point.of(event) for event in read_points(Path(arguments.points))]
     failures: list[str] = []
     status = 0
     try:
@@ -55,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
                 progress(failures[-1])
             else:
                 points.append(_Point.of(event))
+                if arguments.points:
+                    with open(arguments.points, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(event) + "\n")
                 progress(points[-1].line())
     except KeyboardInterrupt:
         status = INTERRUPTED

@@ -253,9 +253,11 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
     def _skip_idle_end(self, loop: ForOp) -> None:
-        """Restrict a loop around loops to the iterations before the first one in which a condition that controls all of
-        its effects always fails, such as to the panels of a factor that have columns."""
-        if not isinstance(loop.extent, int) or not _repeats_loops(loop):
+        """Restrict a long loop, or a loop around loops, to the iterations before the first one in which a condition
+        that controls all of its effects always fails, such as to the panels of a factor that have columns."""
+        if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
+            return
+        if loop.extent < _LONG and not _repeats_loops(loop):
             return
         conditions = (op.cond for op in operations_in(loop.body) if type(op) is scf.IfOp)
         for comparison, constraint in itertools.chain.from_iterable(map(self.comparisons, conditions)):
@@ -425,6 +427,10 @@ def _is_computed_outside(value: SSAValue) -> bool:
     return isinstance(op, arith.MinSIOp | arith.MaxSIOp) and all(
         _is_computed_outside(inner) for operand in op.operands for inner in Index.of(operand).values()
     )
+
+
+_LONG: Final = 16
+"""Iterations of a loop from which the computation of a bound takes little of its time."""
 
 
 def _has_symbols(index: Index) -> bool:

@@ -577,3 +577,42 @@ func.func @dissolved(%A: memref<?xf32>, %n: index) {
 // CHECK-NEXT:        tir.for %r in 6 unrolled {
 // CHECK-NEXT:          %{{\w+}} = affine.apply
 // CHECK-NEXT:          memref.store
+
+// -----
+
+// In the version for one row, the loop over vectors of columns ends where there are no columns.
+
+func.func @long_end(%B: memref<?x?xf32>, %P: memref<2048xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %B, %c0 : memref<?x?xf32>
+  %n = memref.dim %B, %c1 : memref<?x?xf32>
+  %rows = affine.apply affine_map<(d0) -> ((d0 + 3) floordiv 4)> (%m)
+  tir.for %k in %rows {
+    tir.for %j in 128 {
+      tir.for %u in 4 unrolled {
+        tir.for %l in 16 vectorized {
+          %row = affine.apply affine_map<(d0, d1) -> (d0 * 4 + d1)> (%k, %u)
+          %column = affine.apply affine_map<(d0, d1) -> (d0 * 16 + d1)> (%j, %l)
+          %some = arith.cmpi slt, %row, %m : index
+          %inside = arith.cmpi slt, %column, %n : index
+          %both = arith.andi %some, %inside : i1
+          scf.if %both {
+            %b = memref.load %B[%row, %column] : memref<?x?xf32>
+            %a = memref.load %P[%column] : memref<2048xf32>
+            %s = arith.addf %a, %b : f32
+            memref.store %s, %P[%column] : memref<2048xf32>
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @long_end
+// CHECK-NOT:     tir.for %j in 128 {
+// CHECK:         %[[VECTORS:.*]] = affine.apply affine_map<(d0) -> (((d0 + 15) floordiv 16))> (%n)
+// CHECK-NEXT:    %[[ONES:.*]] = arith.minsi %{{.*}}, %[[VECTORS]] : index
+// CHECK-NEXT:    tir.for %j in %[[ONES]] {
+// CHECK-NOT:     tir.for %j in 128 {
+// CHECK:         func.return

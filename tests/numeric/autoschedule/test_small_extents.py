@@ -172,3 +172,75 @@ def test_rows_of_several_extents_have_no_version() -> None:
         builder.emit_func_output(G.softmax(x, axis=1))
     traces = weft.build(builder.get(), "llvm -num-threads=1").traces
     assert [trace.sym_name.data for trace in traces] == ["default_softmax"]
+
+
+def _images(compute: Callable[[Any, Callable[..., Any]], Any], channels: int = 8) -> Callable[..., Any]:
+    """A module of images of `channels`, with numbers or symbols as extents. `compute` gets a function that makes
+    constant weights."""
+
+    def module(n: Any, h: Any, w: Any) -> Any:
+        random = np.random.default_rng(0)
+        builder, x = G.BlockBuilder(), G.var("x", (n, channels, h, w))
+        with builder.function("main", [x]):
+            y = compute(x, lambda *shape: G.const(random.uniform(-1, 1, shape).astype("float32")))
+            builder.emit_func_output(y)
+        return builder.get()
+
+    return module
+
+
+IMAGES = {
+    "product of pixels": _images(lambda x, w: G.conv2d(x, w(32, 8, 1, 1))),
+    "strided": _images(lambda x, w: G.conv2d(x, w(32, 8, 3, 3), strides=2, padding=1)),
+    "dilated": _images(lambda x, w: G.conv2d(x, w(32, 8, 3, 3), dilation=2, padding=2)),
+    "dilated, 20 filters": _images(lambda x, w: G.conv2d(x, w(20, 8, 3, 3), dilation=2, padding=2)),
+    "few channels": _images(lambda x, w: G.conv2d(x, w(32, 3, 7, 7), strides=2, padding=3), 3),
+    "depthwise": _images(lambda x, w: G.conv2d(x, w(8, 1, 3, 3), groups=8, padding=1)),
+    "depthwise, strided": _images(lambda x, w: G.conv2d(x, w(8, 1, 3, 3), groups=8, padding=1, strides=2)),
+    "grouped": _images(lambda x, w: G.relu(G.conv2d(x, w(16, 4, 3, 3), groups=2, padding=1))),
+    "transposed": _images(lambda x, w: G.conv2d_transpose(x, w(8, 6, 2, 2), strides=2)),
+    "max pool": _images(lambda x, w: G.max_pool2d(x, 3, strides=2, padding=1)),
+    "average pool": _images(lambda x, w: G.avg_pool2d(x, 3, strides=1, padding=1)),
+}
+
+
+@pytest.mark.parametrize("target", first_tier(["llvm", "llvm -mcpu=haswell", "c"], "llvm"))
+@pytest.mark.parametrize("name", first_tier(IMAGES, "strided", "dilated", "max pool"))
+def test_images_against_builds_with_numbers(name: str, target: str) -> None:
+    """Kernels of convolutions and pools have a version for one pixel."""
+    library = weft.build(IMAGES[name]("n", "h", "w"), f"{target} -num-threads=1")
+    assert any(trace.sym_name.data.endswith("_single") for trace in library.traces)
+    channels = 3 if name == "few channels" else 8
+    for n, h, w in ((0, 1, 1), (1, 1, 1), (3, 1, 1), (2, 1, 5), (1, 16, 1), (1, 17, 33)):
+        x = np.random.default_rng(n + h).uniform(-1, 1, (n, channels, h, w)).astype("float32")
+        expected = weft.build(IMAGES[name](n, h, w), f"{target} -num-threads=1")["main"](x)
+        np.testing.assert_allclose(library["main"](x), expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} at {x.shape}")
+
+
+@pytest.mark.parametrize("size", [5, 6, 17])
+def test_windows_larger_than_one_pixel(size: int) -> None:
+    """Without a border there are no results for one pixel, so there is no version for it."""
+    made = _images(lambda x, w: G.conv2d(x, w(16, 8, 5, 5), strides=2))
+    library = weft.build(made("n", "h", "w"))
+    assert not any(trace.sym_name.data.endswith("_single") for trace in library.traces)
+    x = np.random.default_rng(size).uniform(-1, 1, (2, 8, size, size)).astype("float32")
+    np.testing.assert_allclose(library["main"](x), weft.build(made(2, size, size))["main"](x), rtol=1e-4, atol=1e-5)
+
+
+def test_stated_ranges_decide_without_a_version_for_one_pixel() -> None:
+    module = IMAGES["max pool"]("n", "h", "w")
+    larger = weft.build(weft.specialize(module, {"x": ("n", 8, "h:2..64", "w")}))
+    assert not any("default_max_pool2d_single(" in str(trace) for trace in larger.traces)
+    assert "icmp eq i64" not in larger.get_source("ll").partition("ret void")[0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 6, 7])
+def test_sums_of_columns(rows: int) -> None:
+    """Loops over panels of columns end at the last panel that has columns."""
+    builder, x = G.BlockBuilder(), G.var("x", ("m", "n"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(G.sum(x, axis=0))
+    function = weft.build(builder.get())["main"]
+    for columns in (0, 1, 15, 16, 17, 100, 2047, 2048, 2049, 5000):
+        given = np.random.default_rng(columns).uniform(-1, 1, (rows, columns)).astype("float32")
+        np.testing.assert_allclose(function(given), given.sum(0), rtol=1e-4, atol=1e-5)

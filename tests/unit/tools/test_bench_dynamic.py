@@ -5,6 +5,8 @@ Nothing here asserts a time.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,28 @@ def test_a_row_has_a_ratio_for_each_size(only_sums: None, capsys: pytest.Capture
     out = capsys.readouterr().out
     assert sum(line.startswith("sums m x n ") for line in out.splitlines()) == 3
     assert "geometric mean" in out and "of 6 points" in out
+
+
+def test_a_run_continues_with_the_points_that_a_file_lacks(
+    only_sums: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "points.jsonl"
+    command = ["bench", "dynamic", "--rounds", "1", "--together", "--points", str(file)]
+    assert execute(command) == 0
+    first, second = file.read_text().splitlines()
+    file.write_text(second + "\n")
+    assert execute(command) == 0
+    lines = file.read_text().splitlines()
+    assert lines[0] == second and len(lines) == 2
+    assert json.loads(lines[1])["sizes"] == json.loads(first)["sizes"]
+    assert "of 2 points" in capsys.readouterr().out
+
+
+def test_a_file_of_other_content_is_refused(only_sums: None, tmp_path: Path) -> None:
+    file = tmp_path / "points.jsonl"
+    file.write_text("{\n")
+    with pytest.raises(CompileError, match="does not hold points of this benchmark"):
+        execute(["bench", "dynamic", "--points", str(file)])
 
 
 def test_different_results_fail(
