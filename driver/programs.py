@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.dialects.traversal import copy_of
 from weft.driver.parsing import decode_text, parse_text
+from weft.driver.unified_models import UNIFIED, UnifiedModel
 from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
@@ -100,10 +101,18 @@ def onnx_module(
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     importer = _onnx_importer()
-    builder, files = importer.import_model(
-        model, into or BlockBuilder, shapes or {}, constants or {}, fallback, weights
-    )
-    return builder.get(), files
+
+    def imported(shapes: Mapping[str, InputShape], into: Callable[[], BlockBuilder]) -> Any:
+        return importer.import_model(model, into, shapes, constants or {}, fallback, weights)
+
+    def again(shapes: Mapping[str, InputShape]) -> ModuleOp:
+        return imported(shapes, BlockBuilder)[0].get()
+
+    builder, files, unified = imported(shapes or {}, into or BlockBuilder)
+    module = builder.get()
+    if unified.extents:
+        UNIFIED[module] = UnifiedModel(unified.axes, unified.extents, dict(shapes or {}), again)
+    return module, files
 
 
 def onnx_operators(
