@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -102,13 +102,12 @@ def onnx_module(
 
     importer = _onnx_importer()
 
-    def imported(shapes: Mapping[str, InputShape], into: Callable[[], BlockBuilder]) -> Any:
-        return importer.import_model(model, into, shapes, constants or {}, fallback, weights)
-
     def again(shapes: Mapping[str, InputShape]) -> ModuleOp:
-        return imported(shapes, BlockBuilder)[0].get()
+        return onnx_module(model, shapes, constants, fallback=fallback, weights=weights)[0]
 
-    builder, files, unified = imported(shapes or {}, into or BlockBuilder)
+    builder, files, unified = importer.import_model(
+        model, into or BlockBuilder, shapes or {}, constants or {}, fallback, weights
+    )
     module = builder.get()
     if unified.extents:
         UNIFIED[module] = UnifiedModel(unified.axes, unified.extents, dict(shapes or {}), again)

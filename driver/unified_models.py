@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 from weakref import WeakKeyDictionary
 
+from weft.support.errors import CompileError
 from weft.support.input_axes import Axis, axes_of, show_axes
 
 if TYPE_CHECKING:
@@ -33,21 +34,21 @@ class UnifiedModel:
     def repeated(self, shapes: Mapping[str, Sequence[int]]) -> frozenset[str]:
         """The symbols that are 1 in the arrays of a call, while other extents that they were unified with are not.
         Empty if the arrays do not fit otherwise."""
-        from weft.dialects.graph_shapes import lone_name, parse_extent, substitute  # start-up: 200 ms
+        from weft.dialects.graph_shapes import lone_name, parse_extent, substitute, symbol  # start-up: 200 ms
 
         values: dict[str, int] = {}
         others: dict[KnownExtent, set[int]] = {}
         for parameter, axes in self.axes.items():
             for extent, size in zip(axes, shapes.get(parameter, ()), strict=False):
                 parsed = extent if isinstance(extent, int) else parse_extent(extent)
+                if parsed is None:
+                    continue
                 name = lone_name(parsed)
                 if name is not None and values.setdefault(name, size) != size:
                     return frozenset()
                 others.setdefault(substitute(parsed, self.extents), set()).add(size)
         return frozenset(
-            name
-            for name, size in values.items()
-            if size == 1 and others[substitute(parse_extent(name), self.extents)] != {1}
+            name for name, size in values.items() if size == 1 and others[substitute(symbol(name), self.extents)] != {1}
         )
 
     def import_with(self, repeated: frozenset[str]) -> ModuleOp:
@@ -66,7 +67,11 @@ class UnifiedModel:
             shapes[parameter] = show_axes(
                 [Axis(1) if name in repeated else axis for name, axis in zip(names, stated, strict=True)]
             )
-        return self.again(shapes)
+        module = self.again(shapes)
+        found = UNIFIED.get(module)
+        if found is not None and any(isinstance(extent, int) for extent in found.extents.values()):
+            raise CompileError("an operator requires that extents are equal to one that is stated as 1")
+        return module
 
 
 UNIFIED: Final[WeakKeyDictionary[ModuleOp, UnifiedModel]] = WeakKeyDictionary()

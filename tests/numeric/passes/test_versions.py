@@ -125,7 +125,8 @@ def test_text_of_sizes() -> None:
 
 
 def test_versions_on_first_use_write_donated_arrays() -> None:
-    text = """func.func @main(%cache: tensor<?x4xf32, #graph.dims<n>>, %x: tensor<4xf32>) -> tensor<?x4xf32, #graph.dims<n>> {
+    text = """func.func @main(%cache: tensor<?x4xf32, #graph.dims<n>>, %x: tensor<4xf32>)
+        -> tensor<?x4xf32, #graph.dims<n>> {
       %y = graph.add %cache, %x : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32> -> tensor<?x4xf32, #graph.dims<n>>
       func.return %y : tensor<?x4xf32, #graph.dims<n>>
     }"""
