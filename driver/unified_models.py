@@ -25,7 +25,7 @@ class UnifiedModel:
     axes: Mapping[str, Sequence[ExtentLike]]
     """By parameter, before symbols are replaced."""
     extents: Mapping[str, KnownExtent]
-    """What replaces symbols."""
+    """The extents that replace symbols, by symbol."""
     shapes: Mapping[str, InputShape]
     """The axes that the import was given."""
     again: Callable[[Mapping[str, InputShape]], ModuleOp]
