@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from weft.dialects.traversal import copy_of
 from weft.driver.cached_models import CachedModel
+from weft.driver.unified_models import UNIFIED, unmodified
 from weft.runtime.compile_cache import CompileCache, is_switched_off
 from weft.support.argument_types import checked, checked_argument, shown
 from weft.support.build_options import BuildOptions
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
 
     from weft.driver.pipeline import ModelKernel, Pipeline
+    from weft.driver.unified_models import UnifiedModel
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import StageSchedule
     from weft.runtime.library import Library
@@ -143,7 +145,14 @@ def build(
     store = CompileCache.of_user() if cache and not is_switched_off() else None
     if isinstance(program, os.PathLike):
         library, path = _built_file(Path(program), machine, options, stopwatch, store), Path(program)
-        return _with_versions(library, lambda: _read_file(path)[0], machine, options, store, policy)
+        found = _with_versions(library, lambda: _read_file(path)[0], machine, options, store, policy)
+        return (
+            found
+            if path.suffix != ".onnx"
+            else _with_repeated_axes(
+                found, functools.partial(_unified_file, path, _state_of(path)), machine, options, store
+            )
+        )
     from weft.frontends.stage_schedule import StageSchedule  # start-up: 948 ms
 
     if isinstance(program, StageSchedule):
@@ -151,7 +160,10 @@ def build(
     module = _module_of(program, args, name, binds, stopwatch)
     source = module if policy is None else copy_of(module)
     library = _compiled(module, machine, options, stopwatch, store)[0]
-    return _with_versions(library, lambda: source, machine, options, store, policy)
+    found = _with_versions(library, lambda: source, machine, options, store, policy)
+    if isinstance(program, StageSchedule | str) or program not in UNIFIED:
+        return found
+    return _with_repeated_axes(found, functools.partial(unmodified, program), machine, options, store)
 
 
 def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
@@ -210,17 +222,50 @@ def _with_versions(
 ) -> Library:
     """A library whose functions get versions on first use of a size, if there is a policy."""
     if policy is not None:
-        from weft.driver.compilation import lowered  # start-up: 1290 ms
-        from weft.driver.pipeline import Pipeline  # start-up: 394 ms
         from weft.driver.versions_on_use import add_versions_on_use  # start-up: 8 ms
 
-        read = functools.cache(program)
-
-        def stage(module: ModuleOp) -> Pipeline:
-            return lowered(Pipeline(module, target, options, Stopwatch(), store))
-
-        add_versions_on_use(library, read, stage, policy)
+        add_versions_on_use(library, functools.cache(program), _stage(target, options, store), policy)
     return library
+
+
+def _stage(target: Target, options: BuildOptions, store: CompileCache | None) -> Callable[[ModuleOp], Pipeline]:
+    """Lowers versions of functions that are built on first use."""
+
+    def stage(module: ModuleOp) -> Pipeline:
+        from weft.driver.compilation import lowered  # start-up: 1290 ms
+        from weft.driver.pipeline import Pipeline  # start-up: 394 ms
+
+        if options.donate:
+            _donate(module, options, target)
+        return lowered(Pipeline(module, target, options, Stopwatch(), store))
+
+    return stage
+
+
+def _with_repeated_axes(
+    library: Library,
+    model: Callable[[], UnifiedModel | None],
+    target: Target,
+    options: BuildOptions,
+    store: CompileCache | None,
+) -> Library:
+    """The library of an ONNX model, with versions for axes of one element that operators repeat."""
+    from weft.driver.repeated_axes import add_repeating_versions  # start-up: 8 ms
+
+    add_repeating_versions(library, model, _stage(target, replace(options, specialize=()), store))
+    return library
+
+
+def _unified_file(path: Path, state: tuple[int, int]) -> UnifiedModel | None:
+    """The import of a model in a file, if it unified symbols. None if the file has changed."""
+    module = _read_file(path)[0]
+    return UNIFIED.get(module) if _state_of(path) == state else None
+
+
+def _state_of(path: Path) -> tuple[int, int]:
+    """The time of the last change of a file, and its size in bytes."""
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def _compiled(

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from weft.dialects.traversal import copy_of
 from weft.driver.parsing import decode_text, parse_text
+from weft.driver.unified_models import UNIFIED, UnifiedModel
 from weft.driver.verify import verify_module
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
@@ -100,10 +101,17 @@ def onnx_module(
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     importer = _onnx_importer()
-    builder, files = importer.import_model(
+
+    def again(shapes: Mapping[str, InputShape]) -> ModuleOp:
+        return onnx_module(model, shapes, constants, fallback=fallback, weights=weights)[0]
+
+    builder, files, unified = importer.import_model(
         model, into or BlockBuilder, shapes or {}, constants or {}, fallback, weights
     )
-    return builder.get(), files
+    module = builder.get()
+    if unified.extents:
+        UNIFIED[module] = UnifiedModel(unified.axes, unified.extents, dict(shapes or {}), again)
+    return module, files
 
 
 def onnx_operators(

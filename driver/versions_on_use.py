@@ -109,6 +109,23 @@ class FunctionOfVersions(Function):
         return f"{self._general!r} with versions on use"
 
 
+class VersionBuilder:
+    """Compiles modules through `stage` into libraries that share the constants of `library` and of each other."""
+
+    def __init__(self, library: Library, stage: Callable[[ModuleOp], Pipeline]) -> None:
+        self._stage = stage
+        self._pool = [*library.constants.values()]
+
+    def build(self, module: ModuleOp) -> Library:
+        from weft.driver.stages import load  # start-up: 1203 ms
+
+        done = self._stage(module)
+        _adopt_constants(done.module, self._pool)
+        version = load(done)
+        self._pool.extend(version.constants.values())
+        return version
+
+
 def add_versions_on_use(
     library: Library, program: Callable[[], ModuleOp], stage: Callable[[ModuleOp], Pipeline], policy: OnUse
 ) -> None:
@@ -117,11 +134,10 @@ def add_versions_on_use(
     """
     if library.target.kind not in ("llvm", "c") or library.target.obstacle:
         raise CompileError(f"specialize: '{AUTO}' is for functions that run here by llvm or c, got '{library.target}'")
-    pool = [*library.constants.values()]
+    versions = VersionBuilder(library, stage)
 
     def builder(name: str) -> Callable[[Mapping[str, int]], Function]:
         def build(sizes: Mapping[str, int]) -> Function:
-            from weft.driver.stages import load  # start-up: 1203 ms
             from weft.passes.specialize_shapes import specialize_shapes  # start-up: 800 ms
 
             module, signature = copy_of(program()), library[name].signature
@@ -132,11 +148,7 @@ def add_versions_on_use(
                 if isinstance(spec, ArraySpec)
             }
             specialize_shapes(module, shapes, name, "specialize")
-            done = stage(module)
-            _adopt_constants(done.module, pool)
-            version = load(done)
-            pool.extend(version.constants.values())
-            return version[name]
+            return versions.build(module)[name]
 
         return build
 

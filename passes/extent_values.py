@@ -76,9 +76,8 @@ class ExtentValues:
             left, right = self.index(atom.left), self.index(atom.right)
             if atom.kind in ("floordiv", "mod") and right.is_constant and right.constant > 0:
                 return left // right.constant if atom.kind == "floordiv" else left % right.constant
-            if atom.kind == "mod" and not is_not_negative(left):
-                # The remainder of a truncated division may be negative, because sides of preconditions may be
-                # differences.
+            if atom.kind == "mod" and not (is_not_negative(left) and is_not_negative(right)):
+                # The remainder of a truncated division differs, because sides of preconditions may be differences.
                 quotient = self._combined(FloorDivSIOp, left, right)
                 return left - self._combined(MuliOp, right, quotient)
             return self._combined(_OPERATIONS[atom.kind], left, right)

@@ -105,6 +105,9 @@ class CallPrecondition:
         ):
             object.__setattr__(self, name, value)
 
+    def __reduce__(self) -> tuple[type[CallPrecondition], tuple[str]]:
+        return CallPrecondition, (self.text,)  # the comparisons hold functions
+
     def holds(self, values: Mapping[str, int]) -> bool:
         return any(comparison.holds(values) for comparison in self.comparisons)
 

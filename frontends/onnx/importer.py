@@ -121,6 +121,15 @@ class Outcome:
     """Reasons for refusals; further nodes fail because they depend on refused ones."""
 
 
+@dataclass(frozen=True)
+class UnifiedAxes:
+    """The axes of the tensors that are inputs, and the symbols among them that are replaced by equal extents."""
+
+    axes: Mapping[str, Sequence[ExtentLike]]
+    """By parameter, before symbols are replaced."""
+    extents: Mapping[str, KnownExtent]
+
+
 class UnconvertedError(Exception):
     """A graph within a node has nodes that could not be converted, which are reported already."""
 
@@ -158,6 +167,7 @@ class Import:
         """Tensors of integers as extents: inputs of the model, and tensors computed from them."""
         self.evaluated: dict[SSAValue, Known | None] = {}
         """The cache of `evaluated`."""
+        self.unified = UnifiedAxes({}, {})
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
         self.left = _MOST_NODES + _MOST_COPIES * sum(_number_of_nodes(nodes, {}, {}) for nodes in graphs)
         """The number of nodes that may still be converted."""
@@ -559,9 +569,9 @@ def import_model(
     constants: Mapping[str, ArrayLike],
     fallback: bool,
     weights: str | os.PathLike[str] | None = None,
-) -> tuple[BlockBuilder, frozenset[str]]:
-    """Build the function @main of a model. Returns its builder, and the external files of the model, as paths relative
-    to its folder.
+) -> tuple[BlockBuilder, frozenset[str], UnifiedAxes]:
+    """Build the function @main of a model. Returns its builder, the external files of the model, as paths relative to
+    its folder, and the symbols that were unified.
 
     `shapes` override those that the model states for its inputs. Inputs in `constants` are not parameters. Tensors of
     the safetensors file `weights` replace initializers and inputs of the same names. If operators require extents of
@@ -578,7 +588,7 @@ def import_model(
         return () if fallback else _fallback_hint(file, shapes, constants, stored)
 
     shared = _imported(lambda: Import(file, new_builder(), fallback, stored, hint), shapes, constants)
-    return shared.builder, frozenset(file.others)
+    return shared.builder, frozenset(file.others), shared.unified
 
 
 def _fallback_hint(
@@ -709,8 +719,10 @@ def _build_main(
             scope.names[proto.name] = None
             users = sorted(takers.get(proto.name, ()))
             shared.report(f"input of {', '.join(users)}" if users else "input", error, proto.name)
+    shared.unified = UnifiedAxes(names.axes, extents)
     with builder.function("main", parameters):
-        builder.state(facts)
+        equal = {name: show_extent(extent) for name, extent in extents.items()}
+        builder.state(CallPrecondition(fact).substituted(equal).text for fact in facts)
         for name, entry in scope.names.items():
             tensors = () if entry is None else tensors_of(entry)
             shared.inputs |= {value.ssa: name for value in tensors if isinstance(value, Value)}
@@ -779,6 +791,8 @@ class _Names:
         equal: Mapping[str, KnownExtent],
     ) -> None:
         self._equal = equal
+        self.axes: dict[str, Sequence[ExtentLike]] = {}
+        """The axes of each parameter, before symbols are replaced."""
         self._parameters: set[str] = set()
         self._extents: dict[str, str] = {}
         texts = {dim.dim_param for proto in inputs for dim in _dims(proto.type)}
@@ -817,7 +831,12 @@ class _Names:
             self._extents[text] = name
         return self._extents[text]
 
-    def unified(self, extent: ExtentLike) -> ExtentLike:
+    def shape(self, parameter: str, axes: Sequence[ExtentLike]) -> list[ExtentLike]:
+        """The shape of a parameter, in which symbols are replaced by equal extents."""
+        self.axes[parameter] = axes
+        return [self._unified(extent) for extent in axes]
+
+    def _unified(self, extent: ExtentLike) -> ExtentLike:
         if isinstance(extent, int) or not self._equal:
             return extent
         found = substitute(parse_extent(extent), self._equal)
@@ -946,7 +965,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
         else:
             stated.append(names.extent(dim.dim_param, name, axis))
     if shape is None:
-        return var(name, [names.unified(extent) for extent in stated], dtype)
+        return var(name, names.shape(name, stated), dtype)
     if tensor.HasField("shape"):
         fits = len(stated) == len(shape) and all(
             isinstance(one, str) or isinstance(other, str) or one == other
@@ -954,7 +973,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
         )
         if not fits:
             raise Refusal(f"the model states the shape {tuple(stated)}, but shapes gives {tuple(shape)}")
-    return var(name, [names.unified(extent) for extent in shape], dtype)
+    return var(name, names.shape(name, shape), dtype)
 
 
 def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:

@@ -209,3 +209,15 @@ def test_remainders_of_differences_round_down(rows: int, columns: int):
     else:
         with pytest.raises(ValueError, match="stated"):
             function(x)
+
+
+def test_remainders_by_differences_round_down():
+    text = REMAINDER.replace("(n - 3) % (m - 1) <= 1", "m % (n * m - m) <= 1")
+    function = weft.build(text, target="llvm")["f"]
+    for rows, columns in ((0, 3), (2, 3), (3, 1), (1, 3), (3, 5)):
+        x = np.ones((rows, columns), "float32")
+        if rows != 1 and columns % (rows * columns - columns) <= 1:
+            np.testing.assert_array_equal(function(x), x)
+        else:
+            with pytest.raises(ValueError, match="stated"):
+                function(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
 
 import onnx
+from xdsl.dialects.builtin import UnitAttr
 
 import weft
 
@@ -245,3 +247,49 @@ def test_n_grams_of_a_symbolic_row() -> None:
     }""")
     for row, wanted in (([5, 6, 6], [1, 2, 2]), ([5], [1, 0, 0]), ([6, 5, 1, 6], [1, 2, 1])):
         np.testing.assert_array_equal(count(np.array([row], "int32")), [wanted])
+
+
+REPEATED = """main (float[a, b] x, float[c, d] y) => (float[p, q] z, int64[r] n) {
+    z = Add (x, y)
+    n = Shape (y)
+}"""
+
+
+def model_of(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 23]> {text}')
+
+
+def test_axes_of_one_element_are_repeated_by_versions(tmp_path: Path) -> None:
+    """Symbols that an import unified may also be 1. Each of the operands may be repeated, and keeps its shape."""
+    onnx.save(model_of(REPEATED), tmp_path / "model.onnx")
+    for program in (weft.from_onnx(model_of(REPEATED)), tmp_path / "model.onnx"):
+        add = weft.build(program)["main"]
+        for left, right in (((3, 4), (3, 4)), ((3, 4), (1, 4)), ((3, 1), (1, 4)), ((1, 1), (2, 3)), ((0, 4), (1, 4))):
+            total, shape = add(x=data(*left), y=data(*right))
+            np.testing.assert_array_equal(total, data(*left) + data(*right))
+            assert tuple(shape) == right
+        with pytest.raises(ValueError, match=r"expected shape \(a, b\) with a = 3 \(from axis 0 of 'x'\), got shape"):
+            add(data(3, 4), data(2, 4))
+
+
+def test_stated_ranges_hold_for_repeated_axes() -> None:
+    add = weft.build(weft.from_onnx(model_of(REPEATED), {"x": "a:1..4 x b", "y": "c x d:1..8"}))["main"]
+    np.testing.assert_array_equal(add(data(3, 4), data(1, 4))[0], data(3, 4) + data(1, 4))
+    with pytest.raises(ValueError, match="a must be at most 4, got 5"):
+        add(data(5, 4), data(1, 4))
+    with pytest.raises(ValueError, match="b must be at most 8, got 9"):
+        add(data(1, 9), data(2, 9))
+
+
+def test_axes_are_not_repeated_in_a_modified_module() -> None:
+    module = weft.from_onnx(model_of(REPEATED))
+    (add,) = (op for op in module.walk() if op.name == "graph.add")
+    add.attributes["note"] = UnitAttr()
+    with pytest.raises(ValueError, match="expected shape"):
+        weft.build(module)["main"](data(3, 4), data(1, 4))
+
+
+def test_axes_that_must_be_equal_are_not_repeated() -> None:
+    product = built("main (float[a, b] x, float[c, d] y) => (float[p, q] z) { z = MatMul (x, y) }")
+    with pytest.raises(ValueError, match=r"with b = 4 \(from axis 1 of 'x'\), got shape \(1, 2\)"):
+        product(data(3, 4), data(1, 2))

@@ -124,6 +124,19 @@ def test_text_of_sizes() -> None:
     ]
 
 
+def test_versions_on_first_use_write_donated_arrays() -> None:
+    text = """func.func @main(%cache: tensor<?x4xf32, #graph.dims<n>>, %x: tensor<4xf32>)
+        -> tensor<?x4xf32, #graph.dims<n>> {
+      %y = graph.add %cache, %x : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32> -> tensor<?x4xf32, #graph.dims<n>>
+      func.return %y : tensor<?x4xf32, #graph.dims<n>>
+    }"""
+    function = weft.build(text, donate=["cache"], specialize="auto versions=1")["main"]
+    for n in (3, 3, 5):
+        cache, x = np.ones((n, 4), np.float32), np.arange(4, dtype=np.float32)
+        assert function(cache, x) is cache
+        np.testing.assert_array_equal(cache, np.ones((n, 1)) + x)
+
+
 def test_versions_on_first_use() -> None:
     function = weft.build(model(), specialize="auto versions=2")["main"]
     assert isinstance(function, FunctionOfVersions)

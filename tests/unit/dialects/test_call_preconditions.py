@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from weft.dialects.graph_shapes import choose, symbol
@@ -70,3 +72,10 @@ def test_definitions_by_maxima_take_extents() -> None:
 def test_other_texts_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         CallPrecondition(text)
+
+
+def test_processes_exchange_preconditions() -> None:
+    found = pickle.loads(pickle.dumps(CallPrecondition("2 * n <= max(m, 4) # because")))
+    assert found == CallPrecondition("2 * n <= max(m, 4) # because")
+    assert found.holds({"n": 2, "m": 1})
+    assert not found.holds({"n": 3, "m": 5})
