@@ -120,7 +120,7 @@ class _Mode(CustomDirective):
 
 
 @irdl_custom_directive
-class _Sizes(CustomDirective):
+class _ListedSizes(CustomDirective):
     """Optional `word [4, %n]`: integers, some of which are operands."""
 
     dynamic: VariadicOperandVariable
@@ -151,7 +151,7 @@ class _Sizes(CustomDirective):
 
 
 @irdl_custom_directive
-class TileSizes(_Sizes):
+class TileSizes(_ListedSizes):
     """`tile_sizes [4, %n]`, with a flag for each size that states whether it is scalable."""
 
     dynamic: VariadicOperandVariable
@@ -165,7 +165,7 @@ class TileSizes(_Sizes):
 
 
 @irdl_custom_directive
-class _Packed(_Sizes):
+class _Packed(_ListedSizes):
     """Optional `word [4, %n]`, or `word *(%sizes)`: all sizes are the parameters of one handle."""
 
     dynamic: VariadicOperandVariable
@@ -202,12 +202,12 @@ def _print_word(printer: Printer, state: PrintingState, *pieces: Piece) -> None:
     state.last_was_punctuation, state.should_emit_space = False, True
 
 
-def _sizes_directive(word: str, equals: str = "", base: type[_Sizes] = _Sizes) -> type[CustomDirective]:
+def _sizes_directive(word: str, equals: str = "", base: type[_ListedSizes] = _ListedSizes) -> type[CustomDirective]:
     name = "".join(part.capitalize() for part in word.split("_")) + "List"
     return type(name, (base,), {"WORD": word, "EQUALS": equals})
 
 
-_SIZES: Final = {
+_DIRECTIVES: Final = {
     directive.__name__: directive
     for directive in (
         *(_Layout, TileSizes, _sizes_directive("tile_sizes")),
@@ -218,7 +218,7 @@ _SIZES: Final = {
 
 
 @irdl_custom_directive
-class _Number(CustomDirective):
+class _NumberOrOperand(CustomDirective):
     """An integer, or an operand; after `WORD =`, which is optional, if there is a word."""
 
     dynamic: OptionalOperandVariable
@@ -244,12 +244,12 @@ class _Number(CustomDirective):
             _print_word(printer, state, f" {self.WORD} = " if self.WORD else " ", shown)
 
 
-class _SelectedRegion(_Number):
+class _SelectedRegion(_NumberOrOperand):
     WORD = "selected_region"
 
 
 @irdl_custom_directive
-class _Dims(CustomDirective):
+class _ListedDims(CustomDirective):
     """`[0, 1]`, `[except(0)]` or `[all]`"""
 
     listed: AttributeVariable
@@ -458,7 +458,7 @@ def _op(
     members |= _members(operands, properties, results)
     if syntax:
         members["assembly_format"] = syntax
-        members["custom_directives"] = tuple(one for key, one in _SIZES.items() if f"custom<{key}>" in syntax)
+        members["custom_directives"] = tuple(one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax)
     title = "".join(part.capitalize() for part in name.replace(".", "_").split("_"))
     described = {"name": f"transform.{name}", "__doc__": f"`transform.{name}` of MLIR.", "__module__": __name__}
     return cast("Any", irdl_op_definition)(type(f"{title}Op", (IRDLOperation,), {**described, **members}))
@@ -739,10 +739,8 @@ class SplitOp(IRDLOperation):
     multiway = opt_prop_def(UnitAttr)
     split_list = result_def(TransformHandleType)
     irdl_options = (ParsePropInAttrDict(),)
-    custom_directives = (_Number, _SplitTypes)
-    assembly_format = (
-        f"$target `after` custom<_Number>($dynamic_chunk_sizes, $static_chunk_sizes) attr-dict {_SplitTypes.TEXT}"
-    )
+    custom_directives = (_NumberOrOperand, _SplitTypes)
+    assembly_format = f"$target `after` custom<_NumberOrOperand>($dynamic_chunk_sizes, $static_chunk_sizes) attr-dict {_SplitTypes.TEXT}"
 
 
 _AnnotateTypes = _types("target param")
@@ -916,8 +914,10 @@ class MatchDimOp(_MatchListedOp):
     raw_dim_list = prop_def(DenseArrayBase.constr(i64))
     parallel = opt_prop_def(UnitAttr)
     reduction = opt_prop_def(UnitAttr)
-    custom_directives = (_Dims, _Listed)
-    assembly_format = f"$operand_handle custom<_Dims>($raw_dim_list, $is_inverted, $is_all) attr-dict {_Listed.TEXT}"
+    custom_directives = (_ListedDims, _Listed)
+    assembly_format = (
+        f"$operand_handle custom<_ListedDims>($raw_dim_list, $is_inverted, $is_all) attr-dict {_Listed.TEXT}"
+    )
 
 
 class _MatchOperandOp(_MatchListedOp, ABC):
@@ -926,9 +926,9 @@ class _MatchOperandOp(_MatchListedOp, ABC):
     raw_position_list = prop_def(DenseArrayBase.constr(i64))
     permutation = opt_prop_def(UnitAttr)
     projected_permutation = opt_prop_def(UnitAttr)
-    custom_directives = (_Dims, _Listed)
+    custom_directives = (_ListedDims, _Listed)
     assembly_format = (
-        f"$operand_handle custom<_Dims>($raw_position_list, $is_inverted, $is_all) attr-dict {_Listed.TEXT}"
+        f"$operand_handle custom<_ListedDims>($raw_position_list, $is_inverted, $is_all) attr-dict {_Listed.TEXT}"
     )
 
 
