@@ -740,7 +740,10 @@ class SplitOp(IRDLOperation):
     split_list = result_def(TransformHandleType)
     irdl_options = (ParsePropInAttrDict(),)
     custom_directives = (_NumberOrOperand, _SplitTypes)
-    assembly_format = f"$target `after` custom<_NumberOrOperand>($dynamic_chunk_sizes, $static_chunk_sizes) attr-dict {_SplitTypes.TEXT}"
+    assembly_format = (
+        "$target `after` custom<_NumberOrOperand>($dynamic_chunk_sizes, $static_chunk_sizes) "
+        f"attr-dict {_SplitTypes.TEXT}"
+    )
 
 
 _AnnotateTypes = _types("target param")
