@@ -41,7 +41,9 @@ class Elements:
 
 
 ELEMENTS: Final = {
-    "bf16": Elements("bf16", "f32", ("bf16", "bf16"), ("arith.extf",) * 2, "arith.mulf", "arith.addf", "0.0", 2),
+    "bf16": Elements(
+        "bf16", "f32", ("bf16", "bf16"), ("arith.extf", "arith.extf"), "arith.mulf", "arith.addf", "0.0", 2
+    ),
     **{
         f"{a}8{b}8": Elements(
             *("i8", "i32", (f"{a}i8", f"{b}i8"), (f"arith.ext{a}i", f"arith.ext{b}i"), "arith.muli", "arith.addi"),
