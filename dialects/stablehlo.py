@@ -467,10 +467,17 @@ def parse_precision(parser: Parser) -> ArrayAttr[Attribute]:
 
 
 class TensorsOp(IRDLOperation):
-    """An op on any number of tensors."""
+    """An op on tensors."""
 
+    ARITY: ClassVar[int | None] = None
+    """The number of operands; None for any number."""
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
+
+    def verify_(self) -> None:
+        if self.ARITY is not None and len(self.inputs) != self.ARITY:
+            count = f"{self.ARITY} operand{'s' if self.ARITY != 1 else ''}"
+            raise VerifyException(f"{self.name} takes {count}, got {len(self.inputs)}")
 
 
 class TensorOp(TensorsOp):
@@ -478,8 +485,6 @@ class TensorOp(TensorsOp):
 
     KEYWORDS: ClassVar[Mapping[str, str]] = {}
     """Keyword in the text -> its property, an integer or a list of integers."""
-    ARITY: ClassVar[int | None] = None
-    """The number of operands; None for any number."""
     IS_SHORT: ClassVar[bool] = False
     """Whether equal types are printed once."""
 
@@ -506,10 +511,6 @@ class TensorOp(TensorsOp):
                 return str(bool(value.value.data)).lower()
             case _:
                 return shown(self._value(keyword))
-
-    def verify_(self) -> None:
-        if self.ARITY is not None and len(self.inputs) != self.ARITY:
-            raise VerifyException(f"{self.name} takes {self.ARITY} operands, got {len(self.inputs)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> TensorOp:
@@ -885,6 +886,7 @@ class DynamicConvOp(TensorsOp):
     """A convolution whose padding is its third operand, a row for each spatial dimension."""
 
     name = "stablehlo.dynamic_conv"
+    ARITY: ClassVar[int | None] = 3
     window_strides = opt_prop_def(NUMBERS)
     lhs_dilation = opt_prop_def(NUMBERS)
     rhs_dilation = opt_prop_def(NUMBERS)
@@ -894,10 +896,6 @@ class DynamicConvOp(TensorsOp):
     batch_group_count = prop_def(IntegerAttr)
     precision_config = opt_prop_def(ArrayAttr)
     traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        if len(self.operands) != 3:
-            raise VerifyException(f"{self.name} takes 3 operands, got {len(self.operands)}")
 
 
 def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:

@@ -2,7 +2,8 @@
 
 Python imports this module at start-up because its folder is in PYTHONPATH. It wraps the functions through which all
 generated code passes: `llvmlite.binding.parse_assembly` and the constructor of `KernelSource` (C, CUDA, OpenCL, Metal);
-and the one that applies default schedules, whose traces it records. Each text is appended to the recording with a label: the test that pytest runs, or the command line.
+and the one that applies default schedules, whose traces it records. Each text is appended to the recording with a
+label: the test that pytest runs, or the command line.
 """
 
 import atexit

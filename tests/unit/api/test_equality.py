@@ -40,7 +40,11 @@ def test_equal_and_changed_code(tmp_path: Path) -> None:
     same = compared(tmp_path / "base", tmp_path / "base")
     assert same.returncode == 0 and "1 labels, " in same.stdout and ": 0 labels differ" in same.stdout
     changed = compared(tmp_path / "base", tmp_path / "head")
-    assert changed.returncode == 1 and "other schedules" not in changed.stdout and ": 2 texts are replaced by 2" in changed.stdout
+    assert (
+        changed.returncode == 1
+        and "other schedules" not in changed.stdout
+        and ": 2 texts are replaced by 2" in changed.stdout
+    )
     assert any(line.strip().startswith("+") for line in changed.stdout.splitlines())
     recorded(tmp_path / "larger", PROGRAM.format(extent=4096, added=1.0))
     assert ": other schedules" in compared(tmp_path / "base", tmp_path / "larger").stdout
