@@ -5,7 +5,7 @@ xDSL's classes lack most of them, and the custom syntax of others. Each operatio
 
 from __future__ import annotations
 
-from abc import ABC
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, cast
 
@@ -29,7 +29,7 @@ from xdsl.dialects.utils import (
     parse_dynamic_index_list_without_types,
     print_dynamic_index_list,
 )
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -205,16 +205,6 @@ def _print_word(printer: Printer, state: PrintingState, *pieces: Piece) -> None:
 def _sizes_directive(word: str, equals: str = "", base: type[_ListedSizes] = _ListedSizes) -> type[CustomDirective]:
     name = "".join(part.capitalize() for part in word.split("_")) + "List"
     return type(name, (base,), {"WORD": word, "EQUALS": equals})
-
-
-_DIRECTIVES: Final = {
-    directive.__name__: directive
-    for directive in (
-        *(_Layout, TileSizes, _sizes_directive("tile_sizes")),
-        _sizes_directive("pad_to_multiple_of"),
-        _sizes_directive("packed_sizes", " ="),
-    )
-}
 
 
 @irdl_custom_directive
@@ -414,6 +404,19 @@ def _types(operands: str, results: str = "", is_function: bool | None = False) -
     return type("Types", (_Types,), {**members, "parameters": dict.fromkeys(names, TypeDirective)})
 
 
+PREDICATES: Final = ("eq", "ne", "le", "lt", "ge", "gt")
+
+_DIRECTIVES: Final = {
+    directive.__name__: directive
+    for directive in (
+        *(_Layout, _Mode, TileSizes, _NumberOrOperand, _SelectedRegion, _ListedDims, _Actions, _Results, _Regions),
+        word_directive("_Predicate", PREDICATES, "unknown predicate '{word}', known are {words}", 32),
+        *(_OneType, _sizes_directive("tile_sizes"), _sizes_directive("pad_to_multiple_of")),
+        *(_sizes_directive("packed_sizes", " ="), _sizes_directive("vector_sizes", base=TileSizes)),
+    )
+}
+
+
 # Declarations
 
 _KINDS: Final[dict[str, Any]] = {
@@ -425,6 +428,7 @@ _KINDS: Final[dict[str, Any]] = {
     "str": StringAttr,
     "unit": UnitAttr,
     "symbol": SymbolRefAttr,
+    "symbols": ArrayAttr[SymbolRefAttr],
     "list": ArrayAttr,
     "dict": DictionaryAttr,
     "any": Attribute,
@@ -452,15 +456,21 @@ def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
 
 
 def _op(
-    name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", **members: Any
+    name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", doc: str = "", **members: Any
 ) -> type[IRDLOperation]:
-    """An op that is parsed and printed by the declarative format `syntax`."""
+    """An op that is parsed and printed by the declarative format `syntax`. Types of operands and results are
+    `types(list)`, `types(function)` or `types(either)` there."""
     members |= _members(operands, properties, results)
     if syntax:
-        members["assembly_format"] = syntax
-        members["custom_directives"] = tuple(one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax)
+        directives = [one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax]
+        for form, is_function in {"list": False, "function": True, "either": None}.items():
+            if f"types({form})" in syntax:
+                names = (re.sub(r"[?*]", "", listed) for listed in (operands, results))
+                directives.append(types := _types(*names, is_function))
+                syntax = syntax.replace(f"types({form})", types.TEXT)
+        members |= {"assembly_format": syntax, "custom_directives": tuple(directives)}
     title = "".join(part.capitalize() for part in name.replace(".", "_").split("_"))
-    described = {"name": f"transform.{name}", "__doc__": f"`transform.{name}` of MLIR.", "__module__": __name__}
+    described = {"name": f"transform.{name}", "__doc__": doc or f"`transform.{name}` of MLIR.", "__module__": __name__}
     return cast("Any", irdl_op_definition)(type(f"{title}Op", (IRDLOperation,), {**described, **members}))
 
 
@@ -534,131 +544,6 @@ class SequenceOp(IRDLOperation):
     )
 
 
-@irdl_op_definition
-class IncludeOp(IRDLOperation):
-    """A call of a named sequence: `%r = transform.include @s failures(suppress) (%a) : (!transform.any_op) -> ...`."""
-
-    name = "transform.include"
-
-    target = prop_def(SymbolRefAttr)
-    failure_propagation_mode = prop_def(IntegerAttr[I32])
-    operands_ = var_operand_def(TransformHandleType)
-    results_ = var_result_def(TransformHandleType)
-    custom_directives = (_Mode,)
-    assembly_format = f"$target custom<_Mode>($failure_propagation_mode) ` ` `(` operands `)` {_FUNCTION}"
-
-
-@irdl_op_definition
-class ForeachOp(IRDLOperation):
-    """The region applied to each payload op: `%r = transform.foreach %a : T -> U { ^bb0(%one: T): ... }`."""
-
-    name = "transform.foreach"
-
-    targets = var_operand_def(TransformHandleType)
-    with_zip_shortest = opt_prop_def(UnitAttr)
-    results_ = var_result_def(TransformHandleType)
-    body = var_region_def()
-    custom_directives = (_Results, _Regions)
-    assembly_format = (
-        "$targets (`with_zip_shortest` $with_zip_shortest^)? `:` type($targets) custom<_Results>(type($results_)) "
-        "custom<_Regions>($body) attr-dict"
-    )
-
-
-@irdl_op_definition
-class ForeachMatchOp(IRDLOperation):
-    """Sequences applied to the payload ops that other sequences match:
-    `%r = transform.foreach_match restrict_root in %a @m -> @act, @n -> @other : (T) -> T`."""
-
-    name = "transform.foreach_match"
-
-    root = operand_def(TransformHandleType)
-    forwarded_inputs = var_operand_def(TransformHandleType)
-    matchers = prop_def(ArrayAttr[SymbolRefAttr])
-    actions = prop_def(ArrayAttr[SymbolRefAttr])
-    restrict_root = opt_prop_def(UnitAttr)
-    flatten_results = opt_prop_def(UnitAttr)
-    updated = result_def(TransformHandleType)
-    forwarded_outputs = var_result_def(TransformHandleType)
-    custom_directives = (_Actions,)
-    assembly_format = (
-        "(`restrict_root` $restrict_root^)? (`flatten_results` $flatten_results^)? `in` operands "
-        f"custom<_Actions>($matchers, $actions) {_FUNCTION}"
-    )
-
-
-PREDICATES: Final = ("eq", "ne", "le", "lt", "ge", "gt")
-_Predicate = word_directive("_Predicate", PREDICATES, "unknown predicate '{word}', known are {words}", 32)
-
-
-@irdl_op_definition
-class CompareParamsOp(IRDLOperation):
-    """A comparison of parameters, which fails unless it holds: `transform.match.param.cmpi eq %a, %b : T`."""
-
-    name = "transform.match.param.cmpi"
-
-    param = operand_def(TransformHandleType)
-    reference = operand_def(TransformHandleType)
-    predicate = prop_def(IntegerAttr[I32])
-    custom_directives = (_Predicate, _OneType)
-    assembly_format = (
-        "custom<_Predicate>($predicate) $param `,` $reference attr-dict `:` "
-        "custom<_OneType>(type($param), type($reference))"
-    )
-
-
-@irdl_op_definition
-class AlternativesOp(IRDLOperation):
-    """The first region that does not fail: `transform.alternatives %a : T { ^bb0(%b: T): ... }, { ... }`."""
-
-    name = "transform.alternatives"
-
-    scope = opt_operand_def(TransformHandleType)
-    results_ = var_result_def(TransformHandleType)
-    alternatives = var_region_def()
-    custom_directives = (_Results, _Regions)
-    assembly_format = (
-        "($scope^ `:` type($scope))? custom<_Results>(type($results_)) attr-dict-with-keyword "
-        "custom<_Regions>($alternatives)"
-    )
-
-
-@irdl_op_definition
-class KnobOp(IRDLOperation):
-    """A parameter chosen by a search: `%p = transform.tune.knob<"tile"> = 8 from options = [8, 16] -> T`."""
-
-    name = "transform.tune.knob"
-
-    name_ = prop_def(StringAttr, prop_name="name")
-    options = prop_def(ArrayAttr)
-    selected = opt_prop_def(Attribute)
-    result = result_def(TransformHandleType)
-    assembly_format = "`<` $name `>` (`=` $selected^ `from`)? `options` `=` $options attr-dict `->` type($result)"
-
-    def verify_(self) -> None:
-        if self.selected is not None and self.selected not in self.options.data:
-            raise VerifyException(f"{self.name}: {self.selected} is not one of its options")
-
-
-@irdl_op_definition
-class TuneAlternativesOp(IRDLOperation):
-    """One of several regions, chosen by a search:
-    `transform.tune.alternatives<"name"> selected_region = 0 { ... }, { ... }`."""
-
-    name = "transform.tune.alternatives"
-
-    name_ = prop_def(StringAttr, prop_name="name")
-    selected_region = opt_operand_def(TransformHandleType)
-    selected_region_attr = opt_prop_def(IntegerAttr)
-    results_ = var_result_def(TransformHandleType)
-    alternatives = var_region_def()
-    custom_directives = (_SelectedRegion, _Results, _Regions)
-    assembly_format = (
-        "`<` $name `>` custom<_SelectedRegion>($selected_region, $selected_region_attr) attr-dict-with-keyword "
-        "(`:` type($selected_region)^)? custom<_Results>(type($results_)) custom<_Regions>($alternatives)"
-    )
-
-
 _TileUsingForallTypes = _types(
     "target num_threads tile_sizes packed_num_threads packed_tile_sizes", "tiled_op forall_op", is_function=True
 )
@@ -722,83 +607,6 @@ class FuseOp(IRDLOperation):
     )
 
 
-_SplitTypes = _types("target dynamic_chunk_sizes", "split_list")
-
-
-@irdl_op_definition
-class SplitOp(IRDLOperation):
-    """Split a structured op into two, of which the first has the given number of iterations:
-    `%parts = transform.structured.split %a after 42 {dimension = 0 : i64} : T`, or `after %n ... : T, P`."""
-
-    name = "transform.structured.split"
-
-    target = operand_def(TransformHandleType)
-    dynamic_chunk_sizes = opt_operand_def(TransformHandleType)
-    dimension = prop_def(IntegerAttr)
-    static_chunk_sizes = prop_def(IntegerAttr)
-    multiway = opt_prop_def(UnitAttr)
-    split_list = result_def(TransformHandleType)
-    irdl_options = (ParsePropInAttrDict(),)
-    custom_directives = (_NumberOrOperand, _SplitTypes)
-    assembly_format = (
-        "$target `after` custom<_NumberOrOperand>($dynamic_chunk_sizes, $static_chunk_sizes) "
-        f"attr-dict {_SplitTypes.TEXT}"
-    )
-
-
-_AnnotateTypes = _types("target param")
-
-
-@irdl_op_definition
-class AnnotateOp(IRDLOperation):
-    """Attach an attribute to payload ops: `transform.annotate %a "name" = %value : !transform.any_op, T`."""
-
-    name = "transform.annotate"
-
-    target = operand_def(TransformHandleType)
-    param = opt_operand_def(TransformHandleType)
-    name_ = prop_def(StringAttr, prop_name="name")
-    custom_directives = (_AnnotateTypes,)
-    assembly_format = f"$target $name attr-dict (`=` $param^)? {_AnnotateTypes.TEXT}"
-
-
-@irdl_op_definition
-class PrintOp(IRDLOperation):
-    """Print payload ops: `transform.print %a {name = "after tiling"} : !transform.any_op`."""
-
-    name = "transform.print"
-
-    target = opt_operand_def(TransformHandleType)
-    name_ = opt_prop_def(StringAttr, prop_name="name")
-    skip_regions = opt_prop_def(UnitAttr)
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "($target^)? attr-dict (`:` type($target)^)?"
-
-
-_VectorizeTypes = _types("target vector_sizes")
-
-
-@irdl_op_definition
-class VectorizeOp(IRDLOperation):
-    """Vectorize structured ops: `transform.structured.vectorize %a vector_sizes [8, 16] : T`."""
-
-    name = "transform.structured.vectorize"
-
-    target = operand_def(TransformHandleType)
-    vector_sizes = var_operand_def(TransformHandleType)
-    static_vector_sizes = opt_prop_def(DenseArrayBase.constr(i64))
-    scalable_sizes = opt_prop_def(DenseArrayBase.constr(i1))
-    vectorize_nd_extract = opt_prop_def(UnitAttr)
-    assume_dynamic_dims_match_vec_sizes = opt_prop_def(UnitAttr)
-    create_named_contraction = opt_prop_def(UnitAttr)
-    irdl_options = (ParsePropInAttrDict(),)
-    custom_directives = (_sizes_directive("vector_sizes", base=TileSizes), _VectorizeTypes)
-    assembly_format = (
-        "$target custom<VectorSizesList>($vector_sizes, $static_vector_sizes, $scalable_sizes) "
-        f"attr-dict {_VectorizeTypes.TEXT}"
-    )
-
-
 # Operations with a declarative format
 
 _STRATEGY: Final = "(`lowering_strategy` `=` $lowering_strategy^)? (`max_transfer_rank` `=` $max_transfer_rank^)?"
@@ -839,118 +647,151 @@ PATTERNS: Final = (
 """Clean-ups and lowerings of vectors; they preserve semantics."""
 
 
-@irdl_op_definition
-class ApplyPatternsOp(IRDLOperation):
-    """Apply patterns to a fixed point:
-    `transform.apply_patterns to %a { patterns } {apply_cse} : !transform.any_op`."""
-
-    name = "transform.apply_patterns"
-
-    target = operand_def(TransformHandleType)
-    apply_cse = opt_prop_def(UnitAttr)
-    max_iterations = opt_prop_def(IntegerAttr)
-    max_num_rewrites = opt_prop_def(IntegerAttr)
-    patterns = region_def()
-    traits = traits_def(NoTerminator())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "`to` $target $patterns attr-dict `:` type($target)"
+def _verify_knob(op: Operation) -> None:
+    selected = op.properties.get("selected")
+    if selected is not None and selected not in cast("ArrayAttr[Attribute]", op.properties["options"]).data:
+        raise VerifyException(f"{op.name}: {selected} is not one of its options")
 
 
-@irdl_op_definition
-class MergeHandlesOp(IRDLOperation):
-    """The payload ops of several handles: `%c = transform.merge_handles deduplicate %a, %b : !transform.any_op`."""
-
-    name = "transform.merge_handles"
-
-    handles = var_operand_def(TransformHandleType)
-    deduplicate = opt_prop_def(UnitAttr)
-    result = result_def(TransformHandleType)
-    custom_directives = (_OneType,)
-    assembly_format = (
-        "(`deduplicate` $deduplicate^)? $handles attr-dict `:` custom<_OneType>(type($handles), type($result))"
-    )
-
-
-_CurrentTypes = _types("current", "outputs", is_function=None)
-
-
-@irdl_op_definition
-class MatchStructuredOp(IRDLOperation):
-    """Conditions on a structured op: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`."""
-
-    name = "transform.match.structured"
-
-    current = operand_def(TransformHandleType)
-    failure_propagation_mode = opt_prop_def(IntegerAttr[I32])
-    outputs = var_result_def(TransformHandleType)
-    body_region = region_def()
-    custom_directives = (_Mode, _CurrentTypes)
-    assembly_format = f"custom<_Mode>($failure_propagation_mode) $current attr-dict {_CurrentTypes.TEXT} $body_region"
-
-
-class _MatchListedOp(IRDLOperation, ABC):
+def _match_listed(name: str, listed: str, kinds: tuple[str, str], doc: str) -> type[IRDLOperation]:
     """Conditions on some dimensions or operands of a structured op: `%a[except(-1)] {kind} : (T) -> U`."""
 
-    KINDS: ClassVar[tuple[str, str]]
+    def verify_(op: Operation) -> None:
+        if all(kind in op.properties for kind in kinds):
+            raise VerifyException(f"{op.name} has one of {' and '.join(kinds)}")
 
-    operand_handle = operand_def(TransformHandleType)
-    is_inverted = opt_prop_def(UnitAttr)
-    is_all = opt_prop_def(UnitAttr)
-    outputs = var_result_def(TransformHandleType)
-    irdl_options = (ParsePropInAttrDict(),)
-
-    def verify_(self) -> None:
-        if all(kind in self.properties for kind in self.KINDS):
-            raise VerifyException(f"{self.name} has one of {' and '.join(self.KINDS)}")
-
-
-_Listed = _types("operand_handle", "outputs", is_function=None)
-
-
-@irdl_op_definition
-class MatchDimOp(_MatchListedOp):
-    """Kinds and extents of dimensions: `%d = transform.match.structured.dim %a[except(-1)] {parallel} : (T) -> U`."""
-
-    name = "transform.match.structured.dim"
-    KINDS: ClassVar[tuple[str, str]] = ("parallel", "reduction")
-
-    raw_dim_list = prop_def(DenseArrayBase.constr(i64))
-    parallel = opt_prop_def(UnitAttr)
-    reduction = opt_prop_def(UnitAttr)
-    custom_directives = (_ListedDims, _Listed)
-    assembly_format = (
-        f"$operand_handle custom<_ListedDims>($raw_dim_list, $is_inverted, $is_all) attr-dict {_Listed.TEXT}"
+    return _op(
+        f"match.structured.{name}",
+        f"$operand_handle custom<_ListedDims>(${listed}, $is_inverted, $is_all) attr-dict types(either)",
+        "operand_handle",
+        f"{listed}:ints is_inverted?:unit is_all?:unit {kinds[0]}?:unit {kinds[1]}?:unit",
+        "outputs*",
+        doc,
+        verify_=verify_,
     )
 
 
-class _MatchOperandOp(_MatchListedOp, ABC):
-    KINDS: ClassVar[tuple[str, str]] = ("permutation", "projected_permutation")
-
-    raw_position_list = prop_def(DenseArrayBase.constr(i64))
-    permutation = opt_prop_def(UnitAttr)
-    projected_permutation = opt_prop_def(UnitAttr)
-    custom_directives = (_ListedDims, _Listed)
-    assembly_format = (
-        f"$operand_handle custom<_ListedDims>($raw_position_list, $is_inverted, $is_all) attr-dict {_Listed.TEXT}"
-    )
-
-
-@irdl_op_definition
-class MatchInputOp(_MatchOperandOp):
-    """Indexing maps, producers and values of inputs:
-    `%v = transform.match.structured.input %a[0] {projected_permutation} : (T) -> !transform.any_value`."""
-
-    name = "transform.match.structured.input"
-
-
-@irdl_op_definition
-class MatchInitOp(_MatchOperandOp):
-    """Indexing maps, producers and values of inits: `%v = transform.match.structured.init %a[0] : (T) -> U`."""
-
-    name = "transform.match.structured.init"
-
-
+_POSITIONS: Final = "raw_position_list", ("permutation", "projected_permutation")
 _DECLARED: Final = (
+    # Sequences and regions.
+    _op(
+        "include",
+        f"$target custom<_Mode>($failure_propagation_mode) ` ` `(` operands `)` {_FUNCTION}",
+        "operands_*",
+        "target:symbol failure_propagation_mode:i32",
+        "results_*",
+        "A call of a named sequence: `%r = transform.include @s failures(suppress) (%a) : (T) -> U`.",
+    ),
+    _op(
+        "foreach",
+        "$targets (`with_zip_shortest` $with_zip_shortest^)? `:` type($targets) custom<_Results>(type($results_)) "
+        "custom<_Regions>($body) attr-dict",
+        "targets*",
+        "with_zip_shortest?:unit",
+        "results_*",
+        "The region applied to each payload op: `%r = transform.foreach %a : T -> U { ^bb0(%one: T): ... }`.",
+        body=var_region_def(),
+    ),
+    _op(
+        "foreach_match",
+        "(`restrict_root` $restrict_root^)? (`flatten_results` $flatten_results^)? `in` operands "
+        f"custom<_Actions>($matchers, $actions) {_FUNCTION}",
+        "root forwarded_inputs*",
+        "matchers:symbols actions:symbols restrict_root?:unit flatten_results?:unit",
+        "updated forwarded_outputs*",
+        "Sequences applied to the payload ops that other sequences match: "
+        "`%r = transform.foreach_match restrict_root in %a @m -> @act, @n -> @other : (T) -> T`.",
+    ),
+    _op(
+        "alternatives",
+        "($scope^ `:` type($scope))? custom<_Results>(type($results_)) attr-dict-with-keyword "
+        "custom<_Regions>($alternatives)",
+        "scope?",
+        results="results_*",
+        doc="The first region that does not fail: `transform.alternatives %a : T { ^bb0(%b: T): ... }, { ... }`.",
+        alternatives=var_region_def(),
+    ),
+    _op(
+        "tune.knob",
+        "`<` $name `>` (`=` $selected^ `from`)? `options` `=` $options attr-dict `->` type($result)",
+        properties="name:str options:list selected?:any",
+        results="result",
+        doc='A parameter chosen by a search: `%p = transform.tune.knob<"tile"> = 8 from options = [8, 16] -> T`.',
+        verify_=_verify_knob,
+    ),
+    _op(
+        "tune.alternatives",
+        "`<` $name `>` custom<_SelectedRegion>($selected_region, $selected_region_attr) attr-dict-with-keyword "
+        "(`:` type($selected_region)^)? custom<_Results>(type($results_)) custom<_Regions>($alternatives)",
+        "selected_region?",
+        "name:str selected_region_attr?:int",
+        "results_*",
+        'One of several regions, chosen by a search: `transform.tune.alternatives<"n"> selected_region = 0 { }, { }`.',
+        alternatives=var_region_def(),
+    ),
+    _op(
+        "apply_patterns",
+        "`to` $target $patterns attr-dict `:` type($target)",
+        "target",
+        "apply_cse?:unit max_iterations?:int max_num_rewrites?:int",
+        doc="Apply patterns to a fixed point: `transform.apply_patterns to %a { patterns } {apply_cse} : T`.",
+        patterns=region_def(),
+        traits=traits_def(NoTerminator()),
+    ),
+    _op(
+        "match.structured",
+        "custom<_Mode>($failure_propagation_mode) $current attr-dict types(either) $body_region",
+        "current",
+        "failure_propagation_mode?:i32",
+        "outputs*",
+        "Conditions on a structured op: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`.",
+        body_region=region_def(),
+    ),
+    _match_listed("dim", "raw_dim_list", ("parallel", "reduction"), "Kinds and extents of dimensions."),
+    _match_listed("input", *_POSITIONS, "Indexing maps, producers and values of inputs."),
+    _match_listed("init", *_POSITIONS, "Indexing maps, producers and values of inits."),
+    # Handles and parameters.
+    _op(
+        "match.param.cmpi",
+        "custom<_Predicate>($predicate) $param `,` $reference attr-dict `:` "
+        "custom<_OneType>(type($param), type($reference))",
+        "param reference",
+        "predicate:i32",
+        doc="A comparison of parameters, which fails unless it holds: `transform.match.param.cmpi eq %a, %b : T`.",
+    ),
+    _op(
+        "merge_handles",
+        "(`deduplicate` $deduplicate^)? $handles attr-dict `:` custom<_OneType>(type($handles), type($result))",
+        "handles*",
+        "deduplicate?:unit",
+        "result",
+        "The payload ops of several handles: `%c = transform.merge_handles deduplicate %a, %b : T`.",
+    ),
+    _op(
+        "annotate",
+        "$target $name attr-dict (`=` $param^)? types(list)",
+        "target param?",
+        "name:str",
+        doc='Attach an attribute to payload ops: `transform.annotate %a "name" = %value : T, U`.',
+    ),
+    _op("print", "($target^)? attr-dict (`:` type($target)^)?", "target?", "name?:str skip_regions?:unit"),
+    _op(
+        "structured.split",
+        "$target `after` custom<_NumberOrOperand>($dynamic_chunk_sizes, $static_chunk_sizes) attr-dict types(list)",
+        "target dynamic_chunk_sizes?",
+        "dimension:int static_chunk_sizes:int multiway?:unit",
+        "split_list",
+        "Split a structured op into two, of which the first has the given number of iterations: "
+        "`%parts = transform.structured.split %a after 42 {dimension = 0 : i64} : T`, or `after %n ... : T, P`.",
+    ),
+    _op(
+        "structured.vectorize",
+        "$target custom<VectorSizesList>($vector_sizes, $static_vector_sizes, $scalable_sizes) attr-dict types(list)",
+        "target vector_sizes*",
+        "static_vector_sizes?:ints scalable_sizes?:bools vectorize_nd_extract?:unit "
+        "assume_dynamic_dims_match_vec_sizes?:unit create_named_contraction?:unit",
+        doc="Vectorize structured ops: `transform.structured.vectorize %a vector_sizes [8, 16] : T`.",
+    ),
     # Queries.
     _functional("get_parent_op", properties=_PARENT),
     _op(
@@ -1094,28 +935,6 @@ _DECLARED: Final = (
     _functional("loop.forall_to_for", "results_*"),
     _functional("loop.forall_to_parallel"),
 )
-OPERATIONS: Final = (
-    *_DECLARED,
-    *PATTERNS,
-    *(
-        YieldOp,
-        SequenceOp,
-        IncludeOp,
-        ForeachOp,
-        ForeachMatchOp,
-        CompareParamsOp,
-        MatchStructuredOp,
-        MatchDimOp,
-        MatchInitOp,
-        MatchInputOp,
-        AlternativesOp,
-        KnobOp,
-        TuneAlternativesOp,
-        TileUsingForallOp,
-        SplitOp,
-        FuseOp,
-    ),
-    *(ApplyPatternsOp, MergeHandlesOp, AnnotateOp, PrintOp, VectorizeOp),
-)
+OPERATIONS: Final = (*(*_DECLARED, *PATTERNS, YieldOp, SequenceOp, TileUsingForallOp, FuseOp),)
 """The ops that weft's tools parse in addition to xDSL's `named_sequence` and `structured.match`, or instead of
 xDSL's."""
