@@ -137,12 +137,9 @@ class ConstantLikeOp(TensorsOp):
     """A tensor of equal numbers, like another tensor: `"chlo.constant_like"(%x) <{value = 2.0 : f32}> : (T) -> T`."""
 
     name = "chlo.constant_like"
+    ARITY: ClassVar[int | None] = 1
     value = prop_def(Attribute)
     traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        if len(self.inputs) != 1:
-            raise VerifyException(f"{self.name} takes 1 operand, got {len(self.inputs)}")
 
 
 @irdl_op_definition
@@ -180,13 +177,10 @@ class RaggedDotOp(TensorsOp):
     sizes."""
 
     name = "chlo.ragged_dot"
+    ARITY: ClassVar[int | None] = 3
     ragged_dot_dimension_numbers = prop_def(RaggedDotDimensionNumbersAttr)
     precision_config = opt_prop_def(ArrayAttr)
     traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        if len(self.inputs) != 3:
-            raise VerifyException(f"{self.name} takes 3 operands, got {len(self.inputs)}")
 
 
 @irdl_op_definition

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
+    I32,
     ArrayAttr,
     BoolAttr,
     DenseArrayBase,
@@ -28,17 +29,18 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IntegerAttr,
     StringAttr,
+    SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
     TupleType,
     i1,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
 from xdsl.ir.core import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     IRDLOperation,
+    ParsePropInAttrDict,
     RangeOf,
     RangeVarConstraint,
     base,
@@ -465,10 +467,17 @@ def parse_precision(parser: Parser) -> ArrayAttr[Attribute]:
 
 
 class TensorsOp(IRDLOperation):
-    """An op on any number of tensors."""
+    """An op on tensors."""
 
+    ARITY: ClassVar[int | None] = None
+    """The number of operands; None for any number."""
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
+
+    def verify_(self) -> None:
+        if self.ARITY is not None and len(self.inputs) != self.ARITY:
+            count = f"{self.ARITY} operand{'s' if self.ARITY != 1 else ''}"
+            raise VerifyException(f"{self.name} takes {count}, got {len(self.inputs)}")
 
 
 class TensorOp(TensorsOp):
@@ -476,8 +485,6 @@ class TensorOp(TensorsOp):
 
     KEYWORDS: ClassVar[Mapping[str, str]] = {}
     """Keyword in the text -> its property, an integer or a list of integers."""
-    ARITY: ClassVar[int | None] = None
-    """The number of operands; None for any number."""
     IS_SHORT: ClassVar[bool] = False
     """Whether equal types are printed once."""
 
@@ -504,10 +511,6 @@ class TensorOp(TensorsOp):
                 return str(bool(value.value.data)).lower()
             case _:
                 return shown(self._value(keyword))
-
-    def verify_(self) -> None:
-        if self.ARITY is not None and len(self.inputs) != self.ARITY:
-            raise VerifyException(f"{self.name} takes {self.ARITY} operands, got {len(self.inputs)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> TensorOp:
@@ -883,6 +886,7 @@ class DynamicConvOp(TensorsOp):
     """A convolution whose padding is its third operand, a row for each spatial dimension."""
 
     name = "stablehlo.dynamic_conv"
+    ARITY: ClassVar[int | None] = 3
     window_strides = opt_prop_def(NUMBERS)
     lhs_dilation = opt_prop_def(NUMBERS)
     rhs_dilation = opt_prop_def(NUMBERS)
@@ -892,10 +896,6 @@ class DynamicConvOp(TensorsOp):
     batch_group_count = prop_def(IntegerAttr)
     precision_config = opt_prop_def(ArrayAttr)
     traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        if len(self.operands) != 3:
-            raise VerifyException(f"{self.name} takes 3 operands, got {len(self.operands)}")
 
 
 def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
@@ -1249,7 +1249,7 @@ class CustomCallOp(TensorsOp):
     """A call of an external function: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
 
     name = "stablehlo.custom_call"
-    call_target_name = prop_def(StringAttr)
+    call_target_name = prop_def(SymbolNameConstraint())
     has_side_effect = opt_prop_def(BoolAttr)
     called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
     backend_config = opt_prop_def(Attribute)
@@ -1258,16 +1258,8 @@ class CustomCallOp(TensorsOp):
     result_layouts = opt_prop_def(ArrayAttr)
     output_operand_aliases = opt_prop_def(ArrayAttr)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> CustomCallOp:
-        at = parser.pos
-        target = cast("SymbolRefAttr", parser.parse_attribute()).string_value()
-        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        return parse_end(cls, parser, operands, {"call_target_name": StringAttr(target)}, at)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", SymbolRefAttr(self.call_target_name), "(", [*self.operands], ")")
-        print_end(printer, self, "call_target_name")
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$call_target_name `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
 
 
 @irdl_op_definition
@@ -1286,18 +1278,8 @@ class CompositeOp(TensorsOp):
     version = opt_prop_def(IntegerAttr)
     traits = traits_def(Pure())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> CompositeOp:
-        at = parser.pos
-        label = parser.parse_str_literal()
-        operands = parser.parse_optional_undelimited_comma_separated_list(
-            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
-        )
-        return parse_end(cls, parser, operands or [], {"name": StringAttr(label)}, at)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.composite_name, *([" ", [*self.operands]] if self.operands else []))
-        print_end(printer, self, "name")
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$name $inputs attr-dict `:` functional-type($inputs, $outputs)"
 
 
 @irdl_op_definition
@@ -1337,20 +1319,11 @@ class GetTupleElementOp(IRDLOperation):
 
     name = "stablehlo.get_tuple_element"
     operand = operand_def(TupleType)
-    index = prop_def(IntegerAttr)
+    index = prop_def(IntegerAttr[I32])
     output = result_def(Attribute)
     traits = traits_def(Pure())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> GetTupleElementOp:
-        at = parser.pos
-        operand = parser.parse_unresolved_operand()
-        (index,) = parse_list(parser)
-        return parse_end(cls, parser, [operand], {"index": IntegerAttr(index, i32)}, at)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.operand, f"[{self.index.value.data}]")
-        print_end(printer, self, "index")
+    assembly_format = "$operand `[` $index `]` attr-dict `:` functional-type($operand, $output)"
 
 
 @irdl_op_definition

@@ -181,14 +181,12 @@ class TriangularSolveOp(TensorsOp):
     """The solutions X of op(A) X = B, or of X op(A) = B, for triangular matrices A, in the generic form."""
 
     name = "stablehlo.triangular_solve"
+    ARITY: ClassVar[int | None] = 2
     left_side = prop_def(BoolAttr)
     lower = prop_def(BoolAttr)
     unit_diagonal = prop_def(BoolAttr)
     transpose_a = prop_def(TransposeAttr)
     traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        _verify_operands(self, 2)
 
 
 @irdl_op_definition
@@ -202,24 +200,15 @@ class FftOp(TensorOp):
     fft_length = prop_def(NUMBERS)
 
 
-def _verify_operands(op: TensorsOp, count: int) -> None:
-    if len(op.inputs) != count:
-        raise VerifyException(f"{op.name} takes {count} operands, got {len(op.inputs)}")
-
-
 # Normalization, selection
 
 
 class BatchNormOp(TensorsOp):
     """An op on a tensor with statistics for each index of a dimension, in the generic form."""
 
-    COUNT: ClassVar[int]
     epsilon = prop_def(FloatAttr)
     feature_index = prop_def(IntegerAttr)
     traits = traits_def(Pure())
-
-    def verify_(self) -> None:
-        _verify_operands(self, self.COUNT)
 
     @property
     def axis(self) -> int:
@@ -232,7 +221,7 @@ class BatchNormInferenceOp(BatchNormOp):
     variance."""
 
     name = "stablehlo.batch_norm_inference"
-    COUNT: ClassVar[int] = 5
+    ARITY: ClassVar[int | None] = 5
 
 
 @irdl_op_definition
@@ -240,7 +229,7 @@ class BatchNormTrainingOp(BatchNormOp):
     """The operand normalized with its mean and variance, which are also results. Operands: operand, scale, offset."""
 
     name = "stablehlo.batch_norm_training"
-    COUNT: ClassVar[int] = 3
+    ARITY: ClassVar[int | None] = 3
 
 
 @irdl_op_definition
@@ -248,7 +237,7 @@ class BatchNormGradOp(BatchNormOp):
     """The gradients of operand, scale and offset. Operands: operand, scale, mean, variance, gradient of the output."""
 
     name = "stablehlo.batch_norm_grad"
-    COUNT: ClassVar[int] = 5
+    ARITY: ClassVar[int | None] = 5
 
 
 @irdl_op_definition
@@ -256,12 +245,13 @@ class TorchIndexSelectOp(TensorsOp):
     """The slices of an operand along a dimension at indices, in the generic form."""
 
     name = "stablehlo.torch_index_select"
+    ARITY: ClassVar[int | None] = 2
     dim = prop_def(IntegerAttr)
     batch_dims = prop_def(IntegerAttr)
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        _verify_operands(self, 2)
+        super().verify_()
         axis, batch = self.dim.value.data, self.batch_dims.value.data
         rank = cast("TensorType[Attribute]", self.inputs[0].type).get_num_dims()
         if not 0 <= batch <= axis < rank:

@@ -52,7 +52,7 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
 
 
 def _passes(
-    elements: Sequence[_Element], available: Mapping[str, Callable[[], type[ModulePass]]]
+    elements: Sequence[_PipelineElement], available: Mapping[str, Callable[[], type[ModulePass]]]
 ) -> tuple[ModulePass, ...]:
     found: list[ModulePass] = []
     for element in elements:
@@ -109,12 +109,12 @@ def _value_text(value: str | float | bool) -> str:
 
 
 @dataclass(frozen=True)
-class _Element:
+class _PipelineElement:
     """One element of a pipeline: passes, or a nested pipeline for operations called `name`."""
 
     name: str
     specs: Sequence[ArgSpec] = ()
-    nested: Sequence[_Element] | None = None
+    nested: Sequence[_PipelineElement] | None = None
 
 
 _BLANKS = re.compile(r"\s*")
@@ -132,9 +132,9 @@ class _Scanner:
         self._open: list[tuple[str, int]] = []
         """The operations of open pipelines, and the positions where they begin."""
 
-    def elements(self) -> list[_Element]:
+    def elements(self) -> list[_PipelineElement]:
         """The elements up to the closing parenthesis, or to the end."""
-        found: list[_Element] = []
+        found: list[_PipelineElement] = []
         while True:
             self._skip(_BLANKS)
             if self._text[self._at : self._at + 1] in (",", "("):
@@ -155,7 +155,7 @@ class _Scanner:
                 self._fail("expected a comma here", self._at)
             self._at += 1
 
-    def _element(self) -> _Element:
+    def _element(self) -> _PipelineElement:
         start = self._at
         self._skip(_NAME)
         name = self._text[start : self._at]
@@ -165,12 +165,12 @@ class _Scanner:
             nested = self.elements()
             self._at += 1
             self._open.pop()
-            return _Element(name, nested=nested)
+            return _PipelineElement(name, nested=nested)
         if self._text.startswith("{", self._at):
             self._skip_options()
         self._skip(_TO_NEXT)
         text = self._text[start : self._at].rstrip()
-        return _Element(name, _parse_specs(text, "pass", self._text, start))
+        return _PipelineElement(name, _parse_specs(text, "pass", self._text, start))
 
     def _skip_options(self) -> None:
         """Skip to the end of the matching brace, or of the text."""

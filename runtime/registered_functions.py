@@ -55,7 +55,7 @@ _FUNCTION_TYPE: Final = ctypes.CFUNCTYPE(
 )
 
 
-class _Memory:
+class _ArrayMemory:
     """NumPy views it as an array."""
 
     def __init__(self, address: int, shape: tuple[int, ...], kind: str) -> None:
@@ -69,7 +69,7 @@ def _view(row: Any) -> tuple[Array, str]:
     if 0 in shape or not row.data:
         array = np.empty(shape, stored)
     else:
-        array = np.asarray(cast("Array", _Memory(row.data, shape, stored.str)))
+        array = np.asarray(cast("Array", _ArrayMemory(row.data, shape, stored.str)))
     return array.view(_dtype(name)), name
 
 

@@ -87,7 +87,7 @@ def read_gguf(path: Path) -> dict[str, GgufTensor]:
     size = path.stat().st_size
     with path.open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
-    reader = _Reader(path, content)
+    reader = _FileReader(path, content)
     if bytes(reader.bytes(len(MAGIC), "the magic")) != MAGIC:
         raise CompileError(f"'{path}' is no GGUF file: it does not begin with {MAGIC.decode()}")
     version = reader.number("I", "the version")
@@ -112,7 +112,7 @@ def read_gguf(path: Path) -> dict[str, GgufTensor]:
     return tensors
 
 
-class _Reader:
+class _FileReader:
     """Reads numbers and texts sequentially."""
 
     def __init__(self, path: Path, content: memoryview) -> None:

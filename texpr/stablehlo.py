@@ -32,7 +32,7 @@ Formula: TypeAlias = Callable[..., Value]
 """A function of `Apply` and operands."""
 
 
-class _Element(Tensor):
+class _ScalarTensor(Tensor):
     """An element as a tensor of rank 0."""
 
     __slots__ = ("element",)
@@ -49,7 +49,7 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
     """An elementwise operator on elements."""
     if name not in ops.__all__:
         return getattr(functions, name)(*operands)
-    given = [_Element(value) if isinstance(value, Expr) else value for value in operands]
+    given = [_ScalarTensor(value) if isinstance(value, Expr) else value for value in operands]
     return getattr(ops, name)(*given, **attributes).op.body[0]
 
 

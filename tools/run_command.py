@@ -201,7 +201,7 @@ def _run(arguments: argparse.Namespace) -> tuple[int, dict[str, object]]:
             reference = interpreted(interpreter, function, signature, before)
             status = _check(signature, values, reference)
             if status == 0:
-                edges = _Edges(compiled, interpreter, function, before, arguments.seed)
+                edges = _EdgeComparison(compiled, interpreter, function, before, arguments.seed)
                 status = edges.check(_liberties(loops, original, library), seconds)
         is_rounded = options.precision not in ("", "f32")
         peer = None if is_rounded else _onnxruntime(arguments.file, signature, before)
@@ -364,7 +364,7 @@ _SECONDS_OF_EDGES = 2.0
 
 
 @dataclass
-class _Edges:
+class _EdgeComparison:
     """Compares a compiled function with the interpreter on edge values."""
 
     compiled: Function

@@ -92,7 +92,7 @@ class Connection(Protocol):
 
 
 @dataclass(eq=False)
-class _Call:
+class _SubmittedCall:
     function: Callable[..., Any]
     arguments: tuple[object, ...]
     result: Future[Any]
@@ -107,7 +107,7 @@ class Fleet(Executor):
 
     def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection, self._patience = connection, patience
-        self._calls: set[_Call] = set()
+        self._calls: set[_SubmittedCall] = set()
         self._lock = threading.Lock()
         self._ends = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="weft-connection")
@@ -119,7 +119,7 @@ class Fleet(Executor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a call when there is a worker."""
-        call = _Call(partial(fn, **kwargs) if kwargs else fn, args, Future())
+        call = _SubmittedCall(partial(fn, **kwargs) if kwargs else fn, args, Future())
         with self._lock:
             self._calls.add(call)
         self._start(call)
@@ -142,11 +142,11 @@ class Fleet(Executor):
         self._watcher.join()
         self._connection.close()
 
-    def _under_way(self) -> list[_Call]:
+    def _under_way(self) -> list[_SubmittedCall]:
         with self._lock:
             return [*self._calls]
 
-    def _start(self, call: _Call) -> None:
+    def _start(self, call: _SubmittedCall) -> None:
         """Leave the call to the watcher if there is no connection."""
         call.generation = self._connection.generation()
         if not call.generation:
@@ -162,7 +162,7 @@ class Fleet(Executor):
         call.result.add_done_callback(lambda result: future.cancel() if result.cancelled() else None)
         future.add_done_callback(partial(self._ended, call, call.generation))
 
-    def _ended(self, call: _Call, generation: int, future: Future[Any]) -> None:
+    def _ended(self, call: _SubmittedCall, generation: int, future: Future[Any]) -> None:
         try:
             value = future.result()
         except CancelledError:
@@ -177,7 +177,7 @@ class Fleet(Executor):
         else:
             self._end(call, value)
 
-    def _end(self, call: _Call, value: object) -> None:
+    def _end(self, call: _SubmittedCall, value: object) -> None:
         """Set the result once: a call taken for lost may end twice."""
         with self._lock:
             self._calls.discard(call)

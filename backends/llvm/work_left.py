@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def work_left(functions: Iterable[FuncOp]) -> PassSelection:
     """The greatest selection that any of the functions requires."""
-    return _most(*(_Function().work_left(function) for function in functions))
+    return _most(*(_FunctionWalk().work_left(function) for function in functions))
 
 
 def _most(*selections: PassSelection) -> PassSelection:
@@ -50,7 +50,7 @@ def _most(*selections: PassSelection) -> PassSelection:
     return PassSelection.NOTHING
 
 
-class _Function:
+class _FunctionWalk:
     """A walk through one function.
 
     The depth of a value is the nesting depth of the innermost loop in which it varies. Unrolled loops do not count:

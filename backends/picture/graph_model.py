@@ -110,10 +110,10 @@ def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
             "dialect); draw the graph before it is lowered"
         )
     if name is None:
-        return [_Builder(function).model() for function in functions.values()]
+        return [_ModelBuilder(function).model() for function in functions.values()]
     if name not in functions:
         raise CompileError(f"the module holds no graph function '{name}'{did_you_mean(name, functions)}")
-    return [_Builder(functions[name]).model()]
+    return [_ModelBuilder(functions[name]).model()]
 
 
 def _is_graph_function(function: FuncOp) -> bool:
@@ -128,7 +128,7 @@ def _is_graph_function(function: FuncOp) -> bool:
 
 
 @dataclass
-class _Builder:
+class _ModelBuilder:
     function: FuncOp
     nodes: list[PictureNode] = field(default_factory=list[PictureNode])
     edges: list[Edge] = field(default_factory=list[Edge])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    I64,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
     ShapedType,
     TensorType,
-    i32,
     i64,
 )
-from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
+from xdsl.dialects.utils import DynamicIndexList
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -28,40 +28,50 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
 
-from weft.dialects.printing import write
 from weft.dialects.upstream import linalg
-from weft.dialects.upstream.custom_syntax import parse_optional_results
+from weft.dialects.upstream.custom_syntax import word_directive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xdsl.ir import Attribute, Operation, SSAValue
-    from xdsl.parser import Parser
-    from xdsl.printer import Printer
 
 
-def _parse_group(parser: Parser, keyword: str) -> SSAValue:
-    """`ins(%a : type)`"""
-    parser.parse_keyword(keyword)
-    with parser.in_parens():
-        name = parser.parse_unresolved_operand()
-        parser.parse_punctuation(":")
-        return parser.resolve_operand(name, parser.parse_type())
+@irdl_custom_directive
+class DestinationTypes(CustomDirective):
+    """The type of a destination, which is also that of the result if it is a tensor."""
+
+    destination: TypeDirective
+    result: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        type_ = parser.parse_type()
+        self.destination.set(state, [type_])
+        self.result.set(state, [type_] if isinstance(type_, TensorType) else [])
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.destination.print(printer, state, op)
 
 
-def _print_groups(printer: Printer, op: SoftmaxOp | WinogradOp, setting: str) -> None:
-    """`{attributes} setting ins(%a : type) outs(%o : type) -> type`"""
-    if op.attributes:
-        printer.print_string(" ")
-        printer.print_attr_dict(op.attributes)
-    write(printer, f" {setting} ins(", op.input, " : ", op.input.type, ")")
-    write(printer, " outs(", op.output, " : ", op.output.type, ")")
-    if op.results:
-        write(printer, " -> ", op.results[0].type)
+_GROUPS: Final = "`ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)`"
+_TILES: Final = (
+    "(`outer_dims_perm` `=` $outer_dims_perm^)? `inner_dims_pos` `=` $inner_dims_pos "
+    "`inner_tiles` `=` custom<DynamicIndexList>($inner_tiles, $static_inner_tiles) "
+    "`into` $dest attr-dict `:` type($source) `->` custom<DestinationTypes>(type($dest), type($res))"
+)
 
 
 def _shape(value: SSAValue) -> Sequence[int]:
@@ -81,10 +91,11 @@ class SoftmaxOp(IRDLOperation):
 
     input = operand_def(ShapedType)
     output = operand_def(ShapedType)
-    dimension = prop_def(IntegerAttr)
+    dimension = prop_def(IntegerAttr[I64])
     res = var_result_def(TensorType)
 
     traits = traits_def(linalg.DestinationEffects())
+    assembly_format = f"attr-dict `dimension` `(` $dimension `)` {_GROUPS} (`->` type($res)^)?"
 
     def verify_(self) -> None:
         shape = _shape(self.input)
@@ -94,23 +105,6 @@ class SoftmaxOp(IRDLOperation):
             raise VerifyException(f"{self.name} gives the shape of {self.input.type}, not that of {self.output.type}")
         if [*self.result_types] != [t for t in (self.output.type,) if isinstance(t, TensorType)]:
             raise VerifyException(f"{self.name} gives a result of the type of its output, if that is a tensor")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SoftmaxOp:
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_keyword("dimension")
-        with parser.in_parens():
-            dimension = parser.parse_integer()
-        operands = [_parse_group(parser, "ins"), _parse_group(parser, "outs")]
-        return cls.create(
-            operands=operands,
-            result_types=parse_optional_results(parser),
-            properties={"dimension": IntegerAttr(dimension, i64)},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        _print_groups(printer, self, f"dimension({self.dimension.value.data})")
 
 
 class LayoutOp(IRDLOperation):
@@ -178,59 +172,6 @@ class LayoutOp(IRDLOperation):
                     f"{self.name}: {count} tiles of {tile} do not hold dimension {d} of {extent} in {self.plain.type}"
                 )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> LayoutOp:
-        def positions() -> DenseArrayBase[Any]:
-            parser.parse_punctuation("=")
-            numbers = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-            return DenseArrayBase.from_list(i64, numbers)
-
-        properties: dict[str, Attribute | None] = {}
-        source = parser.parse_unresolved_operand()
-        padding: list[SSAValue] = []
-        if cls is PackOp and parser.parse_optional_keyword("padding_value") is not None:
-            with parser.in_parens():
-                name = parser.parse_unresolved_operand()
-                parser.parse_punctuation(":")
-                padding.append(parser.resolve_operand(name, parser.parse_type()))
-        if parser.parse_optional_keyword("outer_dims_perm") is not None:
-            properties["outer_dims_perm"] = positions()
-        parser.parse_keyword("inner_dims_pos")
-        properties["inner_dims_pos"] = positions()
-        parser.parse_keyword("inner_tiles")
-        parser.parse_punctuation("=")
-        at = parser.pos
-        names, sizes = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
-        properties["static_inner_tiles"] = DenseArrayBase.from_list(i64, sizes)
-        tiles = parser.resolve_operands(list(names), [IndexType()] * len(names), at)
-        parser.parse_keyword("into")
-        dest = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        source_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        dest_type = parser.parse_type()
-        operands = [parser.resolve_operand(source, source_type), parser.resolve_operand(dest, dest_type)]
-        groups = [padding, tiles] if cls is PackOp else [tiles]
-        results = [dest_type] if isinstance(dest_type, TensorType) else []
-        return cls.build(
-            operands=[*operands, *groups], result_types=[results], properties=properties, attributes=attributes
-        )
-
-    def print(self, printer: Printer) -> None:
-        source, dest, *tiles = self.operands
-        write(printer, " ", source)
-        if isinstance(self, PackOp) and self.padding_value is not None:
-            write(printer, " padding_value(", self.padding_value, " : ", self.padding_value.type, ")")
-            tiles = tiles[1:]
-        if self.outer_dims_perm is not None:
-            write(printer, f" outer_dims_perm = {list(self.outer_dims_perm.get_values())}")
-        write(printer, f" inner_dims_pos = {list(self.tiled)} inner_tiles = ")
-        print_dynamic_index_list(printer, DYNAMIC_INDEX, tiles, self.tiles)
-        write(printer, " into ", dest)
-        printer.print_op_attributes(self.attributes)
-        write(printer, " : ", source.type, " -> ", dest.type)
-
 
 @irdl_op_definition
 class PackOp(LayoutOp):
@@ -248,10 +189,12 @@ class PackOp(LayoutOp):
     source = operand_def(ShapedType)
     dest = operand_def(ShapedType)
     padding_value = opt_operand_def()
-    inner_tiles = var_operand_def(IndexType)
+    inner_tiles = var_operand_def(IndexType())
     res = var_result_def(TensorType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    custom_directives = (DynamicIndexList, DestinationTypes)
+    assembly_format = f"$source (`padding_value` `(` $padding_value^ `:` type($padding_value) `)`)? {_TILES}"
 
     def verify_(self) -> None:
         super().verify_()
@@ -283,12 +226,15 @@ class UnpackOp(LayoutOp):
 
     source = operand_def(ShapedType)
     dest = operand_def(ShapedType)
-    inner_tiles = var_operand_def(IndexType)
+    inner_tiles = var_operand_def(IndexType())
     res = var_result_def(TensorType)
+    custom_directives = (DynamicIndexList, DestinationTypes)
+    assembly_format = f"$source {_TILES}"
 
 
 WINOGRAD: Final = ("F_2_3", "F_4_3", "F_2_5")
 """Output tile and filter, as MLIR numbers them."""
+_Size = word_directive("_Size", WINOGRAD, "{op} has sizes {words}, got {word}", 32)
 
 
 class WinogradOp(IRDLOperation):
@@ -304,30 +250,12 @@ class WinogradOp(IRDLOperation):
     res = result_def(TensorType)
 
     traits = traits_def(Pure())
+    custom_directives = (_Size,)
+    assembly_format = f"attr-dict `fmr` `(` custom<_Size>($fmr) `)` {_GROUPS} `->` type($res)"
 
     def verify_(self) -> None:
         if not 0 <= self.fmr.value.data < len(WINOGRAD):
             raise VerifyException(f"{self.name}: fmr is from 0 to {len(WINOGRAD) - 1}, got {self.fmr.value.data}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> WinogradOp:
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_keyword("fmr")
-        with parser.in_parens():
-            at = parser.pos
-            size = parser.parse_identifier()
-        if size not in WINOGRAD:
-            parser.raise_error(f"{cls.name} has sizes {', '.join(WINOGRAD)}, got {size}", at, parser.pos)
-        operands = [_parse_group(parser, "ins"), _parse_group(parser, "outs")]
-        return cls.create(
-            operands=operands,
-            result_types=parse_optional_results(parser),
-            properties={"fmr": IntegerAttr(WINOGRAD.index(size), i32)},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        _print_groups(printer, self, f"fmr({WINOGRAD[self.fmr.value.data]})")
 
 
 @irdl_op_definition

@@ -5,9 +5,9 @@ xDSL's classes lack most of them, and the custom syntax of others. Each operatio
 
 from __future__ import annotations
 
-from abc import ABC
+import re
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -29,7 +29,7 @@ from xdsl.dialects.utils import (
     parse_dynamic_index_list_without_types,
     print_dynamic_index_list,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -49,18 +49,22 @@ from xdsl.irdl import (
 from xdsl.irdl.declarative_assembly_format import (
     AttributeVariable,
     CustomDirective,
+    OptionalOperandVariable,
     ParsingState,
     PrintingState,
+    TypeDirective,
     VariadicOperandVariable,
+    VariadicRegionVariable,
+    VariadicResultVariable,
     irdl_custom_directive,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.printing import grouped, write
-from weft.dialects.upstream.custom_syntax import parse_optional_results, parse_types
+from weft.dialects.printing import Piece, grouped, write
+from weft.dialects.upstream.custom_syntax import parse_optional_results, parse_types, terminated, word_directive
 
 # Directives
 
@@ -92,7 +96,31 @@ class _Layout(CustomDirective):
 
 
 @irdl_custom_directive
-class _Sizes(CustomDirective):
+class _Mode(CustomDirective):
+    """`failures(propagate)`, optional if the property is."""
+
+    stored: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        if self.stored.is_optional and parser.parse_optional_keyword("failures") is None:
+            return
+        if not self.stored.is_optional:
+            parser.parse_keyword("failures")
+        with parser.in_parens():
+            at = parser.pos
+            word = parser.parse_identifier()
+            if word not in MODES[1:]:
+                parser.raise_error(f"unknown failure mode '{word}', known are propagate and suppress", at, parser.pos)
+        self.stored.set(state, IntegerAttr(MODES.index(word), i32))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        stored = self.stored.get(op)
+        if isinstance(stored, IntegerAttr):
+            _print_word(printer, state, f" failures({MODES[stored.value.data]})")
+
+
+@irdl_custom_directive
+class _ListedSizes(CustomDirective):
     """Optional `word [4, %n]`: integers, some of which are operands."""
 
     dynamic: VariadicOperandVariable
@@ -105,9 +133,13 @@ class _Sizes(CustomDirective):
             self.dynamic.set(state, [])
             return
         parser.parse_optional_punctuation("=")
-        dynamic, static = _parse_sizes(parser)
-        self.dynamic.set(state, dynamic)
-        self.static.set(state, static)
+        self.parse_sizes(parser, state)
+
+    def parse_sizes(self, parser: Parser, state: ParsingState) -> None:
+        """`[4, %n, 0]`; a scalable size `[[4]]` is rejected with its own error."""
+        dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
+        self.dynamic.set(state, list(dynamic))
+        self.static.set(state, DenseArrayBase.from_list(i64, static))
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         static = self.static.get(op)
@@ -119,7 +151,7 @@ class _Sizes(CustomDirective):
 
 
 @irdl_custom_directive
-class TileSizes(_Sizes):
+class TileSizes(_ListedSizes):
     """`tile_sizes [4, %n]`, with a flag for each size that states whether it is scalable."""
 
     dynamic: VariadicOperandVariable
@@ -127,11 +159,37 @@ class TileSizes(_Sizes):
     scalable: AttributeVariable
     WORD = "tile_sizes"
 
+    def parse_sizes(self, parser: Parser, state: ParsingState) -> None:
+        super().parse_sizes(parser, state)
+        self.scalable.set(state, no_flags(len(cast("Any", state.properties[self.static.name]))))
+
+
+@irdl_custom_directive
+class _Packed(_ListedSizes):
+    """Optional `word [4, %n]`, or `word *(%sizes)`: all sizes are the parameters of one handle."""
+
+    dynamic: VariadicOperandVariable
+    static: AttributeVariable
+    packed: OptionalOperandVariable
+
     def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.packed.set(state, None)
         super().parse(parser, state)
-        static = state.properties.get("static_sizes")
-        if isinstance(static, DenseArrayBase):
-            self.scalable.set(state, no_flags(len(static)))
+
+    def parse_sizes(self, parser: Parser, state: ParsingState) -> None:
+        if parser.parse_optional_punctuation("*") is None:
+            super().parse_sizes(parser, state)
+            return
+        self.dynamic.set(state, [])
+        with parser.in_parens():
+            self.packed.set(state, parser.parse_unresolved_operand())
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        packed = self.packed.get(op)
+        if packed is None:
+            super().print(printer, state, op)
+        else:
+            _print_word(printer, state, f" {self.WORD} *(", packed, ")")
 
 
 def no_flags(count: int) -> DenseArrayBase[Any]:
@@ -139,23 +197,222 @@ def no_flags(count: int) -> DenseArrayBase[Any]:
     return DenseArrayBase.from_list(i1, [0] * count)
 
 
-def _parse_sizes(parser: Parser) -> tuple[list[Any], DenseArrayBase[Any]]:
-    """`[4, %n, 0]`; a scalable size `[[4]]` is rejected with its own error."""
-    dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
-    return list(dynamic), DenseArrayBase.from_list(i64, static)
+def _print_word(printer: Printer, state: PrintingState, *pieces: Piece) -> None:
+    write(printer, *pieces)
+    state.last_was_punctuation, state.should_emit_space = False, True
 
 
-def _sizes_directive(word: str, equals: str = "") -> type[CustomDirective]:
+def _sizes_directive(word: str, equals: str = "", base: type[_ListedSizes] = _ListedSizes) -> type[CustomDirective]:
     name = "".join(part.capitalize() for part in word.split("_")) + "List"
-    return type(name, (_Sizes,), {"WORD": word, "EQUALS": equals})
+    return type(name, (base,), {"WORD": word, "EQUALS": equals})
 
 
-_SIZES: Final = {
+@irdl_custom_directive
+class _NumberOrOperand(CustomDirective):
+    """An integer, or an operand; after `WORD =`, which is optional, if there is a word."""
+
+    dynamic: OptionalOperandVariable
+    static: AttributeVariable
+    WORD = ""
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.dynamic.set(state, None)
+        if self.WORD:
+            if parser.parse_optional_keyword(self.WORD) is None:
+                return
+            parser.parse_punctuation("=")
+        number = parser.parse_optional_integer()
+        if number is None:
+            self.dynamic.set(state, parser.parse_unresolved_operand())
+        if number is not None or not self.static.is_optional:
+            self.static.set(state, IntegerAttr(DYNAMIC_INDEX if number is None else number, i64))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        dynamic, static = self.dynamic.get(op), self.static.get(op)
+        shown = static.value.data if dynamic is None and isinstance(static, IntegerAttr) else dynamic
+        if shown is not None:
+            _print_word(printer, state, f" {self.WORD} = " if self.WORD else " ", shown)
+
+
+class _SelectedRegion(_NumberOrOperand):
+    WORD = "selected_region"
+
+
+@irdl_custom_directive
+class _ListedDims(CustomDirective):
+    """`[0, 1]`, `[except(0)]` or `[all]`"""
+
+    listed: AttributeVariable
+    is_inverted: AttributeVariable
+    is_all: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        dims: Sequence[int] = ()
+        with parser.in_square_brackets():
+            if parser.parse_optional_keyword("all") is not None:
+                self.is_all.set(state, UnitAttr())
+            elif parser.parse_optional_keyword("except") is not None:
+                self.is_inverted.set(state, UnitAttr())
+                dims = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_integer)
+            else:
+                dims = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_integer)
+        self.listed.set(state, DenseArrayBase.from_list(i64, dims))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        dims = ", ".join(map(str, cast("Any", self.listed.get(op)).get_values()))
+        text = "all" if self.is_all.get(op) is not None else f"except({dims})" if self.is_inverted.get(op) else dims
+        _print_word(printer, state, f"[{text}]")
+
+
+@irdl_custom_directive
+class _Actions(CustomDirective):
+    """`@matcher -> @action, @other -> @action`"""
+
+    matchers: AttributeVariable
+    actions: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        def parse_pair() -> tuple[StringAttr, StringAttr]:
+            matcher = parser.parse_symbol_name()
+            parser.parse_punctuation("->")
+            return matcher, parser.parse_symbol_name()
+
+        pairs = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parse_pair)
+        for variable, names in zip((self.matchers, self.actions), zip(*pairs, strict=True), strict=True):
+            variable.set(state, ArrayAttr([SymbolRefAttr(name) for name in names]))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        pairs = zip(cast("Any", self.matchers.get(op)), cast("Any", self.actions.get(op)), strict=True)
+        _print_word(printer, state, " ", [(matcher, " -> ", action) for matcher, action in pairs])
+
+
+@irdl_custom_directive
+class _Results(CustomDirective):
+    """Optional `-> T` or `-> (T, U)`."""
+
+    types: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.types.set(state, parse_optional_results(parser))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        if op.results:
+            _print_word(printer, state, " -> ", _grouped(op.result_types))
+
+
+@irdl_custom_directive
+class _Regions(CustomDirective):
+    """`{ ... }, { ... }`, each of one block that ends in `transform.yield`."""
+
+    regions: VariadicRegionVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        regions = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_region)
+        for region in regions:
+            if not region.blocks:
+                region.add_block(Block())
+            terminated(region, YieldOp)
+        self.regions.set(state, regions)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        def print_region(region: Region) -> None:
+            has_results = bool(region.block.last_op and region.block.last_op.operands)
+            printer.print_region(region, print_block_terminators=has_results)
+
+        printer.print_string(" ")
+        printer.print_list(self.regions.get(op), print_region)
+
+
+@irdl_custom_directive
+class _OneType(CustomDirective):
+    """One type, of all operands and results that are named."""
+
+    first: TypeDirective
+    second: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        type_ = parser.parse_type()
+        for directive in (self.first, self.second):
+            inner = directive.inner
+            is_list = isinstance(inner, VariadicOperandVariable)
+            directive.set(state, [type_] * (len(state.operands[inner.index] or ()) if is_list else 1))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        state.print_whitespace(printer)
+        printer.print_attribute(self.second.get(op)[0])
+
+
+class _Types(CustomDirective):
+    """The types of operands and results. Of no operands, nothing is printed."""
+
+    IS_FUNCTION: ClassVar[bool | None]
+    """True: `: (T, U) -> V`. False: `: T, U`, and a result has the first type. None: `: T`, or `: (T, U) -> V`."""
+    COUNT: ClassVar[int]
+    """The number of parameters that are operands; results follow."""
+    TEXT: ClassVar[str]
+    """The directive in a format."""
+
+    def __init__(self, *types: TypeDirective) -> None:
+        self.operands, self.results = types[: self.COUNT], types[self.COUNT :]
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        sizes = [len(group or ()) for group in state.operands]
+        if not any(sizes) and not self.IS_FUNCTION:
+            for directive in self.operands:
+                directive.set(state, ())
+            return
+        parser.parse_punctuation(":")
+        at = parser.pos
+        inputs = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
+        if inputs is not None and self.IS_FUNCTION is not False:
+            parser.parse_punctuation("->")
+            results = parse_types(parser)
+        elif self.IS_FUNCTION:
+            parser.raise_error("'(' expected", at)
+        else:
+            inputs = inputs or parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+            results = inputs[:1] if self.IS_FUNCTION is False and self.results else []
+        if len(inputs) != sum(sizes):
+            parser.raise_error(f"{sum(sizes)} operands, but {len(inputs)} types", at, parser.pos)
+        for directive, size in zip(self.operands, sizes, strict=True):
+            directive.set(state, inputs[:size])
+            inputs = inputs[size:]
+        for position, directive in enumerate(self.results):
+            is_list = isinstance(directive.inner, VariadicResultVariable)
+            taken = results[position:] if is_list else results[position : position + 1]
+            if not is_list and not taken:
+                parser.raise_error(f"{state.op_type.name} has {len(self.results)} results", at, parser.pos)
+            directive.set(state, taken)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        if self.IS_FUNCTION or (self.IS_FUNCTION is None and op.results):
+            write(printer, " : (", [*op.operand_types], ") -> ", _grouped(op.result_types))
+        elif op.operands:
+            write(printer, " : ", [*op.operand_types])
+        state.last_was_punctuation, state.should_emit_space = False, True
+
+
+def _grouped(types: Sequence[Attribute]) -> Piece:
+    return grouped(types) if types else "()"
+
+
+def _types(operands: str, results: str = "", is_function: bool | None = False) -> type[_Types]:
+    """`custom<Types>(...)` of operands and results."""
+    names = [*operands.split(), *results.split()]
+    members: dict[str, Any] = {"IS_FUNCTION": is_function, "COUNT": len(operands.split())}
+    members["TEXT"] = f"custom<Types>({', '.join(f'type(${name})' for name in names)})"
+    return type("Types", (_Types,), {**members, "parameters": dict.fromkeys(names, TypeDirective)})
+
+
+PREDICATES: Final = ("eq", "ne", "le", "lt", "ge", "gt")
+
+_DIRECTIVES: Final = {
     directive.__name__: directive
     for directive in (
-        *(_Layout, TileSizes, _sizes_directive("tile_sizes")),
-        _sizes_directive("pad_to_multiple_of"),
-        _sizes_directive("packed_sizes", " ="),
+        *(_Layout, _Mode, TileSizes, _NumberOrOperand, _SelectedRegion, _ListedDims, _Actions, _Results, _Regions),
+        word_directive("_Predicate", PREDICATES, "unknown predicate '{word}', known are {words}", 32),
+        *(_OneType, _sizes_directive("tile_sizes"), _sizes_directive("pad_to_multiple_of")),
+        *(_sizes_directive("packed_sizes", " ="), _sizes_directive("vector_sizes", base=TileSizes)),
     )
 }
 
@@ -171,6 +428,7 @@ _KINDS: Final[dict[str, Any]] = {
     "str": StringAttr,
     "unit": UnitAttr,
     "symbol": SymbolRefAttr,
+    "symbols": ArrayAttr[SymbolRefAttr],
     "list": ArrayAttr,
     "dict": DictionaryAttr,
     "any": Attribute,
@@ -198,15 +456,21 @@ def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
 
 
 def _op(
-    name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", **members: Any
+    name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", doc: str = "", **members: Any
 ) -> type[IRDLOperation]:
-    """An op that is parsed and printed by the declarative format `syntax`."""
+    """An op that is parsed and printed by the declarative format `syntax`. Types of operands and results are
+    `types(list)`, `types(function)` or `types(either)` there."""
     members |= _members(operands, properties, results)
     if syntax:
-        members["assembly_format"] = syntax
-        members["custom_directives"] = tuple(one for key, one in _SIZES.items() if f"custom<{key}>" in syntax)
+        directives = [one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax]
+        for form, is_function in {"list": False, "function": True, "either": None}.items():
+            if f"types({form})" in syntax:
+                names = (re.sub(r"[?*]", "", listed) for listed in (operands, results))
+                directives.append(types := _types(*names, is_function))
+                syntax = syntax.replace(f"types({form})", types.TEXT)
+        members |= {"assembly_format": syntax, "custom_directives": tuple(directives)}
     title = "".join(part.capitalize() for part in name.replace(".", "_").split("_"))
-    described = {"name": f"transform.{name}", "__doc__": f"`transform.{name}` of MLIR.", "__module__": __name__}
+    described = {"name": f"transform.{name}", "__doc__": doc or f"`transform.{name}` of MLIR.", "__module__": __name__}
     return cast("Any", irdl_op_definition)(type(f"{title}Op", (IRDLOperation,), {**described, **members}))
 
 
@@ -244,55 +508,6 @@ def _on(name: str, properties: str = "", word: str = "") -> type[IRDLOperation]:
     return _op(name, f"{word} $target {_TYPED}", "target", properties)
 
 
-def _resolve(parser: Parser, names: Sequence[UnresolvedOperand], types: Sequence[Attribute], at: int) -> list[SSAValue]:
-    return list(parser.resolve_operands(list(names), list(types), at))
-
-
-def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """`: (T, U) -> V`"""
-    parser.parse_punctuation(":")
-    inputs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
-    parser.parse_punctuation("->")
-    return inputs, parse_types(parser)
-
-
-def _print_function_type(printer: Printer, op: Operation) -> None:
-    write(printer, " : (", [operand.type for operand in op.operands], ") -> ", _grouped(op.result_types))
-
-
-def _grouped(types: Sequence[Attribute]) -> Any:
-    return grouped(types) if types else "()"
-
-
-def _print_attributes(printer: Printer, op: Operation, hidden: Sequence[str] = ()) -> None:
-    shown = {**op.properties, **op.attributes}
-    shown = {name: value for name, value in shown.items() if name not in (*hidden, "operandSegmentSizes")}
-    if shown:
-        printer.print_string(" ")
-        printer.print_attr_dict(shown)
-
-
-def _parse_regions(parser: Parser) -> list[Region]:
-    """`{ ... }, { ... }`, each of one block that ends in `transform.yield`."""
-    regions = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_region)
-    for region in regions:
-        if not region.blocks:
-            region.add_block(Block())
-        if not isinstance(region.block.last_op, YieldOp):
-            region.block.add_op(YieldOp.create())
-    return regions
-
-
-def _print_regions(printer: Printer, regions: Sequence[Region]) -> None:
-    printer.print_string(" ")
-    printer.print_list(
-        regions,
-        lambda region: printer.print_region(
-            region, print_block_terminators=bool(region.block.last_op and region.block.last_op.operands)
-        ),
-    )
-
-
 @irdl_op_definition
 class YieldOp(IRDLOperation):
     """Terminate a sequence or region with its results: `transform.yield %a : !transform.any_op`."""
@@ -301,27 +516,10 @@ class YieldOp(IRDLOperation):
 
     operands_ = var_operand_def(TransformHandleType)
     traits = traits_def(IsTerminator())
+    assembly_format = "$operands_ attr-dict (`:` type($operands_)^)?"
 
-    @classmethod
-    def parse(cls, parser: Parser) -> YieldOp:
-        values: Sequence[SSAValue] = ()
-        attributes: dict[str, Attribute] = {}
-        if parser.parse_optional_punctuation(":") is None and (first := parser.parse_optional_unresolved_operand()):
-            names, at = [first], parser.pos
-            while parser.parse_optional_punctuation(",") is not None:
-                names.append(parser.parse_unresolved_operand())
-            attributes = parser.parse_optional_attr_dict()
-            parser.parse_punctuation(":")
-            types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-            values = _resolve(parser, names, types, at)
-        return cls.create(operands=values, attributes=attributes or parser.parse_optional_attr_dict())
 
-    def print(self, printer: Printer) -> None:
-        if self.operands:
-            write(printer, " ", [*self.operands])
-        _print_attributes(printer, self)
-        if self.operands:
-            write(printer, " : ", [operand.type for operand in self.operands])
+_SequenceTypes = _types("root extra_bindings")
 
 
 @irdl_op_definition
@@ -339,348 +537,16 @@ class SequenceOp(IRDLOperation):
     results_ = var_result_def(TransformHandleType)
     body = var_region_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SequenceOp:
-        at = parser.pos
-        names: list[UnresolvedOperand] = []
-        while (name := parser.parse_optional_unresolved_operand()) is not None:
-            names.append(name)
-            if parser.parse_optional_punctuation(",") is None:
-                break
-        values: list[SSAValue] = []
-        if names:
-            parser.parse_punctuation(":")
-            given = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
-            types = given or parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-            values = _resolve(parser, names, types, at)
-        results = parse_optional_results(parser)
-        mode = _parse_mode(parser)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        (region,) = _parse_regions(parser)
-        return cls.build(
-            operands=[values[:1], values[1:]],
-            result_types=[results],
-            properties={"failure_propagation_mode": mode},
-            attributes={} if attributes is None else dict(attributes.data),
-            regions=[[region]],
-        )
-
-    def print(self, printer: Printer) -> None:
-        if self.operands:
-            write(printer, " ", [*self.operands], " : ", [operand.type for operand in self.operands])
-        if self.results:
-            write(printer, " -> ", _grouped(self.result_types))
-        _print_mode(printer, self.failure_propagation_mode)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        _print_regions(printer, self.regions)
+    custom_directives = (_SequenceTypes, _Results, _Mode, _Regions)
+    assembly_format = (
+        f"($root^)? (`,` $extra_bindings^)? {_SequenceTypes.TEXT} custom<_Results>(type($results_)) "
+        "custom<_Mode>($failure_propagation_mode) attr-dict-with-keyword custom<_Regions>($body)"
+    )
 
 
-def _parse_mode(parser: Parser) -> IntegerAttr[Any]:
-    """`failures(propagate)`"""
-    parser.parse_keyword("failures")
-    with parser.in_parens():
-        at = parser.pos
-        word = parser.parse_identifier()
-        if word not in MODES[1:]:
-            parser.raise_error(f"unknown failure mode '{word}', known are propagate and suppress", at, parser.pos)
-    return IntegerAttr(MODES.index(word), i32)
-
-
-def _print_mode(printer: Printer, mode: IntegerAttr[Any]) -> None:
-    write(printer, f" failures({MODES[mode.value.data]})")
-
-
-@irdl_op_definition
-class IncludeOp(IRDLOperation):
-    """A call of a named sequence: `%r = transform.include @s failures(suppress) (%a) : (!transform.any_op) -> ...`."""
-
-    name = "transform.include"
-
-    target = prop_def(SymbolRefAttr)
-    failure_propagation_mode = prop_def(IntegerAttr[I32])
-    operands_ = var_operand_def(TransformHandleType)
-    results_ = var_result_def(TransformHandleType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> IncludeOp:
-        name = parser.parse_symbol_name()
-        mode = _parse_mode(parser)
-        at = parser.pos
-        names = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        inputs, results = _parse_function_type(parser)
-        return cls.create(
-            operands=_resolve(parser, names, inputs, at),
-            result_types=results,
-            properties={"target": SymbolRefAttr(name), "failure_propagation_mode": mode},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.target)
-        _print_mode(printer, self.failure_propagation_mode)
-        write(printer, " (", [*self.operands], ")")
-        printer.print_op_attributes(self.attributes)
-        _print_function_type(printer, self)
-
-
-class _ScopesOp(IRDLOperation):
-    """Operands, results and regions: `%a, %b : T, U -> V { ... }, { ... }`."""
-
-    @classmethod
-    def parse_parts(cls, parser: Parser) -> tuple[list[SSAValue], Sequence[Attribute], dict[str, Attribute]]:
-        at = parser.pos
-        names: list[UnresolvedOperand] = []
-        while (name := parser.parse_optional_unresolved_operand()) is not None:
-            names.append(name)
-            if parser.parse_optional_punctuation(",") is None:
-                break
-        properties: dict[str, Attribute] = {}
-        if parser.parse_optional_keyword("with_zip_shortest") is not None:
-            properties["with_zip_shortest"] = UnitAttr()
-        types: Sequence[Attribute] = ()
-        if names:
-            parser.parse_punctuation(":")
-            types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-        return _resolve(parser, names, types, at), parse_optional_results(parser), properties
-
-    @classmethod
-    def parse(cls, parser: Parser) -> _ScopesOp:
-        operands, results, properties = cls.parse_parts(parser)
-        keyed = parser.parse_optional_attr_dict_with_keyword()
-        attributes = {} if keyed is None else dict(keyed.data)
-        regions = _parse_regions(parser)
-        attributes |= parser.parse_optional_attr_dict()
-        return cls.create(
-            operands=operands, result_types=results, properties=properties, attributes=attributes, regions=regions
-        )
-
-    def print(self, printer: Printer) -> None:
-        if self.operands:
-            write(printer, " ", [*self.operands])
-            if "with_zip_shortest" in self.properties:
-                write(printer, " with_zip_shortest")
-            write(printer, " : ", [operand.type for operand in self.operands])
-        if self.results:
-            write(printer, " -> ", _grouped(self.result_types))
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        _print_regions(printer, self.regions)
-
-
-@irdl_op_definition
-class ForeachOp(_ScopesOp):
-    """The region applied to each payload op: `%r = transform.foreach %a : T -> U { ^bb0(%one: T): ... }`."""
-
-    name = "transform.foreach"
-
-    targets = var_operand_def(TransformHandleType)
-    with_zip_shortest = opt_prop_def(UnitAttr)
-    results_ = var_result_def(TransformHandleType)
-    body = var_region_def()
-
-
-@irdl_op_definition
-class ForeachMatchOp(IRDLOperation):
-    """Sequences applied to the payload ops that other sequences match:
-    `%r = transform.foreach_match restrict_root in %a @m -> @act, @n -> @other : (T) -> T`."""
-
-    name = "transform.foreach_match"
-
-    root = operand_def(TransformHandleType)
-    forwarded_inputs = var_operand_def(TransformHandleType)
-    matchers = prop_def(ArrayAttr[SymbolRefAttr])
-    actions = prop_def(ArrayAttr[SymbolRefAttr])
-    restrict_root = opt_prop_def(UnitAttr)
-    flatten_results = opt_prop_def(UnitAttr)
-    updated = result_def(TransformHandleType)
-    forwarded_outputs = var_result_def(TransformHandleType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ForeachMatchOp:
-        flags = ("restrict_root", "flatten_results")
-        properties: dict[str, Attribute] = {
-            flag: UnitAttr() for flag in flags if parser.parse_optional_keyword(flag) is not None
-        }
-        parser.parse_keyword("in")
-        at = parser.pos
-        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        pairs: list[tuple[StringAttr, StringAttr]] = []
-        while not pairs or parser.parse_optional_punctuation(",") is not None:
-            matcher = parser.parse_symbol_name()
-            parser.parse_punctuation("->")
-            pairs.append((matcher, parser.parse_symbol_name()))
-        properties["matchers"] = ArrayAttr([SymbolRefAttr(matcher) for matcher, _ in pairs])
-        properties["actions"] = ArrayAttr([SymbolRefAttr(action) for _, action in pairs])
-        attributes = parser.parse_optional_attr_dict()
-        inputs, results = _parse_function_type(parser)
-        return cls.create(
-            operands=_resolve(parser, names, inputs, at),
-            result_types=results,
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        flags = [f" {flag}" for flag in ("restrict_root", "flatten_results") if flag in self.properties]
-        write(printer, *flags, " in ", [*self.operands])
-        for at, (matcher, action) in enumerate(zip(self.matchers, self.actions, strict=True)):
-            write(printer, ", " if at else " ", matcher, " -> ", action)
-        printer.print_op_attributes(self.attributes)
-        _print_function_type(printer, self)
-
-
-PREDICATES: Final = ("eq", "ne", "le", "lt", "ge", "gt")
-
-
-@irdl_op_definition
-class CompareParamsOp(IRDLOperation):
-    """A comparison of parameters, which fails unless it holds: `transform.match.param.cmpi eq %a, %b : T`."""
-
-    name = "transform.match.param.cmpi"
-
-    param = operand_def(TransformHandleType)
-    reference = operand_def(TransformHandleType)
-    predicate = prop_def(IntegerAttr[I32])
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CompareParamsOp:
-        at = parser.pos
-        word = parser.parse_identifier()
-        if word not in PREDICATES:
-            parser.raise_error(f"unknown predicate '{word}', known are {', '.join(PREDICATES)}", at, parser.pos)
-        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        return cls.create(
-            operands=_resolve(parser, names, [type_] * len(names), at),
-            properties={"predicate": IntegerAttr(PREDICATES.index(word), i32)},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        write(printer, f" {PREDICATES[self.predicate.value.data]} ", [*self.operands])
-        printer.print_op_attributes(self.attributes)
-        write(printer, " : ", self.param.type)
-
-
-@irdl_op_definition
-class AlternativesOp(_ScopesOp):
-    """The first region that does not fail: `transform.alternatives %a : T { ^bb0(%b: T): ... }, { ... }`."""
-
-    name = "transform.alternatives"
-
-    scope = opt_operand_def(TransformHandleType)
-    results_ = var_result_def(TransformHandleType)
-    alternatives = var_region_def()
-
-
-def _parse_name(parser: Parser) -> StringAttr:
-    """`<"name">`"""
-    with parser.in_angle_brackets():
-        return StringAttr(parser.parse_str_literal())
-
-
-@irdl_op_definition
-class KnobOp(IRDLOperation):
-    """A parameter chosen by a search: `%p = transform.tune.knob<"tile"> = 8 from options = [8, 16] -> T`."""
-
-    name = "transform.tune.knob"
-
-    name_ = prop_def(StringAttr, prop_name="name")
-    options = prop_def(ArrayAttr)
-    selected = opt_prop_def(Attribute)
-    result = result_def(TransformHandleType)
-
-    def verify_(self) -> None:
-        if self.selected is not None and self.selected not in self.options.data:
-            raise VerifyException(f"{self.name}: {self.selected} is not one of its options")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> KnobOp:
-        properties: dict[str, Attribute] = {"name": _parse_name(parser)}
-        if parser.parse_optional_punctuation("=") is not None:
-            properties["selected"] = parser.parse_attribute()
-            parser.parse_keyword("from")
-        parser.parse_keyword("options")
-        parser.parse_punctuation("=")
-        properties["options"] = parser.parse_attribute()
-        attributes = parser.parse_optional_attr_dict()
-        return cls.create(result_types=parse_optional_results(parser), properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, "<", self.name_, ">")
-        if self.selected is not None:
-            write(printer, " = ", self.selected, " from")
-        write(printer, " options = ", self.options)
-        printer.print_op_attributes(self.attributes)
-        write(printer, " -> ", self.result.type)
-
-
-@irdl_op_definition
-class TuneAlternativesOp(IRDLOperation):
-    """One of several regions, chosen by a search:
-    `transform.tune.alternatives<"name"> selected_region = 0 { ... }, { ... }`."""
-
-    name = "transform.tune.alternatives"
-
-    name_ = prop_def(StringAttr, prop_name="name")
-    selected_region = opt_operand_def(TransformHandleType)
-    selected_region_attr = opt_prop_def(IntegerAttr)
-    results_ = var_result_def(TransformHandleType)
-    alternatives = var_region_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TuneAlternativesOp:
-        properties: dict[str, Attribute] = {"name": _parse_name(parser)}
-        names: list[UnresolvedOperand] = []
-        at = parser.pos
-        if parser.parse_optional_keyword("selected_region") is not None:
-            parser.parse_punctuation("=")
-            number = parser.parse_optional_integer()
-            if number is None:
-                names.append(parser.parse_unresolved_operand())
-            else:
-                properties["selected_region_attr"] = IntegerAttr(number, i64)
-        keyed = parser.parse_optional_attr_dict_with_keyword()
-        operands: list[SSAValue] = []
-        if parser.parse_optional_punctuation(":") is not None:
-            operands = _resolve(parser, names, [parser.parse_type()], at)
-        results = parse_optional_results(parser)
-        return cls.create(
-            operands=operands,
-            result_types=results,
-            properties=properties,
-            attributes={} if keyed is None else dict(keyed.data),
-            regions=_parse_regions(parser),
-        )
-
-    def print(self, printer: Printer) -> None:
-        write(printer, "<", self.name_, ">")
-        selected = self.selected_region_attr
-        if selected is not None:
-            write(printer, " selected_region = ", selected.value.data)
-        if self.selected_region is not None:
-            write(printer, " selected_region = ", self.selected_region)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        if self.selected_region is not None:
-            write(printer, " : ", self.selected_region.type)
-        if self.results:
-            write(printer, " -> ", _grouped(self.result_types))
-        _print_regions(printer, self.regions)
-
-
-_Given = tuple[list[UnresolvedOperand], DenseArrayBase[Any] | None, UnresolvedOperand | None]
-
-
-def _parse_packed(parser: Parser) -> _Given:
-    """`[4, %n]` or `*(%sizes)`"""
-    if parser.parse_optional_punctuation("*") is not None:
-        with parser.in_parens():
-            return [], None, parser.parse_unresolved_operand()
-    dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
-    return list(dynamic), DenseArrayBase.from_list(i64, static), None
+_TileUsingForallTypes = _types(
+    "target num_threads tile_sizes packed_num_threads packed_tile_sizes", "tiled_op forall_op", is_function=True
+)
 
 
 @irdl_op_definition
@@ -703,53 +569,18 @@ class TileUsingForallOp(IRDLOperation):
     tiled_op = result_def(TransformHandleType)
     forall_op = result_def(TransformHandleType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    custom_directives = (
+        *(_sizes_directive("num_threads", base=_Packed), _sizes_directive("tile_sizes", base=_Packed)),
+        _TileUsingForallTypes,
+    )
+    assembly_format = (
+        "$target custom<NumThreadsList>($num_threads, $static_num_threads, $packed_num_threads) "
+        "custom<TileSizesList>($tile_sizes, $static_tile_sizes, $packed_tile_sizes) "
+        f"(`(` `mapping` `=` $mapping^ `)`)? attr-dict {_TileUsingForallTypes.TEXT}"
+    )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> TileUsingForallOp:
-        at = parser.pos
-        target = parser.parse_unresolved_operand()
-        empty: _Given = ([], None, None)
-        given: dict[str, _Given] = {"num_threads": empty, "tile_sizes": empty}
-        while word := next((one for one in given if parser.parse_optional_keyword(one) is not None), None):
-            given[word] = _parse_packed(parser)
-        properties: dict[str, Attribute | None] = {f"static_{word}": given[word][1] for word in given}
-        if parser.parse_optional_punctuation("(") is not None:
-            parser.parse_keyword("mapping")
-            parser.parse_punctuation("=")
-            properties["mapping"] = parser.parse_attribute()
-            parser.parse_punctuation(")")
-        attributes = parser.parse_optional_attr_dict()
-        inputs, results = _parse_function_type(parser)
-        threads, sizes = given["num_threads"], given["tile_sizes"]
-        names = [target, *threads[0], *sizes[0], *(name for name in (threads[2], sizes[2]) if name is not None)]
-        values = _resolve(parser, names, inputs, at)
-        rest = values[1:]
-        groups = [len(threads[0]), len(sizes[0]), int(threads[2] is not None), int(sizes[2] is not None)]
-        operands: list[list[SSAValue]] = []
-        for size in groups:
-            operands.append(rest[:size])
-            rest = rest[size:]
-        return cls.build(
-            operands=[values[0], *operands],
-            result_types=[*results],
-            properties=properties,
-            attributes=attributes,
-        )
 
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.target)
-        for word in ("num_threads", "tile_sizes"):
-            static, packed = self.properties.get(f"static_{word}"), getattr(self, f"packed_{word}")
-            if packed is not None:
-                write(printer, f" {word} *(", packed, ")")
-            elif static is not None:
-                write(printer, f" {word} ")
-                numbers = cast("Any", static).get_values()
-                print_dynamic_index_list(printer, DYNAMIC_INDEX, list(getattr(self, word)), numbers)
-        if self.mapping is not None:
-            write(printer, "(mapping = ", self.mapping, ")")
-        _print_attributes(printer, self, ("static_num_threads", "static_tile_sizes", "mapping"))
-        _print_function_type(printer, self)
+_FuseTypes = _types("target tile_sizes tile_interchange", "transformed loops", is_function=True)
 
 
 @irdl_op_definition
@@ -768,186 +599,12 @@ class FuseOp(IRDLOperation):
     use_forall = opt_prop_def(Attribute)
     transformed = result_def(TransformHandleType)
     loops = var_result_def(TransformHandleType)
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FuseOp:
-        at = parser.pos
-        names = [parser.parse_unresolved_operand()]
-        properties: dict[str, Attribute | None] = {}
-        groups: list[int] = []
-        for word in ("tile_sizes", "interchange"):
-            groups.append(0)
-            if parser.parse_optional_keyword(word) is not None:
-                dynamic, static = _parse_sizes(parser)
-                properties[f"static_tile_{word.removeprefix('tile_')}"] = static
-                names += dynamic
-                groups[-1] = len(dynamic)
-        attributes = dict(parser.parse_optional_attr_dict())
-        properties |= {name: attributes.pop(name) for name in ("apply_cleanup", "use_forall") if name in attributes}
-        inputs, results = _parse_function_type(parser)
-        target, *given = _resolve(parser, names, inputs, at)
-        return cls.build(
-            operands=[target, given[: groups[0]], given[groups[0] :]],
-            result_types=[results[0], results[1:]],
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.target)
-        for word, dynamic in (("tile_sizes", self.tile_sizes), ("interchange", self.tile_interchange)):
-            static = self.properties.get(f"static_tile_{word.removeprefix('tile_')}")
-            if static is not None:
-                write(printer, f" {word} ")
-                print_dynamic_index_list(printer, DYNAMIC_INDEX, list(dynamic), cast("Any", static).get_values())
-        _print_attributes(printer, self, ("static_tile_sizes", "static_tile_interchange"))
-        _print_function_type(printer, self)
-
-
-@irdl_op_definition
-class SplitOp(IRDLOperation):
-    """Split a structured op into two, of which the first has the given number of iterations:
-    `%parts = transform.structured.split %a after 42 {dimension = 0 : i64} : T`, or `after %n ... : T, P`."""
-
-    name = "transform.structured.split"
-
-    target = operand_def(TransformHandleType)
-    dynamic_chunk_sizes = opt_operand_def(TransformHandleType)
-    dimension = prop_def(IntegerAttr)
-    static_chunk_sizes = prop_def(IntegerAttr)
-    multiway = opt_prop_def(UnitAttr)
-    split_list = result_def(TransformHandleType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SplitOp:
-        at = parser.pos
-        names = [parser.parse_unresolved_operand()]
-        parser.parse_keyword("after")
-        number = parser.parse_optional_integer()
-        if number is None:
-            number = DYNAMIC_INDEX
-            names.append(parser.parse_unresolved_operand())
-        attributes = dict(parser.parse_optional_attr_dict())
-        if "dimension" not in attributes:
-            parser.raise_error(f"{cls.name} needs the attribute dimension", at, parser.pos)
-        properties: dict[str, Attribute] = {"static_chunk_sizes": IntegerAttr(number, i64)}
-        properties |= {name: attributes.pop(name) for name in ("dimension", "multiway") if name in attributes}
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-        operands = _resolve(parser, names, types, at)
-        return cls.create(operands=operands, result_types=[types[0]], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.target, " after ")
-        dynamic = self.dynamic_chunk_sizes
-        write(printer, self.static_chunk_sizes.value.data if dynamic is None else dynamic)
-        _print_attributes(printer, self, ("static_chunk_sizes",))
-        write(printer, " : ", [operand.type for operand in self.operands])
-
-
-class _TypesLastOp(IRDLOperation):
-    """Ops that end in the types of their operands: `%a ... {...} : T, U`."""
-
-    @classmethod
-    def parse_rest(cls, parser: Parser, names: Sequence[UnresolvedOperand], properties: dict[str, Attribute]) -> Any:
-        """Attributes and types after the operands."""
-        at = parser.pos
-        known = cls.get_irdl_definition().properties
-        attributes = dict(parser.parse_optional_attr_dict())
-        if parser.parse_optional_punctuation("=") is not None:
-            names = [*names, parser.parse_unresolved_operand()]
-        properties |= {name: attributes.pop(name) for name in [*attributes] if name in known}
-        types: Sequence[Attribute] = ()
-        if names:
-            parser.parse_punctuation(":")
-            types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
-        operands = _resolve(parser, names, types, at)
-        return cls.create(operands=operands, properties=properties, attributes=attributes)
-
-    def print_types(self, printer: Printer) -> None:
-        if self.operands:
-            write(printer, " : ", [operand.type for operand in self.operands])
-
-
-@irdl_op_definition
-class AnnotateOp(_TypesLastOp):
-    """Attach an attribute to payload ops: `transform.annotate %a "name" = %value : !transform.any_op, T`."""
-
-    name = "transform.annotate"
-
-    target = operand_def(TransformHandleType)
-    param = opt_operand_def(TransformHandleType)
-    name_ = prop_def(StringAttr, prop_name="name")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AnnotateOp:
-        target = parser.parse_unresolved_operand()
-        return cls.parse_rest(parser, [target], {"name": StringAttr(parser.parse_str_literal())})
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.target, " ", self.name_)
-        printer.print_op_attributes(self.attributes)
-        if self.param is not None:
-            write(printer, " = ", self.param)
-        self.print_types(printer)
-
-
-@irdl_op_definition
-class PrintOp(_TypesLastOp):
-    """Print payload ops: `transform.print %a {name = "after tiling"} : !transform.any_op`."""
-
-    name = "transform.print"
-
-    target = opt_operand_def(TransformHandleType)
-    name_ = opt_prop_def(StringAttr, prop_name="name")
-    skip_regions = opt_prop_def(UnitAttr)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> PrintOp:
-        target = parser.parse_optional_unresolved_operand()
-        return cls.parse_rest(parser, [] if target is None else [target], {})
-
-    def print(self, printer: Printer) -> None:
-        if self.target is not None:
-            write(printer, " ", self.target)
-        _print_attributes(printer, self)
-        self.print_types(printer)
-
-
-@irdl_op_definition
-class VectorizeOp(_TypesLastOp):
-    """Vectorize structured ops: `transform.structured.vectorize %a vector_sizes [8, 16] : T`."""
-
-    name = "transform.structured.vectorize"
-
-    target = operand_def(TransformHandleType)
-    vector_sizes = var_operand_def(TransformHandleType)
-    static_vector_sizes = opt_prop_def(DenseArrayBase.constr(i64))
-    scalable_sizes = opt_prop_def(DenseArrayBase.constr(i1))
-    vectorize_nd_extract = opt_prop_def(UnitAttr)
-    assume_dynamic_dims_match_vec_sizes = opt_prop_def(UnitAttr)
-    create_named_contraction = opt_prop_def(UnitAttr)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> VectorizeOp:
-        names = [parser.parse_unresolved_operand()]
-        properties: dict[str, Attribute] = {}
-        if parser.parse_optional_keyword("vector_sizes") is not None:
-            dynamic, static = _parse_sizes(parser)
-            names += dynamic
-            properties["static_vector_sizes"] = static
-            properties["scalable_sizes"] = no_flags(len(static))
-        return cls.parse_rest(parser, names, properties)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " ", self.target)
-        if self.static_vector_sizes is not None:
-            printer.print_string(" vector_sizes ")
-            numbers = cast("Any", self.static_vector_sizes).get_values()
-            print_dynamic_index_list(printer, DYNAMIC_INDEX, list(self.vector_sizes), numbers)
-        _print_attributes(printer, self, ("static_vector_sizes", "scalable_sizes"))
-        self.print_types(printer)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (_sizes_directive("tile_sizes"), _sizes_directive("interchange"), _FuseTypes)
+    assembly_format = (
+        "$target custom<TileSizesList>($tile_sizes, $static_tile_sizes) "
+        f"custom<InterchangeList>($tile_interchange, $static_tile_interchange) attr-dict {_FuseTypes.TEXT}"
+    )
 
 
 # Operations with a declarative format
@@ -990,193 +647,151 @@ PATTERNS: Final = (
 """Clean-ups and lowerings of vectors; they preserve semantics."""
 
 
-@irdl_op_definition
-class ApplyPatternsOp(IRDLOperation):
-    """Apply patterns to a fixed point:
-    `transform.apply_patterns to %a { patterns } {apply_cse} : !transform.any_op`."""
-
-    name = "transform.apply_patterns"
-
-    target = operand_def(TransformHandleType)
-    apply_cse = opt_prop_def(UnitAttr)
-    max_iterations = opt_prop_def(IntegerAttr)
-    max_num_rewrites = opt_prop_def(IntegerAttr)
-    patterns = region_def()
-    traits = traits_def(NoTerminator())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "`to` $target $patterns attr-dict `:` type($target)"
+def _verify_knob(op: Operation) -> None:
+    selected = op.properties.get("selected")
+    if selected is not None and selected not in cast("ArrayAttr[Attribute]", op.properties["options"]).data:
+        raise VerifyException(f"{op.name}: {selected} is not one of its options")
 
 
-@irdl_op_definition
-class MergeHandlesOp(IRDLOperation):
-    """The payload ops of several handles: `%c = transform.merge_handles deduplicate %a, %b : !transform.any_op`."""
-
-    name = "transform.merge_handles"
-
-    handles = var_operand_def(TransformHandleType)
-    deduplicate = opt_prop_def(UnitAttr)
-    result = result_def(TransformHandleType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> MergeHandlesOp:
-        properties = {} if parser.parse_optional_keyword("deduplicate") is None else {"deduplicate": UnitAttr()}
-        at = parser.pos
-        names = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        operands = _resolve(parser, names, [type_] * len(names), at)
-        return cls.create(operands=operands, result_types=[type_], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        write(printer, " deduplicate" if self.deduplicate is not None else "", " ", [*self.handles])
-        printer.print_op_attributes(self.attributes)
-        write(printer, " : ", self.result.type)
-
-
-@irdl_op_definition
-class MatchStructuredOp(IRDLOperation):
-    """Conditions on a structured op: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`."""
-
-    name = "transform.match.structured"
-
-    current = operand_def(TransformHandleType)
-    failure_propagation_mode = opt_prop_def(IntegerAttr[I32])
-    outputs = var_result_def(TransformHandleType)
-    body_region = region_def()
-
-    @classmethod
-    def parse(cls, parser: Parser) -> MatchStructuredOp:
-        is_current = parser.parse_optional_unresolved_operand()
-        properties = {} if is_current is not None else {"failure_propagation_mode": _parse_mode(parser)}
-        at = parser.pos
-        name = is_current or parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        inputs, results = _parse_constraint_type(parser)
-        return cls.create(
-            operands=_resolve(parser, [name], inputs, at),
-            result_types=results,
-            properties=properties,
-            attributes=attributes,
-            regions=[parser.parse_region()],
-        )
-
-    def print(self, printer: Printer) -> None:
-        if self.failure_propagation_mode is not None:
-            _print_mode(printer, self.failure_propagation_mode)
-        write(printer, " ", self.current)
-        printer.print_op_attributes(self.attributes)
-        _print_constraint_type(printer, self)
-        printer.print_string(" ")
-        printer.print_region(self.body_region)
-
-
-class _MatchListedOp(IRDLOperation, ABC):
+def _match_listed(name: str, listed: str, kinds: tuple[str, str], doc: str) -> type[IRDLOperation]:
     """Conditions on some dimensions or operands of a structured op: `%a[except(-1)] {kind} : (T) -> U`."""
 
-    LISTED: ClassVar[str]
-    """The property with the list."""
-    KINDS: ClassVar[tuple[str, str]]
+    def verify_(op: Operation) -> None:
+        if all(kind in op.properties for kind in kinds):
+            raise VerifyException(f"{op.name} has one of {' and '.join(kinds)}")
 
-    operand_handle = operand_def(TransformHandleType)
-    is_inverted = opt_prop_def(UnitAttr)
-    is_all = opt_prop_def(UnitAttr)
-    outputs = var_result_def(TransformHandleType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        at = parser.pos
-        name = parser.parse_unresolved_operand()
-        properties: dict[str, Attribute] = {}
-        dims: Sequence[int] = ()
-        with parser.in_square_brackets():
-            if parser.parse_optional_keyword("all") is not None:
-                properties["is_all"] = UnitAttr()
-            elif parser.parse_optional_keyword("except") is not None:
-                properties["is_inverted"] = UnitAttr()
-                dims = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_integer)
-            else:
-                dims = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_integer)
-        properties[cls.LISTED] = DenseArrayBase.from_list(i64, dims)
-        attributes = parser.parse_optional_attr_dict()
-        kinds = [kind for kind in cls.KINDS if kind in attributes]
-        properties |= {kind: attributes.pop(kind) for kind in kinds}
-        inputs, results = _parse_constraint_type(parser)
-        return cls.create(
-            operands=_resolve(parser, [name], inputs, at),
-            result_types=results,
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        dims = ", ".join(map(str, cast("Any", self.properties[self.LISTED]).get_values()))
-        text = "all" if self.is_all is not None else f"except({dims})" if self.is_inverted is not None else dims
-        write(printer, " ", self.operand_handle, f"[{text}]")
-        kinds = {kind: UnitAttr() for kind in self.KINDS if kind in self.properties}
-        printer.print_op_attributes({**kinds, **self.attributes})
-        _print_constraint_type(printer, self)
-
-    def verify_(self) -> None:
-        if all(kind in self.properties for kind in self.KINDS):
-            raise VerifyException(f"{self.name} has one of {' and '.join(self.KINDS)}")
+    return _op(
+        f"match.structured.{name}",
+        f"$operand_handle custom<_ListedDims>(${listed}, $is_inverted, $is_all) attr-dict types(either)",
+        "operand_handle",
+        f"{listed}:ints is_inverted?:unit is_all?:unit {kinds[0]}?:unit {kinds[1]}?:unit",
+        "outputs*",
+        doc,
+        verify_=verify_,
+    )
 
 
-@irdl_op_definition
-class MatchDimOp(_MatchListedOp):
-    """Kinds and extents of dimensions: `%d = transform.match.structured.dim %a[except(-1)] {parallel} : (T) -> U`."""
-
-    name = "transform.match.structured.dim"
-    LISTED: ClassVar[str] = "raw_dim_list"
-    KINDS: ClassVar[tuple[str, str]] = ("parallel", "reduction")
-
-    raw_dim_list = prop_def(DenseArrayBase.constr(i64))
-    parallel = opt_prop_def(UnitAttr)
-    reduction = opt_prop_def(UnitAttr)
-
-
-class _MatchOperandOp(_MatchListedOp, ABC):
-    LISTED: ClassVar[str] = "raw_position_list"
-    KINDS: ClassVar[tuple[str, str]] = ("permutation", "projected_permutation")
-
-    raw_position_list = prop_def(DenseArrayBase.constr(i64))
-    permutation = opt_prop_def(UnitAttr)
-    projected_permutation = opt_prop_def(UnitAttr)
-
-
-@irdl_op_definition
-class MatchInputOp(_MatchOperandOp):
-    """Indexing maps, producers and values of inputs:
-    `%v = transform.match.structured.input %a[0] {projected_permutation} : (T) -> !transform.any_value`."""
-
-    name = "transform.match.structured.input"
-
-
-@irdl_op_definition
-class MatchInitOp(_MatchOperandOp):
-    """Indexing maps, producers and values of inits: `%v = transform.match.structured.init %a[0] : (T) -> U`."""
-
-    name = "transform.match.structured.init"
-
-
-def _parse_constraint_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """`: T`, or `: (T) -> U`"""
-    parser.parse_punctuation(":")
-    inputs = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
-    if inputs is None:
-        return [parser.parse_type()], []
-    parser.parse_punctuation("->")
-    return inputs, parse_types(parser)
-
-
-def _print_constraint_type(printer: Printer, op: Operation) -> None:
-    if op.results:
-        _print_function_type(printer, op)
-    else:
-        write(printer, " : ", op.operands[0].type)
-
-
+_POSITIONS: Final = "raw_position_list", ("permutation", "projected_permutation")
 _DECLARED: Final = (
+    # Sequences and regions.
+    _op(
+        "include",
+        f"$target custom<_Mode>($failure_propagation_mode) ` ` `(` operands `)` {_FUNCTION}",
+        "operands_*",
+        "target:symbol failure_propagation_mode:i32",
+        "results_*",
+        "A call of a named sequence: `%r = transform.include @s failures(suppress) (%a) : (T) -> U`.",
+    ),
+    _op(
+        "foreach",
+        "$targets (`with_zip_shortest` $with_zip_shortest^)? `:` type($targets) custom<_Results>(type($results_)) "
+        "custom<_Regions>($body) attr-dict",
+        "targets*",
+        "with_zip_shortest?:unit",
+        "results_*",
+        "The region applied to each payload op: `%r = transform.foreach %a : T -> U { ^bb0(%one: T): ... }`.",
+        body=var_region_def(),
+    ),
+    _op(
+        "foreach_match",
+        "(`restrict_root` $restrict_root^)? (`flatten_results` $flatten_results^)? `in` operands "
+        f"custom<_Actions>($matchers, $actions) {_FUNCTION}",
+        "root forwarded_inputs*",
+        "matchers:symbols actions:symbols restrict_root?:unit flatten_results?:unit",
+        "updated forwarded_outputs*",
+        "Sequences applied to the payload ops that other sequences match: "
+        "`%r = transform.foreach_match restrict_root in %a @m -> @act, @n -> @other : (T) -> T`.",
+    ),
+    _op(
+        "alternatives",
+        "($scope^ `:` type($scope))? custom<_Results>(type($results_)) attr-dict-with-keyword "
+        "custom<_Regions>($alternatives)",
+        "scope?",
+        results="results_*",
+        doc="The first region that does not fail: `transform.alternatives %a : T { ^bb0(%b: T): ... }, { ... }`.",
+        alternatives=var_region_def(),
+    ),
+    _op(
+        "tune.knob",
+        "`<` $name `>` (`=` $selected^ `from`)? `options` `=` $options attr-dict `->` type($result)",
+        properties="name:str options:list selected?:any",
+        results="result",
+        doc='A parameter chosen by a search: `%p = transform.tune.knob<"tile"> = 8 from options = [8, 16] -> T`.',
+        verify_=_verify_knob,
+    ),
+    _op(
+        "tune.alternatives",
+        "`<` $name `>` custom<_SelectedRegion>($selected_region, $selected_region_attr) attr-dict-with-keyword "
+        "(`:` type($selected_region)^)? custom<_Results>(type($results_)) custom<_Regions>($alternatives)",
+        "selected_region?",
+        "name:str selected_region_attr?:int",
+        "results_*",
+        'One of several regions, chosen by a search: `transform.tune.alternatives<"n"> selected_region = 0 { }, { }`.',
+        alternatives=var_region_def(),
+    ),
+    _op(
+        "apply_patterns",
+        "`to` $target $patterns attr-dict `:` type($target)",
+        "target",
+        "apply_cse?:unit max_iterations?:int max_num_rewrites?:int",
+        doc="Apply patterns to a fixed point: `transform.apply_patterns to %a { patterns } {apply_cse} : T`.",
+        patterns=region_def(),
+        traits=traits_def(NoTerminator()),
+    ),
+    _op(
+        "match.structured",
+        "custom<_Mode>($failure_propagation_mode) $current attr-dict types(either) $body_region",
+        "current",
+        "failure_propagation_mode?:i32",
+        "outputs*",
+        "Conditions on a structured op: `%r = transform.match.structured %a : (T) -> U { ^bb0(%s: T): ... }`.",
+        body_region=region_def(),
+    ),
+    _match_listed("dim", "raw_dim_list", ("parallel", "reduction"), "Kinds and extents of dimensions."),
+    _match_listed("input", *_POSITIONS, "Indexing maps, producers and values of inputs."),
+    _match_listed("init", *_POSITIONS, "Indexing maps, producers and values of inits."),
+    # Handles and parameters.
+    _op(
+        "match.param.cmpi",
+        "custom<_Predicate>($predicate) $param `,` $reference attr-dict `:` "
+        "custom<_OneType>(type($param), type($reference))",
+        "param reference",
+        "predicate:i32",
+        doc="A comparison of parameters, which fails unless it holds: `transform.match.param.cmpi eq %a, %b : T`.",
+    ),
+    _op(
+        "merge_handles",
+        "(`deduplicate` $deduplicate^)? $handles attr-dict `:` custom<_OneType>(type($handles), type($result))",
+        "handles*",
+        "deduplicate?:unit",
+        "result",
+        "The payload ops of several handles: `%c = transform.merge_handles deduplicate %a, %b : T`.",
+    ),
+    _op(
+        "annotate",
+        "$target $name attr-dict (`=` $param^)? types(list)",
+        "target param?",
+        "name:str",
+        doc='Attach an attribute to payload ops: `transform.annotate %a "name" = %value : T, U`.',
+    ),
+    _op("print", "($target^)? attr-dict (`:` type($target)^)?", "target?", "name?:str skip_regions?:unit"),
+    _op(
+        "structured.split",
+        "$target `after` custom<_NumberOrOperand>($dynamic_chunk_sizes, $static_chunk_sizes) attr-dict types(list)",
+        "target dynamic_chunk_sizes?",
+        "dimension:int static_chunk_sizes:int multiway?:unit",
+        "split_list",
+        "Split a structured op into two, of which the first has the given number of iterations: "
+        "`%parts = transform.structured.split %a after 42 {dimension = 0 : i64} : T`, or `after %n ... : T, P`.",
+    ),
+    _op(
+        "structured.vectorize",
+        "$target custom<VectorSizesList>($vector_sizes, $static_vector_sizes, $scalable_sizes) attr-dict types(list)",
+        "target vector_sizes*",
+        "static_vector_sizes?:ints scalable_sizes?:bools vectorize_nd_extract?:unit "
+        "assume_dynamic_dims_match_vec_sizes?:unit create_named_contraction?:unit",
+        doc="Vectorize structured ops: `transform.structured.vectorize %a vector_sizes [8, 16] : T`.",
+    ),
     # Queries.
     _functional("get_parent_op", properties=_PARENT),
     _op(
@@ -1320,28 +935,6 @@ _DECLARED: Final = (
     _functional("loop.forall_to_for", "results_*"),
     _functional("loop.forall_to_parallel"),
 )
-OPERATIONS: Final = (
-    *_DECLARED,
-    *PATTERNS,
-    *(
-        YieldOp,
-        SequenceOp,
-        IncludeOp,
-        ForeachOp,
-        ForeachMatchOp,
-        CompareParamsOp,
-        MatchStructuredOp,
-        MatchDimOp,
-        MatchInitOp,
-        MatchInputOp,
-        AlternativesOp,
-        KnobOp,
-        TuneAlternativesOp,
-        TileUsingForallOp,
-        SplitOp,
-        FuseOp,
-    ),
-    *(ApplyPatternsOp, MergeHandlesOp, AnnotateOp, PrintOp, VectorizeOp),
-)
+OPERATIONS: Final = (*(*_DECLARED, *PATTERNS, YieldOp, SequenceOp, TileUsingForallOp, FuseOp),)
 """The ops that weft's tools parse in addition to xDSL's `named_sequence` and `structured.match`, or instead of
 xDSL's."""

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
     i1,
-    i64,
 )
 from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
 from xdsl.ir import Attribute, Operation
@@ -391,40 +390,16 @@ class MultiReductionOp(IRDLOperation):
 
     name = "vector.multi_reduction"
 
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
     source = operand_def(VectorType)
-    acc = operand_def()
+    acc = operand_def(T)
     kind = prop_def(CombiningKindAttr)
     reduction_dims = prop_def(DenseArrayBase[I64])
-    dest = result_def()
+    dest = result_def(T)
 
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> MultiReductionOp:
-        kind = CombiningKindAttr(CombiningKindAttr.parse_parameter(parser))
-        parser.parse_punctuation(",")
-        at = parser.pos
-        source = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        acc = parser.parse_unresolved_operand()
-        dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        parser.parse_keyword("to")
-        dest = parser.parse_type()
-        return cls.create(
-            operands=parser.resolve_operands([source, acc], [type_, dest], at),
-            result_types=[dest],
-            properties={"kind": kind, "reduction_dims": DenseArrayBase.from_list(i64, dims)},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        write(printer, f" <{self.kind.data.value}>, ", self.source, ", ", self.acc)
-        write(printer, f" {list(self.reduction_dims.get_values())}")
-        printer.print_op_attributes(self.attributes)
-        write(printer, " : ", self.source.type, " to ", self.dest.type)
+    assembly_format = "$kind `,` $source `,` $acc $reduction_dims attr-dict `:` type($source) `to` type($dest)"
 
     def verify_(self) -> None:
         source, dims = vector_type(self.source.type), self.reduction_dims.get_values()

@@ -530,63 +530,60 @@ def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
 
     kept = [extent for axis, extent in enumerate(shape) if axis not in dims]
     reduced = {axis: shape[axis] for axis in dims}
-    return _reduced(label(op), kind, sources, initial, kept, reduced, places, region)
+    return _Reduction(label(op), kind, sources, initial, kept, reduced, places, region).result()
 
 
 _Places: TypeAlias = Callable[[Sequence[Expr], Mapping[int, Expr]], list[Expr]]
 """Returns the indices of an operand, for those of the result and of the reduced axes."""
 
 
-def _reduced(
-    name: str,
-    kind: str | None,
-    sources: Sequence[Value],
-    initial: Sequence[Value],
-    shape: Sequence[Extent],
-    reduced: Mapping[int, Extent],
-    places: _Places,
-    region: Region,
-) -> Result:
-    """Combine the elements along axes of the extents `reduced`, for each element of `shape`."""
-    is_known = kind is not None and COMBINERS[kind][sources[0].dtype == "bool"] is not None
-    if reduced and not is_known and not all(isinstance(value, Splat) for value in initial):
-        return _reduced_in_order(name, sources, initial, shape, reduced, places, region)
-    over = {axis: reduce_axis((0, extent), f"k{axis}") for axis, extent in reduced.items()}
+@dataclass(frozen=True)
+class _Reduction:
+    """Elements of several tensors, combined along axes of the extents `reduced` for each element of `shape`."""
 
-    def element(*indices: Expr) -> list[Expr]:
-        at = places(indices, over)
-        inner = [element_of(source, at) for source in sources]
-        return _combined(kind, name, inner, initial, list(over.values()), region)
+    name: str
+    kind: str | None
+    sources: Sequence[Value]
+    initial: Sequence[Value]
+    shape: Sequence[Extent]
+    reduced: Mapping[int, Extent]
+    places: _Places
+    region: Region
 
-    return computed_together(shape, element, name)
+    def result(self) -> Result:
+        is_known = self.kind is not None and COMBINERS[self.kind][self.sources[0].dtype == "bool"] is not None
+        has_constants = all(isinstance(value, Splat) for value in self.initial)
+        return self._at_once() if not self.reduced or is_known or has_constants else self._in_order()
 
+    def _at_once(self) -> Result:
+        over = {axis: reduce_axis((0, extent), f"k{axis}") for axis, extent in self.reduced.items()}
 
-def _reduced_in_order(
-    name: str,
-    sources: Sequence[Value],
-    initial: Sequence[Value],
-    shape: Sequence[Extent],
-    reduced: Mapping[int, Extent],
-    places: _Places,
-    region: Region,
-) -> Result:
-    """Combine the elements one at a time, starting from non-constant initial values."""
-    tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(sources)]
-    starts = [tensor_of(value, f"{name}_initial{at}") for at, value in enumerate(initial)]
+        def element(*indices: Expr) -> list[Expr]:
+            at = self.places(indices, over)
+            inner = [element_of(source, at) for source in self.sources]
+            return _combined(self.kind, self.name, inner, self.initial, list(over.values()), self.region)
 
-    def write(code: Statements, indices: Sequence[Expr], *totals: Written) -> None:
-        for total, start in zip(totals, starts, strict=True):
-            total.store(start(), *indices)
-        with code.loops([*reduced.values()], [f"k{axis}" for axis in reduced]) as inner:
-            at = places(indices, dict(zip(reduced, inner, strict=True)))
-            old = [total.load(*indices) for total in totals]
-            found = region([*old, *(tensor(*at) for tensor in tensors)])
-            for total, value in zip(totals, found, strict=True):
-                total.store(value, *indices)
+        return computed_together(self.shape, element, self.name)
 
-    labels = [name] if len(tensors) == 1 else [f"{name}{at}" for at in range(len(tensors))]
-    made = [Made(tuple(shape), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
-    return list(extern(shape, made, [*tensors, *starts], write, name))
+    def _in_order(self) -> Result:
+        """Combine the elements one at a time, starting from non-constant initial values."""
+        name, reduced = self.name, self.reduced
+        tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(self.sources)]
+        starts = [tensor_of(value, f"{name}_initial{at}") for at, value in enumerate(self.initial)]
+
+        def write(code: Statements, indices: Sequence[Expr], *totals: Written) -> None:
+            for total, start in zip(totals, starts, strict=True):
+                total.store(start(), *indices)
+            with code.loops([*reduced.values()], [f"k{axis}" for axis in reduced]) as inner:
+                at = self.places(indices, dict(zip(reduced, inner, strict=True)))
+                old = [total.load(*indices) for total in totals]
+                found = self.region([*old, *(tensor(*at) for tensor in tensors)])
+                for total, value in zip(totals, found, strict=True):
+                    total.store(value, *indices)
+
+        labels = [name] if len(tensors) == 1 else [f"{name}{at}" for at in range(len(tensors))]
+        made = [Made(tuple(self.shape), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
+        return list(extern(self.shape, made, [*tensors, *starts], write, name))
 
 
 def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
@@ -699,7 +696,7 @@ def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, re
         return at
 
     reduced = {axis: size for axis, size in enumerate(windows.sizes) if not is_one(size)}
-    return _reduced(name, kind, around, initial, shape, reduced, places, region)
+    return _Reduction(name, kind, around, initial, shape, reduced, places, region).result()
 
 
 def _is_neutral(kind: str, start: Value) -> bool:

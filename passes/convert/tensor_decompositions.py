@@ -50,7 +50,7 @@ def decompose(functions: Iterable[FuncOp]) -> None:
         for op in operations_in(function):
             rule = _RULES.get(type(op))
             if rule is not None:
-                rule(_Writer(op), op)
+                rule(_TensorWriter(op), op)
 
 
 def is_decomposed(op: Operation) -> bool:
@@ -59,7 +59,7 @@ def is_decomposed(op: Operation) -> bool:
 
 
 @dataclass
-class _Writer:
+class _TensorWriter:
     """Inserts operations before one, which they replace."""
 
     op: Operation
@@ -146,7 +146,7 @@ def _in_block(kind: type[Operation], block: Block, *operands: SSAValue) -> SSAVa
 # Operations
 
 
-def _softmax(writer: _Writer, op: Operation) -> None:
+def _softmax(writer: _TensorWriter, op: Operation) -> None:
     """In MLIR's steps: the maximum, powers of the differences, their sum, quotients."""
     softmax = cast("SoftmaxOp", op)
     source, output = softmax.input, softmax.output
@@ -186,7 +186,7 @@ def _tiles(op: LayoutOp) -> dict[int, int]:
     return dict(zip(op.tiled, op.tiles, strict=True))
 
 
-def _dynamic_tiles(writer: _Writer, op: PackOp | UnpackOp) -> dict[int, SSAValue]:
+def _dynamic_tiles(writer: _TensorWriter, op: PackOp | UnpackOp) -> dict[int, SSAValue]:
     """Dimension -> value of the extent of its tiles."""
     given = iter(op.inner_tiles)
     return {
@@ -218,7 +218,7 @@ def _first(block: Block) -> SSAValue:
     return block.args[0]
 
 
-def _pack(writer: _Writer, op: Operation) -> None:
+def _pack(writer: _TensorWriter, op: Operation) -> None:
     pack = cast("PackOp", op)
     tiles, source, rank = _tiles(pack), pack.source, pack.rank
     is_padded_buffer = pack.padding_value is not None and isinstance(source.type, MemRefType)
@@ -238,7 +238,7 @@ def _pack(writer: _Writer, op: Operation) -> None:
     writer.replace(writer.computed([(source, AffineMap(loops, 0, tuple(exprs)))], (pack.dest, identity), _first))
 
 
-def _pack_by_places(writer: _Writer, pack: PackOp) -> None:
+def _pack_by_places(writer: _TensorWriter, pack: PackOp) -> None:
     """Each element of the tiles is that at its place in the source, or padding after its end."""
     tiles, rank, padding = _dynamic_tiles(writer, pack), pack.rank, pack.padding_value
     ends = [writer.extent(pack.source, d) for d in range(rank)]
@@ -264,7 +264,7 @@ def _pack_by_places(writer: _Writer, pack: PackOp) -> None:
     writer.replace(writer.computed([], (pack.dest, identity), element))
 
 
-def _padded(writer: _Writer, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
+def _padded(writer: _TensorWriter, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
     """The source, padded to the whole tiles of the destination."""
     source, shape = pack.source, list(_shape(pack.source))
     high: list[int] = []
@@ -298,7 +298,7 @@ def _padded(writer: _Writer, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue
     )
 
 
-def _unpack(writer: _Writer, op: Operation) -> None:
+def _unpack(writer: _TensorWriter, op: Operation) -> None:
     unpack = cast("UnpackOp", op)
     tiles, rank = _tiles(unpack), unpack.rank
     if DYNAMIC_INDEX in unpack.tiles:
@@ -319,7 +319,7 @@ def _unpack(writer: _Writer, op: Operation) -> None:
     writer.replace(writer.computed([(unpack.source, packed)], (unpack.dest, AffineMap.identity(rank)), _first))
 
 
-def _scatter(writer: _Writer, op: Operation) -> None:
+def _scatter(writer: _TensorWriter, op: Operation) -> None:
     """One element after the other, into the tensor that the iterations of a nest pass on."""
     scatter = cast("ScatterOp", op)
     dims, rank = scatter.scatter_dims.get_values(), len(_shape(scatter.dest))
@@ -367,14 +367,14 @@ def _scatter(writer: _Writer, op: Operation) -> None:
             writer.replace(writer.add(loop))
 
 
-def _winograd(writer: _Writer, op: Operation) -> None:
+def _winograd(writer: _TensorWriter, op: Operation) -> None:
     reason = "the default schedules of convolutions choose Winograd's form by themselves"
     raise CompileError.at(
         op, f"{op.name} has no form in tir: write the convolution (linalg.conv_2d_nhwc_hwcf); {reason}"
     )
 
 
-_RULES: Final[Mapping[type[Operation], Callable[[_Writer, Operation], None]]] = {
+_RULES: Final[Mapping[type[Operation], Callable[[_TensorWriter, Operation], None]]] = {
     SoftmaxOp: _softmax,
     PackOp: _pack,
     UnpackOp: _unpack,

@@ -189,7 +189,7 @@ def _is_narrow(type_: Attribute) -> bool:
     return isinstance(type_, IntegerType) and type_.width.data not in _WIDTHS
 
 
-class _Writer(OpRewriter):
+class _BitsWriter(OpRewriter):
     def number(self, value: int, type_: Attribute) -> SSAValue:
         return self.insert(arith.ConstantOp(IntegerAttr(value, cast("IntegerType", type_))))
 
@@ -211,7 +211,7 @@ class _Writer(OpRewriter):
 def _extend(load: Operation, bits: int) -> None:
     users = list(load.results[0].uses)
     anchor = cast("Operation", load.next_op)
-    writer = _Writer(anchor)
+    writer = _BitsWriter(anchor)
     value = writer.wrapped(load.results[0], bits)
     value.name_hint = load.results[0].name_hint
     for op in writer.inserted:
@@ -221,11 +221,11 @@ def _extend(load: Operation, bits: int) -> None:
 
 
 def _store_low_bits(store: Operation, bits: int) -> None:
-    store.operands[0] = _Writer(store).masked(store.operands[0], bits)
+    store.operands[0] = _BitsWriter(store).masked(store.operands[0], bits)
 
 
 def _compute(op: Operation, bits: int, *, masks: bool) -> None:
-    writer = _Writer(op)
+    writer = _BitsWriter(op)
     operands = [writer.masked(value, bits) if masks else value for value in op.operands]
     properties = {**op.properties, "overflowFlags": _NO_FLAGS} if "overflowFlags" in op.properties else op.properties
     result = writer.op(type(op), operands, op.results[0].type, properties, op.attributes)
@@ -233,7 +233,7 @@ def _compute(op: Operation, bits: int, *, masks: bool) -> None:
 
 
 def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
-    writer = _Writer(op)
+    writer = _BitsWriter(op)
     value, type_ = op.operands[0], op.results[0].type
     if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") and _is_narrow(source):
         value = writer.masked(value, _bits(source))
@@ -254,19 +254,19 @@ def _to_few_bits(op: Operation, bits: int) -> SSAValue:
 
 
 def _extend_small(op: Operation, source: Attribute) -> None:
-    writer = _Writer(op)
+    writer = _BitsWriter(op)
     number = _as_float(writer, op.operands[0], source)
     writer.replace(writer.insert(arith.ExtFOp(number, cast("AnyFloat", op.results[0].type))))
 
 
 def _round_to_small(op: Operation, target: Attribute) -> None:
-    writer = _Writer(op)
+    writer = _BitsWriter(op)
     rounded = writer.insert(arith.TruncFOp(op.operands[0], cast("ReducedPrecisionFloatType", target)))
     writer.replace(_as_bits(writer, rounded, op.results[0].type))
 
 
 def _compute_in_f32(op: Operation, operands: Sequence[Attribute], result: Attribute) -> None:
-    writer = _Writer(op)
+    writer = _BitsWriter(op)
     values = [
         writer.insert(arith.ExtFOp(_as_float(writer, value, type_), f32)) if _is_small(type_) else value
         for value, type_ in zip(op.operands, operands, strict=True)
@@ -283,14 +283,14 @@ def _is_small(type_: Attribute) -> bool:
     return isinstance(type_, ReducedPrecisionFloatType)
 
 
-def _as_float(writer: _Writer, value: SSAValue, type_: Attribute) -> SSAValue:
+def _as_float(writer: _BitsWriter, value: SSAValue, type_: Attribute) -> SSAValue:
     type_ = cast("ReducedPrecisionFloatType", type_)
     if type_.bitwidth < _bits(value.type):
         value = writer.insert(arith.TruncIOp(value, IntegerType(type_.bitwidth)))
     return writer.insert(arith.BitcastOp(value, type_))
 
 
-def _as_bits(writer: _Writer, value: SSAValue, type_: Attribute) -> SSAValue:
+def _as_bits(writer: _BitsWriter, value: SSAValue, type_: Attribute) -> SSAValue:
     bits = cast("ReducedPrecisionFloatType", value.type).bitwidth
     code = writer.insert(arith.BitcastOp(value, IntegerType(bits)))
     return code if code.type == type_ else writer.insert(arith.ExtUIOp(code, cast("IntegerType", type_)))

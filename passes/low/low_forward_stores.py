@@ -58,10 +58,10 @@ class ForwardStoresPass(ModulePass):
                 for inner in [function, *function.walk()]:
                     for region in inner.regions:
                         for block in region.blocks:
-                            _Body().run(block)
+                            _LastStores().run(block)
 
 
-class _Body:
+class _LastStores:
     """Tracks the last store to each buffer, and whether it was read since."""
 
     def __init__(self) -> None:

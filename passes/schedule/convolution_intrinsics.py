@@ -18,23 +18,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.dialects.low_tile_products import fits_registers
-from weft.passes.schedule.tile_intrinsics import depth_of, depths_of
+from weft.passes.schedule.tile_intrinsics import ELEMENTS, depth_of, depths_of
 
-_ELEMENTS: Final = {
-    "bf16": ("bf16", "f32", ("bf16", "bf16"), ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"), "0.0"),
-    **{
-        f"{a}8{b}8": (
-            "i8",
-            "i32",
-            (f"{a}i8", f"{b}i8"),
-            (f"arith.ext{a}i", f"arith.ext{b}i", "arith.muli", "arith.addi"),
-            "0",
-        )
-        for a in "su"
-        for b in "su"
-    },
-}
-"""Name -> elements of the factors in memory, sums, factors as read, ops that widen both, multiply and add, and zero."""
 _NAME: Final = re.compile(r"(convolution|windows)_(\d+)x(\d+)_(\w+)_c(\d+)x(\d+)x(\d+)x(\d+)_s(\d+)_d(\d+)x(\d+)")
 
 
@@ -45,7 +30,7 @@ class ConvolutionIntrinsic:
     pixels: int
     filters: int
     elements: str
-    """A key of `_ELEMENTS`."""
+    """A key of `ELEMENTS`."""
     blocks: int
     """Blocks of channels of the data."""
     window: tuple[int, int]
@@ -72,7 +57,7 @@ class ConvolutionIntrinsic:
     @property
     def group(self) -> int:
         """Channels of a group in the weights."""
-        return 2 if self.elements == "bf16" else 4
+        return ELEMENTS[self.elements].group
 
     @property
     def joins_columns(self) -> bool:
@@ -108,7 +93,7 @@ class ConvolutionIntrinsic:
 def convolution_named(name: str) -> ConvolutionIntrinsic | None:
     """The intrinsic with a name; None if the name is none of a convolution."""
     found = _NAME.fullmatch(name)
-    if found is None or found[4] not in _ELEMENTS:
+    if found is None or found[4] not in ELEMENTS:
         return None
     pixels, filters = int(found[2]), int(found[3])
     blocks, height, width, channels, stride, down, across = map(int, found.groups()[4:])
@@ -123,7 +108,7 @@ def convolution_named(name: str) -> ConvolutionIntrinsic | None:
 
 def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:
     """The shapes and element types of data, weights and results."""
-    element, sums, *_ = _ELEMENTS[of.elements]
+    element, sums = ELEMENTS[of.elements].stored, ELEMENTS[of.elements].sums
     (height, width), (down, across) = of.window, of.dilation
     rows, columns = (height - 1) * down + 1, (of.pixels - 1) * of.stride + (width - 1) * across + 1
     data = f"{of.blocks}x{rows}x{columns}x{of.channels}x{element}"
@@ -138,7 +123,8 @@ def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:
 
 
 def _description(of: ConvolutionIntrinsic) -> str:
-    _, sums, _, (widen_a, widen_b, multiply, add), zero = _ELEMENTS[of.elements]
+    kind = ELEMENTS[of.elements]
+    sums = kind.sums
     a, b, c = (f"memref<{shape}>" for shape in _shapes(of))
     extents = (of.pixels, of.filters, of.blocks, *of.window, of.channels // of.group, of.group)
     names = ("m", "n", "b", "y", "x", "c", "g")
@@ -152,7 +138,7 @@ def _description(of: ConvolutionIntrinsic) -> str:
         at_a = ", ".join([*inner, "%vm", "%vc", "%vg"])
     return f"""\
 func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
-  %zero = arith.constant {zero} : {sums}
+  %zero = arith.constant {kind.zero} : {sums}
   tir.block "root" iters() = [] {{
   tir.init {{
     tir.for %m in {of.pixels} {{ tir.for %n in {of.filters} {{
@@ -166,12 +152,12 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
       %column = affine.apply affine_map<(d0, d1) -> (d0 * {of.stride} + d1 * {across})> (%vm, %vx)
       %channel = affine.apply affine_map<(d0, d1) -> (d0 * {of.group} + d1)> (%vc, %vg)
       %a = memref.load %A[{at_a}] : {a}
-      %wide_a = {widen_a} %a : {_ELEMENTS[of.elements][0]} to {sums}
+      %wide_a = {kind.widen[0]} %a : {kind.stored} to {sums}
       %b_1 = memref.load %B[%vb, %vy, %vx, %vc, %vn, %vg] : {b}
-      %wide_b = {widen_b} %b_1 : {_ELEMENTS[of.elements][0]} to {sums}
-      %p = {multiply} %wide_a, %wide_b : {sums}
+      %wide_b = {kind.widen[1]} %b_1 : {kind.stored} to {sums}
+      %p = {kind.multiply} %wide_a, %wide_b : {sums}
       %c_1 = memref.load %C[%vm, %vn] : {c}
-      %sum = {add} %c_1, %p : {sums}
+      %sum = {kind.add} %c_1, %p : {sums}
       memref.store %sum, %C[%vm, %vn] : {c}
     }} {"} " * len(loops)}
   }}
@@ -180,7 +166,7 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
 
 
 def _implementation(of: ConvolutionIntrinsic) -> str:
-    _, _, (reads_a, reads_b), _, _ = _ELEMENTS[of.elements]
+    reads_a, reads_b = ELEMENTS[of.elements].read
     shapes = _shapes(of)
     joined = of.joins_columns
     pixel, columns = (of.channels, of.channels * of.filters) if joined else ("?", "?")

@@ -22,8 +22,38 @@ from typing import Final
 from weft.dialects.low_tile_products import SUM_BYTES, TILE_BYTES, Signs, elements_of, fits_registers
 
 _NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9p])?(_c[1-9])?(_next)?(_onto)?(_global)?")
-_SIGNS: Final = {None: "", True: "s", False: "u"}
-_WIDENED: Final = {None: "arith.extf", True: "arith.extsi", False: "arith.extui"}
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Element types and ops of products of tiles, in the text of intrinsics."""
+
+    stored: str
+    sums: str
+    read: tuple[str, str]
+    """The factors, as `low.tile_product` reads them."""
+    widen: tuple[str, str]
+    multiply: str
+    add: str
+    zero: str
+    group: int
+    """Elements of a group in the right factor."""
+
+
+ELEMENTS: Final = {
+    "bf16": Elements(
+        "bf16", "f32", ("bf16", "bf16"), ("arith.extf", "arith.extf"), "arith.mulf", "arith.addf", "0.0", 2
+    ),
+    **{
+        f"{a}8{b}8": Elements(
+            *("i8", "i32", (f"{a}i8", f"{b}i8"), (f"arith.ext{a}i", f"arith.ext{b}i"), "arith.muli", "arith.addi"),
+            *("0", 4),
+        )
+        for a in "su"
+        for b in "su"
+    },
+}
+"""By their name in intrinsics."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +83,13 @@ class TileProduct:
         return self.a_signed, self.b_signed
 
     @property
-    def group(self) -> int:
-        """Elements of a group: two bf16, or four bytes."""
-        return SUM_BYTES // (2 if self.a_signed is None else 1)
+    def elements(self) -> Elements:
+        return ELEMENTS[elements_of(self.signs)]
 
     @property
     def depth(self) -> int:
         """Steps at once; 0 if no number of them divides all steps."""
-        return depth_of(self.steps, self.group)
+        return depth_of(self.steps, self.elements.group)
 
     @property
     def name(self) -> str:
@@ -72,8 +101,8 @@ class TileProduct:
 
     def texts(self) -> tuple[str, str]:
         """The description and the implementation."""
-        is_float, group, depth = self.a_signed is None, self.group, self.depth
-        element, sums = ("bf16", "f32") if is_float else ("i8", "i32")
+        of, depth = self.elements, self.depth
+        element, sums, group = of.stored, of.sums, of.group
         space = ', "local"' if self.in_scope else ""
         m, n, k = self.rows, self.columns, self.steps
         shapes = (
@@ -86,15 +115,13 @@ class TileProduct:
         place_of_a, dimensions_of_a = "%tile, %vm, %in_tile", 2
         if self.a_gap is not None:
             place_of_a, dimensions_of_a = f"%vm, {zeros * self.a_gap}%vk", 1 + self.a_gap
-        widen = [_WIDENED[signed] for signed in self.signs]
-        multiply, add = ("arith.mulf", "arith.addf") if is_float else ("arith.muli", "arith.addi")
         init = (
             ""
             if self.adds
             else f"""\
       tir.init {{ tir.for %mi in {m} {{ tir.for %ni in {n} {{
         tir.block "zero" iters(%vmi: spatial<{m}>, %vni: spatial<{n}>) = [%mi, %ni] {{
-          %zero = arith.constant {"0.0" if is_float else "0"} : {sums}
+          %zero = arith.constant {of.zero} : {sums}
           memref.store %zero, %C[%vmi, {zeros * self.c_gap}%vni] : {c}
         }} }} }} }}
 """
@@ -109,14 +136,14 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
         %tile = affine.apply affine_map<(d0) -> (d0 floordiv {depth})>(%vk)
         %in_tile = affine.apply affine_map<(d0) -> (d0 mod {depth})>(%vk)
         %a = memref.load %A[{place_of_a}] : {a}
-        %wide_a = {widen[0]} %a : {element} to {sums}
+        %wide_a = {of.widen[0]} %a : {element} to {sums}
         %row = affine.apply affine_map<(d0) -> (d0 floordiv {group})>(%vk)
         %in_group = affine.apply affine_map<(d0) -> (d0 mod {group})>(%vk)
         %b = memref.load %B[%row, %vn, %in_group] : {b}
-        %wide_b = {widen[1]} %b : {element} to {sums}
-        %p = {multiply} %wide_a, %wide_b : {sums}
+        %wide_b = {of.widen[1]} %b : {element} to {sums}
+        %p = {of.multiply} %wide_a, %wide_b : {sums}
         %c = memref.load %C[%vm, {zeros * self.c_gap}%vn] : {c}
-        %sum = {add} %c, %p : {sums}
+        %sum = {of.add} %c, %p : {sums}
         memref.store %sum, %C[%vm, {zeros * self.c_gap}%vn] : {c}
       }} }} }} }}
   }}
@@ -131,7 +158,6 @@ func.func @description(%A: {a}, %B: {b}, %C: {c}) {{
             sizes_of_a, a_steps = f"{k // depth}, {m}, {depth}", m * depth
             a_rows = f"arith.constant {depth} : index"
         of_c = f"memref<{shapes[2]}, strided<[?, {unknown * self.c_gap}1], offset: ?>{space}>"
-        read_a, read_b = ("bf16" if is_float else f"{_SIGNS[signed]}i8" for signed in self.signs)
         access = "readwrite" if self.adds else "write"
         numbers = f"rows = {m}, columns = {n}, depth = {depth}, extents = array<i64: {k // depth}>"
         numbers += "" if self.adds else ", from_zero"
@@ -147,7 +173,7 @@ func.func @implementation(%A: {of_a}, %B: {b}, %C: {of_c}) {{
   %b_rows = arith.constant {n * group} : index
   %b_steps = arith.constant {depth * n} : index
   %c_rows = low.stride %C {{dimension = 0}} : {of_c}
-  low.tile_product %a[%a_rows, %a_steps] as {read_a}, %b[%b_rows, %b_steps] as {read_b} onto %c[%c_rows]
+  low.tile_product %a[%a_rows, %a_steps] as {of.read[0]}, %b[%b_rows, %b_steps] as {of.read[1]} onto %c[%c_rows]
     {{{numbers}}}
   func.return
 }}"""

@@ -401,7 +401,7 @@ def compute_nest(
     compute.body.detach_block(body)
     spatial = list(body.args)
     read_memory([op for op in body.walk() if isinstance(op, ExtractOp)], memory)
-    writer = _Writer(body, outputs, spatial, constants, location)
+    writer = _ExternWriter(body, outputs, spatial, constants, location)
     if reduce is None:
         writer.store_elements()
     elif empty:
@@ -435,7 +435,7 @@ def _take_yielded(body: Block) -> list[SSAValue]:
 
 
 @dataclass
-class _Writer:
+class _ExternWriter:
     body: Block
     outputs: Sequence[SSAValue]
     indices: Sequence[SSAValue]

@@ -77,7 +77,7 @@ def _distribute(loop: ForOp) -> None:
         return
     for alloc in allocations:
         _expand(alloc, loop)
-    new = _Builder(loop, repeatable).build(parts, {})
+    new = _Recomputation(loop, repeatable).build(parts, {})
     Rewriter.insert_op(new, InsertPoint.before(loop))
     Rewriter.erase_op(loop)
 
@@ -174,7 +174,7 @@ def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
 
 
 @dataclass
-class _Builder:
+class _Recomputation:
     """Recomputes values of the old loop in each part that uses them."""
 
     loop: ForOp

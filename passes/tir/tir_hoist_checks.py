@@ -61,10 +61,10 @@ class HoistChecksPass(TirPass):
             return
         for loop in operations_in(function, inner_first=True):
             if isinstance(loop, ForOp) and loop.extent != 0 and opaque_op(loop) is None:
-                _Hoist(loop, function.args[0]).run()
+                _CheckHoist(loop, function.args[0]).run()
 
 
-class _Hoist:
+class _CheckHoist:
     def __init__(self, loop: ForOp, log: SSAValue) -> None:
         self.loop = loop
         self.log = log

@@ -84,7 +84,7 @@ class LowerTilesPass(KernelPass):
         held = _fragments_of_buffers(tiles)
         parts = {buffer: _divided(buffer, fragment) for buffer, fragment in held.items()}
         for op in tiles:
-            _Lowering(op, parts).run()
+            _TileLowering(op, parts).run()
         for buffer in parts:
             _erase_buffer(buffer)
 
@@ -136,7 +136,7 @@ def _erase_buffer(buffer: SSAValue) -> None:
         Rewriter.erase_op(alloc)
 
 
-class _Lowering:
+class _TileLowering:
     def __init__(self, op: TileOp, parts: dict[SSAValue, SSAValue]) -> None:
         self.op = op
         self.parts = parts

@@ -59,7 +59,7 @@ def split_constant_packing(module: ModuleOp) -> None:
 
 
 @dataclass
-class _Group:
+class _NestGroup:
     """Nests that share temporaries, in order, and the values from outside that they use."""
 
     nests: list[Operation]
@@ -87,19 +87,19 @@ class _Group:
         return bool(self.sources) and bool(self.packed) and plain
 
 
-def _groups(function: FuncOp) -> list[_Group]:
+def _groups(function: FuncOp) -> list[_NestGroup]:
     """Top-level nests to split off; nests that share temporaries are grouped."""
     if not any(has_argument_attribute(function, at, CONSTANT) for at in range(len(function.args))):
         return []
-    groups: list[_Group] = []
+    groups: list[_NestGroup] = []
     for nest in function.body.block.ops:
         if not is_constant_nest(nest):
             continue
         values = dict.fromkeys((*nest.operands, *captured_values(nest)))
         temporaries = {value for value in values if isinstance(value.owner, AllocOp)}
         joined = [group for group in groups if not temporaries.isdisjoint(group.values)]
-        merged = _Group([], {})
-        for group in (*joined, _Group([nest], values)):
+        merged = _NestGroup([], {})
+        for group in (*joined, _NestGroup([nest], values)):
             merged.nests += group.nests
             merged.values |= group.values
         groups = [*(group for group in groups if group not in joined), merged]
@@ -117,7 +117,7 @@ class _Parameters:
         return [*kept[: self.before], *added, *kept[self.before :]]
 
 
-def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
+def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
     """Move nests into a new function, and let callers call both. Returns the updated calls of the function."""
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
@@ -153,7 +153,7 @@ def _split(function: FuncOp, group: _Group, name: str, calls: Sequence[CallOp]) 
     return after
 
 
-def _packing_function(function: FuncOp, group: _Group, name: str) -> FuncOp:
+def _packing_function(function: FuncOp, group: _NestGroup, name: str) -> FuncOp:
     """Computes the results of a group with other readers; the nests move there."""
     sources, packed = group.sources, group.packed
     values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]

@@ -45,6 +45,11 @@ def without_keys(folder: Path, texts: Counter[tuple[str, str]]) -> Counter[str]:
     return found
 
 
+def schedules(texts: Counter[tuple[str, str]]) -> Counter[str]:
+    """The digests of the traces of default schedules."""
+    return Counter({digest: count for (kind, digest), count in texts.items() if kind == "schedule"})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", type=Path)
@@ -67,6 +72,9 @@ def main() -> int:
         for (kind, old), (_, other) in islice(pairs, 1 if options.lines else 0):
             lines = unified_diff(text_of(options.base, old), text_of(options.head, other), kind, kind, n=1, lineterm="")
             print(*(f"    {line[:200]}" for line in islice(lines, options.lines)), sep="\n")
+    plans = [label for label in differing if schedules(base[label]) != schedules(head[label])]
+    for label in plans:
+        print(f"{label}: other schedules")
     total = sum(base[label].total() for label in common)
     alone = f"; only in BASE: {len(base.keys() - head.keys())}, only in HEAD: {len(head.keys() - base.keys())}"
     print(f"{len(common)} labels, {total} texts: {len(differing)} labels differ{alone}")

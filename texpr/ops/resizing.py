@@ -48,25 +48,25 @@ _ROI_PARTS = 1 << 20
 
 
 @dataclass(frozen=True)
-class _Line:
+class _SourceLine:
     """Source coordinates (slope * i + shift) / divisor of a resized axis."""
 
     slope: Extent
     shift: Extent
     divisor: Extent
 
-    def rounded(self, rounding: str) -> _Line:
+    def rounded(self, rounding: str) -> _SourceLine:
         """The line whose floor is this one rounded by `rounding`."""
         slope, shift, divisor = self.slope, self.shift, self.divisor
         match rounding:
             case "floor":
                 return self
             case "ceil":
-                return _Line(slope, shift + (divisor - 1), divisor)
+                return _SourceLine(slope, shift + (divisor - 1), divisor)
             case "round_prefer_floor":
-                return _Line(slope * 2, shift * 2 + (divisor - 1), divisor * 2)
+                return _SourceLine(slope * 2, shift * 2 + (divisor - 1), divisor * 2)
             case _:
-                return _Line(slope * 2, shift * 2 + divisor, divisor * 2)
+                return _SourceLine(slope * 2, shift * 2 + divisor, divisor * 2)
 
     def at(self, index: Expr) -> tuple[Expr, Extent]:
         """Numerator and denominator."""
@@ -81,7 +81,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class _ResizedAxis:
     """`extent` elements resized to `size`."""
 
     extent: Extent
@@ -90,37 +90,37 @@ class _Axis:
     """The distance between elements, by default `extent / size`."""
     roi: tuple[Fraction, Fraction] | None
 
-    def line(self, mode: str) -> _Line:
+    def line(self, mode: str) -> _SourceLine:
         """The coordinates of the elements, by a coordinate transformation mode of ONNX."""
         n, size = self.extent, self.size
         top, bottom = (n, size) if self.ratio is None else (self.ratio.numerator, self.ratio.denominator)
         single = isinstance(size, int) and size == 1
         match mode:
             case "asymmetric":
-                return _Line(top, 0, bottom)
+                return _SourceLine(top, 0, bottom)
             case "align_corners" if self.ratio is not None:
                 # The last of possibly fractional `n / ratio` elements has the coordinate n - 1.
-                return _Line((n - 1) * top, 0, _at_least(n * bottom - top, 1))
+                return _SourceLine((n - 1) * top, 0, _at_least(n * bottom - top, 1))
             case "align_corners":
-                return _Line(n - 1, 0, _at_least(size - 1, 1))
+                return _SourceLine(n - 1, 0, _at_least(size - 1, 1))
             case "tf_half_pixel_for_nn":
-                return _Line(top * 2, top, bottom * 2)
+                return _SourceLine(top * 2, top, bottom * 2)
             case "half_pixel_symmetric":
-                return _Line(top * 2, top - bottom + (n * bottom - size * top), bottom * 2)
+                return _SourceLine(top * 2, top - bottom + (n * bottom - size * top), bottom * 2)
             case "tf_crop_and_resize":
                 start, end = (round(bound * _ROI_PARTS) for bound in self.roi or (0, 1))
                 if single:
-                    return _Line(0, (n - 1) * (start + end), 2 * _ROI_PARTS)
+                    return _SourceLine(0, (n - 1) * (start + end), 2 * _ROI_PARTS)
                 if not isinstance(size, int):
                     raise error(f"resizing by {mode} needs a known size, got {size}")
-                return _Line((n - 1) * (end - start), (n - 1) * (size - 1) * start, (size - 1) * _ROI_PARTS)
+                return _SourceLine((n - 1) * (end - start), (n - 1) * (size - 1) * start, (size - 1) * _ROI_PARTS)
             case "pytorch_half_pixel" if single:
-                return _Line(0, 0, 1)
+                return _SourceLine(0, 0, 1)
             case "pytorch_half_pixel" if not isinstance(size, int):
                 # a single element is the first
-                return _Line(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
+                return _SourceLine(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
             case _:
-                return _Line(top * 2, top - bottom, bottom * 2)
+                return _SourceLine(top * 2, top - bottom, bottom * 2)
 
     @property
     def widening(self) -> tuple[Extent, Extent]:
@@ -160,7 +160,7 @@ class _Resizing:
     """The parameters of a resizing along each axis of `axes`."""
 
     what: str
-    axes: Mapping[str, _Axis]
+    axes: Mapping[str, _ResizedAxis]
     method: str
     mode: str
     rounding: str
@@ -340,7 +340,7 @@ def _axes(
     size: Extent | Sequence[Extent] | None,
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
-) -> list[_Axis]:
+) -> list[_ResizedAxis]:
     """Raises CompileError for invalid sizes, scales and regions."""
     rank = len(extents)
     if size is None and scales is None:
@@ -362,14 +362,14 @@ def _axes(
         if len(roi) != 2 * rank:
             raise error(f"{what}: roi takes {2 * rank} numbers, the starts and then the ends, got {shown(roi)}")
         bounds = [(Fraction(start), Fraction(end)) for start, end in zip(roi[:rank], roi[rank:], strict=True)]
-    found: list[_Axis] = []
+    found: list[_ResizedAxis] = []
     for extent, number, factor, part in zip(extents, sizes, factors, bounds, strict=True):
         if number is None and factor is not None:
             number = simplified(extent * factor.numerator // factor.denominator)
             if isinstance(number, int) and number < 1:
                 raise error(f"{what}: an axis of {extent} elements times {float(factor)} has none")
         if number is not None:
-            found.append(_Axis(extent, number, None if factor is None else 1 / factor, part))
+            found.append(_ResizedAxis(extent, number, None if factor is None else 1 / factor, part))
     return found
 
 

@@ -267,7 +267,7 @@ def tree_lines(trees: Sequence[Tree], palette: Palette) -> list[Text]:
 
 
 @dataclass(frozen=True)
-class _View:
+class _PanelContents:
     """The contents of the panels for one state, computed outside of the event loop."""
 
     state: State
@@ -278,7 +278,7 @@ class _View:
     buffers: str
 
 
-def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _View:
+def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _PanelContents:
     """The functions in whose loop trees a text is found; else those that changed."""
     before, after = (state.text.split("\n") for state in (session.previous, session.state))
     known = list(session.state.parts)
@@ -286,7 +286,7 @@ def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _View:
     names = (list(dict.fromkeys(names)) or session.changed_functions() or known)[:_MOST_FUNCTIONS]
     trees = [tree for name in names for tree in session.loops(name)]
     tables = [table for name in names for table in session.buffers(name)]
-    return _View(session.state, before, after, side_by_side(before, after), trees, tables_text(tables))
+    return _PanelContents(session.state, before, after, side_by_side(before, after), trees, tables_text(tables))
 
 
 class Question(ModalScreen[bool]):
@@ -422,7 +422,7 @@ class ExploreApp(App[None]):
         self._wanted: re.Pattern[str] | None = None
         self._completions: list[Completion] = []
         self._previous_lines: list[str] = []
-        self._view: _View | None = None
+        self._view: _PanelContents | None = None
 
     @property
     def session(self) -> Session:
@@ -491,7 +491,7 @@ class ExploreApp(App[None]):
         view = shown if is_current else _view_of(self.session, self._wanted)
         self.call_from_thread(self._finish, view, "\n".join([*warned, text]), refused, question)
 
-    def _finish(self, view: _View, text: str, refused: bool, question: str) -> None:
+    def _finish(self, view: _PanelContents, text: str, refused: bool, question: str) -> None:
         self._busy = False
         self.query_one("#mark", Label).update(">")
         if view is not self._view:
@@ -533,7 +533,7 @@ class ExploreApp(App[None]):
 
     # Views
 
-    def _show(self, view: _View) -> None:
+    def _show(self, view: _PanelContents) -> None:
         palette = self.query_one("#program", ProgramView).palette
         self.query_one("#program", ProgramView).show_states(view.before, view.after, view.rows)
         self.query_one("#loops", Lines).show(tree_lines(view.trees, palette))
@@ -564,7 +564,7 @@ class ExploreApp(App[None]):
         panel = focused if isinstance(focused, Lines) else self.query_one("#program", ProgramView)
         panel.to_match(direction)
 
-    def _show_heading(self, view: _View) -> None:
+    def _show_heading(self, view: _PanelContents) -> None:
         session, state = self.session, view.state
         self.query_one("#title", Static).update(f"{session.file}   {session.target}")
         time = session.times.get(state)

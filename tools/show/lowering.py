@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 from weft.analysis.loop_tree import loop_tree, loop_trees
@@ -106,13 +105,13 @@ class _Collector:
         self.record("input", "The program as it was given", 0.0)
         self.trees = tuple(loop_trees(self.module))
         _separate_locations(self.module)
-        origins = [_node_locations(self.module, name) for name, _ in _graph_functions(self.module)]
-        self.before_fusion = pictures(self.module)
+        drawn = list(_pictures(self.module))
+        self.before_fusion = tuple(picture for picture, _ in drawn)
         self._lower_to_tir()
         self._note_holders()
         self.before_fusion = tuple(
             replace(picture, kernels=tuple(self._kernels.get(id(place), "") for place in places))
-            for picture, places in zip(self.before_fusion, origins, strict=True)
+            for picture, places in drawn
         )
         copy = copy_of(self.module)
         self.roofline = roofline_of(copy, self.target, self.options, self.extent, with_peaks=self.with_peaks)
@@ -139,7 +138,7 @@ class _Collector:
             run_step(step, ctx, module)
             self.record(step.run.name, _summary(step), perf_counter() - start)
             if step.point == "fuse":
-                self.after_fusion = pictures(module)
+                self.after_fusion = tuple(picture for picture, _ in _pictures(module))
                 self._note_holders()
 
         to_tir(self._pipeline(), run)
@@ -247,19 +246,15 @@ def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((symbol, "\n".join(lines)) for symbol, lines in parts.items() if len(lines) > 1)
 
 
-def pictures(module: ModuleOp) -> tuple[GraphPicture, ...]:
-    return tuple(_pictures(module))
-
-
-def _pictures(module: ModuleOp) -> Iterator[GraphPicture]:
-    for name, function in _graph_functions(module):
-        (model,) = graph_models(module, name)
-        svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
-        yield GraphPicture(name, svg, loop_tree(function))
-
-
-def _graph_functions(module: ModuleOp) -> list[tuple[str, FuncOp]]:
-    return [(name, function) for name, function in functions_of(module).items() if holds_graph_ops(function)]
+def _pictures(module: ModuleOp) -> Iterator[tuple[GraphPicture, list[LocationAttr | None]]]:
+    """Graph functions, and the locations of the operators in their pictures: None for other boxes and constants."""
+    for name, function in functions_of(module).items():
+        if holds_graph_ops(function):
+            (model,) = graph_models(module, name)
+            svg = svg_text([model]) if len(model.nodes) <= MOST_NODES else ""
+            operations = [node.operation if node.kind is not NodeKind.CONSTANT else None for node in model.nodes]
+            places = [None if op is None else op.location for op in operations]
+            yield GraphPicture(name, svg, loop_tree(function)), places
 
 
 def _separate_locations(module: ModuleOp) -> None:
@@ -267,13 +262,6 @@ def _separate_locations(module: ModuleOp) -> None:
     replacements of the operation, so that its identity distinguishes operators of one line."""
     for op in operations_in(module):
         op.location = type(op.location).new(op.location.parameters)
-
-
-def _node_locations(module: ModuleOp, name: str) -> list[LocationAttr | None]:
-    """The locations of the operators in the picture of a graph function; None for other boxes and constants."""
-    (model,) = graph_models(module, name)
-    operations = [node.operation if node.kind is not NodeKind.CONSTANT else None for node in model.nodes]
-    return [None if op is None else op.location for op in operations]
 
 
 def _summary(step: PipelineStep) -> str:

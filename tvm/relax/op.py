@@ -37,7 +37,7 @@ def _takes(function: Callable[..., Any], args: Sequence[Any], options: Mapping[s
     return True
 
 
-class _Group:
+class _Namespace:
     """Operators in a namespace: `relax.op.nn`."""
 
     def __init__(self, prefix: str) -> None:
@@ -54,7 +54,7 @@ class _OwnOperators:
         return graph_composites.match_shape if name == "match_shape" else partial(apply, name)
 
 
-nn, image, weft = _Group("nn."), _Group(""), _OwnOperators()
+nn, image, weft = _Namespace("nn."), _Namespace(""), _OwnOperators()
 vision = memory = builtin = vm = image
 """Networks, images, and weft's operators whose names mean something else in TVM."""
 

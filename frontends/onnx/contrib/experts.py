@@ -26,7 +26,7 @@ class _Layer:
 
 
 @dataclass(frozen=True)
-class _Activation:
+class _ExpertActivation:
     """The attributes of the activation between the layers."""
 
     name: str
@@ -42,7 +42,7 @@ def _experts(
     data: Value,
     router: Value,
     layers: tuple[_Layer, _Layer, _Layer | None],
-    activation: _Activation,
+    activation: _ExpertActivation,
     chosen: int,
     normalizes: bool,
     shares: Value | None = None,
@@ -122,7 +122,7 @@ def _moe(
     _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
     third = None if fc3_experts_weights is None else _Layer(fc3_experts_weights, fc3_experts_bias)
     layers = _Layer(fc1_experts_weights, fc1_experts_bias), _Layer(fc2_experts_weights, fc2_experts_bias), third
-    activation = _Activation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
+    activation = _ExpertActivation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
     return _experts(node, input, router_probs, layers, activation, k, normalize_routing_weights)
 
 
@@ -204,7 +204,7 @@ def _qmoe(
         layer(fc2_experts_weights, fc2_scales, fc2_zero_points, fc2_experts_bias, fc2_expert_weight_bits),
         third,
     )
-    activation = _Activation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
+    activation = _ExpertActivation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
     normalizes = normalize_routing_weights or router_weights is None  # onnxruntime always normalizes on the CPU
     return _experts(node, input, router_probs, layers, activation, k, normalizes, router_weights)
 

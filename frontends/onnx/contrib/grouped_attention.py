@@ -27,7 +27,7 @@ _QUANTIZED = "caches are of the element type of the query"
 
 
 @dataclass(frozen=True)
-class _Steps:
+class _NewTokens:
     """The tokens that a call adds to the sequences of its batch."""
 
     length: Extent
@@ -40,7 +40,7 @@ class _Steps:
     """The number of tokens of each sequence before the call, (batch)."""
 
 
-def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_past: bool) -> _Steps:
+def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_past: bool) -> _NewTokens:
     """The first call of a sequence adds all of its tokens; those after its end are ignored."""
     ends = ops.add(ops.reshape(ops.cast(seqlens, "int64"), [-1]), 1)
     before = ops.subtract(ends, number_of(length))
@@ -49,10 +49,10 @@ def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_p
     elif not (isinstance(length, int) and isinstance(total, int)):
         is_first = ops.equal(number_of(total), ops.full([], 0, "int64") if length is None else number_of(length))
         before = ops.where(is_first, 0, before)
-    return _Steps(length, total, ends, before)
+    return _NewTokens(length, total, ends, before)
 
 
-def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Value:
+def _appended(node: Node, past: Value | None, new: Value, steps: _NewTokens) -> Value:
     """A cache (batch, heads, t, e) with the new tokens appended to each sequence."""
     if past is None:
         return new
@@ -72,7 +72,7 @@ def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Valu
     return ops.gather(whole, 2, ops.broadcast_to(ops.expand_dims(rows, [1, 3]), shape))
 
 
-def _visible(steps: _Steps, keys: Extent, is_causal: bool, window: int) -> Value:
+def _visible(steps: _NewTokens, keys: Extent, is_causal: bool, window: int) -> Value:
     """A mask (batch, 1, s, t) of the keys visible to each query."""
     places = ops.reshape(ops.iota([keys]), [1, 1, 1, keys])
     if not is_causal:

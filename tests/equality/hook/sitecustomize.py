@@ -1,8 +1,9 @@
 """Record the code that weft generates in this process, if `record.py` started the process or one of its parents.
 
-Python imports this module at start-up because its folder is in PYTHONPATH. It wraps the two functions through which
-all generated code passes: `llvmlite.binding.parse_assembly` and the constructor of `KernelSource` (C, CUDA, OpenCL,
-Metal). Each text is appended to the recording with a label: the test that pytest runs, or the command line.
+Python imports this module at start-up because its folder is in PYTHONPATH. It wraps the functions through which all
+generated code passes: `llvmlite.binding.parse_assembly` and the constructor of `KernelSource` (C, CUDA, OpenCL, Metal);
+and the one that applies default schedules, whose traces it records. Each text is appended to the recording with a
+label: the test that pytest runs, or the command line.
 """
 
 import atexit
@@ -72,6 +73,18 @@ def _in_c(module: ModuleType) -> None:
     module.KernelSource.__init__ = initialize
 
 
+def _in_schedules(module: ModuleType) -> None:
+    original = module.apply_default_schedule
+
+    def apply_default_schedule(*arguments: Any, **keywords: Any) -> Any:
+        traces = original(*arguments, **keywords)
+        for trace in traces:
+            record("schedule", str(trace))
+        return traces
+
+    module.apply_default_schedule = apply_default_schedule  # type: ignore[attr-defined]
+
+
 def _in_this_process(module: ModuleType) -> None:
     """Workers would be ended before they write, and the number of them depends on times."""
     module.WORTH_A_PROCESS = float("inf")  # type: ignore[attr-defined]
@@ -80,6 +93,7 @@ def _in_this_process(module: ModuleType) -> None:
 PATCHES: dict[str, Callable[[ModuleType], None]] = {
     "llvmlite.binding": _in_llvm,
     "weft.backends.c_family.emitter": _in_c,
+    "weft.autoschedule.default_schedule": _in_schedules,
     "weft.driver.kernels": _in_this_process,
 }
 

@@ -40,8 +40,14 @@ def test_equal_and_changed_code(tmp_path: Path) -> None:
     same = compared(tmp_path / "base", tmp_path / "base")
     assert same.returncode == 0 and "1 labels, " in same.stdout and ": 0 labels differ" in same.stdout
     changed = compared(tmp_path / "base", tmp_path / "head")
-    assert changed.returncode == 1 and ": 2 texts are replaced by 2" in changed.stdout
+    assert (
+        changed.returncode == 1
+        and "other schedules" not in changed.stdout
+        and ": 2 texts are replaced by 2" in changed.stdout
+    )
     assert any(line.strip().startswith("+") for line in changed.stdout.splitlines())
+    recorded(tmp_path / "larger", PROGRAM.format(extent=4096, added=1.0))
+    assert ": other schedules" in compared(tmp_path / "base", tmp_path / "larger").stdout
 
 
 def test_refuses_other_folders(tmp_path: Path) -> None:
@@ -55,3 +61,19 @@ def test_code_is_the_same_in_every_run(tmp_path: Path) -> None:
         rows = [sys.executable, TOOLS / "rows.py", "softmax"]
         subprocess.run([sys.executable, TOOLS / "record.py", tmp_path / name, *rows], check=True)
     assert compared(tmp_path / "base", tmp_path / "head").returncode == 0
+
+
+@pytest.mark.slow
+def test_trees_of_two_revisions(tmp_path: Path) -> None:
+    """The base revision runs its own code: a package that its tree lacks is not found."""
+    program = tmp_path / "program.py"
+    program.write_text("import weft.api_of_this_test")
+    run = subprocess.run(
+        [sys.executable, TOOLS / "against.py", "HEAD", "--", sys.executable, program], capture_output=True, text=True
+    )
+    assert "status 1 in " in run.stderr and "weft-equality-" in run.stderr, run.stderr
+    program.write_text(PROGRAM.format(extent=8, added=1.0) + "print(weft.__path__)")
+    run = subprocess.run(
+        [sys.executable, TOOLS / "against.py", "HEAD", "--", sys.executable, program], capture_output=True, text=True
+    )
+    assert run.returncode == 0 and "weft-equality-" in run.stdout and "0 labels differ" in run.stdout, run.stdout

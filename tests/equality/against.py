@@ -1,0 +1,75 @@
+"""Compare the code that this tree and another revision generate, and list the tests, examples and rows whose schedules
+or code differ.
+
+    .venv/bin/python tests/equality/against.py main
+    .venv/bin/python tests/equality/against.py main -- .venv/bin/python -m pytest tests/numeric/passes
+
+Without a command: the rows of `weft bench ops` and the examples. The command runs in both trees, so that it needs paths
+relative to their roots; results are checked by the command. The output is that of `compare.py`.
+"""
+
+import argparse
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+def checkout(revision: str, folder: Path) -> None:
+    """Write the files of a revision to a folder."""
+    archive = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+
+
+def link_packages(root: Path, folder: Path) -> None:
+    """A folder for PYTHONPATH whose package `weft` is that of the tree `root`."""
+    package = folder / "weft"
+    package.mkdir(parents=True)
+    rooms = [file.parent for file in root.glob("*/__init__.py") if file.parent.name not in ("api", "tests")]
+    for source in [*(root / "api").iterdir(), *rooms]:
+        if source.name != "__pycache__":
+            (package / source.name).symlink_to(source)
+
+
+def commands(root: Path) -> list[list[str]]:
+    """The rows of `weft bench ops`, and the examples that are a file."""
+    examples = sorted(str(file.relative_to(root)) for file in (root / "examples").glob("*.py"))
+    return [[sys.executable, "tests/equality/rows.py"], *([sys.executable, example] for example in examples)]
+
+
+def record(root: Path, out: Path, packages: Path, command: list[str]) -> None:
+    """Record what a tree generates while its commands run; they may fail, in both trees alike."""
+    link_packages(root, packages)
+    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
+    for words in [command] if command else commands(root):
+        # The recorder is that of this tree, which both recordings need to be comparable.
+        words = [sys.executable, str(HERE / "record.py"), str(out), *words]
+        if status := subprocess.run(words, cwd=root, env={**os.environ, "PYTHONPATH": path}, check=False).returncode:
+            print(f"status {status} in {root}: {' '.join(words[3:])}", file=sys.stderr)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("base", help="the revision to compare with")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run, after --")
+    options = parser.parse_args()
+    command = [word for word in options.command if word != "--"]
+    command = [str(ROOT / word) if word.startswith(".venv/") else word for word in command]
+    with tempfile.TemporaryDirectory(prefix="weft-equality-") as name:
+        folder = Path(name)
+        checkout(options.base, folder / "tree")
+        record(folder / "tree", folder / "base", folder / "packages-of-base", command)
+        record(ROOT, folder / "head", folder / "packages", command)
+        compare = [sys.executable, str(HERE / "compare.py"), str(folder / "base"), str(folder / "head")]
+        return subprocess.run(compare, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
