@@ -53,7 +53,7 @@ def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_p
 
 
 def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Value:
-    """A cache (batch, heads, t, e) with the new tokens appended to each sequence."""
+    """Appends the new tokens of each sequence to its cache (batch, heads, t, e)."""
     if past is None:
         return new
     old, length = past.shape[2], new.shape[2]
@@ -73,7 +73,7 @@ def _appended(node: Node, past: Value | None, new: Value, steps: _Steps) -> Valu
 
 
 def _visible(steps: _Steps, keys: Extent, is_causal: bool, window: int) -> Value:
-    """A mask (batch, 1, s, t) of the keys visible to each query."""
+    """Returns a mask (batch, 1, s, t) of the keys visible to each query."""
     places = ops.reshape(ops.iota([keys]), [1, 1, 1, keys])
     if not is_causal:
         return ops.less(places, ops.expand_dims(steps.ends, [1, 2, 3]))
@@ -88,7 +88,7 @@ def _visible(steps: _Steps, keys: Extent, is_causal: bool, window: int) -> Value
 def _with_sinks(
     query: Value, key: Value, value: Value, mask: Value, sinks: Value | None, scale: float | None, softcap: float
 ) -> Value:
-    """Attention whose softmax includes one more score per head, 0 or an element of `sinks`."""
+    """Computes attention whose softmax includes one more score per head, 0 or an element of `sinks`."""
     batch, number, length, depth = query.shape
     shared = key.shape[1]
     rows = ops.reshape(query, [batch, shared, -1, depth])
