@@ -39,7 +39,8 @@ _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
-    """Raised for a node that cannot be converted. `unbound` are the graph inputs whose values would have to be known."""
+    """Raised for a node that cannot be converted; `unbound` are the graph inputs whose values would have to be
+    known."""
 
     unbound: frozenset[str] = frozenset()
 

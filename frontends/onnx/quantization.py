@@ -21,7 +21,8 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 
 
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
-    """Returns the axis of the scales, or None for a single scale, which has no axis: the attribute may be out of range."""
+    """Returns the axis of the scales, or None for a single scale, which has no axis: the attribute may be out of range
+    then."""
     has_axis = node.takes("axis") and node.attribute("axis") is not None
     if scale.shape in ((), (1,)):
         return None

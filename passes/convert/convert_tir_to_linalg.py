@@ -99,7 +99,7 @@ class ConvertTirToLinalgPass(ModulePass):
 
 
 class _Left(Exception):
-    """The reason why a nest is not converted."""
+    """Raised with the reason why a nest is not converted."""
 
 
 @dataclass
@@ -228,7 +228,7 @@ class _Structured:
 
 
 def _behind(value: SSAValue, body: Sequence[Operation]) -> set[Operation]:
-    """The ops of `body` other than loads that compute a value."""
+    """Returns the ops of `body`, except loads, that compute a value."""
     found: set[Operation] = set()
     pending = [value]
     while pending:

@@ -1,4 +1,4 @@
-"""Operations of `linalg` and `tensor` that are written as others: `softmax`, `pack`, `unpack`, `tensor.scatter`."""
+"""Decomposition of operations of `linalg` and `tensor`: `softmax`, `pack`, `unpack`, `tensor.scatter`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def decompose(functions: Iterable[FuncOp]) -> None:
-    """Write the operations of this module as structured operations of linalg, loops of scf and others of tensor.
+    """Rewrite these operations as structured operations of linalg, loops of scf and others of tensor.
 
     ```mlir
     %p = linalg.pack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x16xf32> -> tensor<10x2x8xf32>
@@ -54,7 +54,7 @@ def decompose(functions: Iterable[FuncOp]) -> None:
 
 
 def is_decomposed(op: Operation) -> bool:
-    """Whether `decompose` writes an operation as others, or refuses it."""
+    """Returns whether `decompose` rewrites an operation, or refuses it."""
     return type(op) in _RULES
 
 
@@ -68,7 +68,7 @@ class _Writer:
         return result_before(op, self.op)
 
     def write(self, op: Operation, target: SSAValue) -> SSAValue:
-        """Add an operation that writes `target`: its result, or the target if that is a buffer."""
+        """Add an operation that writes `target`. Returns its result, or the target if that is a buffer."""
         insert_before(self.op, [op])
         return op.results[0] if op.results else target
 
@@ -76,7 +76,7 @@ class _Writer:
         return constant_before(number, self.op)
 
     def extent(self, value: SSAValue, dimension: int) -> SSAValue:
-        """The extent of a tensor or buffer."""
+        """Returns the extent of a tensor or buffer."""
         known = _shape(value)[dimension]
         if known != DYNAMIC_INDEX:
             return self.index(known)
@@ -84,7 +84,7 @@ class _Writer:
         return self.add(kind(value, self.index(dimension)))
 
     def new(self, like: SSAValue, dimensions: Sequence[int]) -> SSAValue:
-        """A tensor or buffer of some of the dimensions of another."""
+        """Adds a tensor or buffer of some of the dimensions of another."""
         shape = [_shape(like)[d] for d in dimensions]
         sizes = [self.extent(like, d) for d in dimensions if _shape(like)[d] == DYNAMIC_INDEX]
         if isinstance(like.type, TensorType):
@@ -98,7 +98,8 @@ class _Writer:
         compute: Callable[[Block], SSAValue],
         reduced: Sequence[int] = (),
     ) -> SSAValue:
-        """The output after each element is what `compute` adds to the region of a `linalg.generic`."""
+        """Returns the output after each element is the value that `compute` adds to the region of a
+        `linalg.generic`."""
         operands = [*inputs, output]
         block = Block(arg_types=[_element(value) for value, _ in operands])
         value = compute(block)
@@ -133,7 +134,7 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def _in_block(kind: type[Operation], block: Block, *operands: SSAValue) -> SSAValue:
-    """The op on values of one type, at the end of a block."""
+    """Adds an op on values of one type at the end of a block."""
     op = kind.create(
         operands=operands,
         result_types=[operands[0].type],
@@ -147,7 +148,7 @@ def _in_block(kind: type[Operation], block: Block, *operands: SSAValue) -> SSAVa
 
 
 def _softmax(writer: _Writer, op: Operation) -> None:
-    """In MLIR's steps: the maximum, powers of the differences, their sum, quotients."""
+    """Compute a softmax by the steps of MLIR: the maximum, powers of the differences, their sum, quotients."""
     softmax = cast("SoftmaxOp", op)
     source, output = softmax.input, softmax.output
     if not isinstance(_element(output), AnyFloat) or _element(source) != _element(output):
@@ -182,12 +183,12 @@ def _softmax(writer: _Writer, op: Operation) -> None:
 
 
 def _tiles(op: LayoutOp) -> dict[int, int]:
-    """Dimension -> extent of its tiles."""
+    """Maps a dimension to the extent of its tiles."""
     return dict(zip(op.tiled, op.tiles, strict=True))
 
 
 def _dynamic_tiles(writer: _Writer, op: PackOp | UnpackOp) -> dict[int, SSAValue]:
-    """Dimension -> value of the extent of its tiles."""
+    """Maps a dimension to the value of the extent of its tiles."""
     given = iter(op.inner_tiles)
     return {
         d: next(given) if tile == DYNAMIC_INDEX else writer.index(tile)
@@ -197,7 +198,7 @@ def _dynamic_tiles(writer: _Writer, op: PackOp | UnpackOp) -> dict[int, SSAValue
 
 @dataclass
 class _Places:
-    """Adds index arithmetic to the region of an op of linalg, for elements at places that no affine map gives."""
+    """Adds index arithmetic to the region of an op of linalg, for elements at positions that no affine map gives."""
 
     block: Block
 
@@ -239,7 +240,7 @@ def _pack(writer: _Writer, op: Operation) -> None:
 
 
 def _pack_by_places(writer: _Writer, pack: PackOp) -> None:
-    """Each element of the tiles is that at its place in the source, or padding after its end."""
+    """Compute each element of the tiles: that at its position in the source, or padding after its end."""
     tiles, rank, padding = _dynamic_tiles(writer, pack), pack.rank, pack.padding_value
     ends = [writer.extent(pack.source, d) for d in range(rank)]
     one = writer.index(1)
@@ -265,7 +266,7 @@ def _pack_by_places(writer: _Writer, pack: PackOp) -> None:
 
 
 def _padded(writer: _Writer, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
-    """The source, padded to the whole tiles of the destination."""
+    """Pads the source to the whole tiles of the destination."""
     source, shape = pack.source, list(_shape(pack.source))
     high: list[int] = []
     sizes: list[SSAValue] = []
@@ -320,7 +321,7 @@ def _unpack(writer: _Writer, op: Operation) -> None:
 
 
 def _scatter(writer: _Writer, op: Operation) -> None:
-    """One element after the other, into the tensor that the iterations of a nest pass on."""
+    """Update one element after the other, in the tensor that the iterations of a nest carry."""
     scatter = cast("ScatterOp", op)
     dims, rank = scatter.scatter_dims.get_values(), len(_shape(scatter.dest))
     batch = len(_shape(scatter.indices)) - 1
