@@ -69,7 +69,7 @@ def _value(op: ConstantOp, key: str, stored: StoredTensor) -> DenseIntOrFPElemen
 
 
 def _type_of(type_: TensorType[Any]) -> str:
-    """The type in the file; elements of unsupported types are stored as bytes."""
+    """Returns the type in the file; elements of unsupported types are stored as bytes."""
     return TYPE_OF.get(element_name(type_.element_type) or "", "U8")
 
 

@@ -282,12 +282,12 @@ def _pattern() -> re.Pattern[str]:
 
 
 def class_of(message: str) -> ErrorClass | None:
-    """The class of a message of a `CompileError`."""
+    """Returns the class of a message of a `CompileError`, or None if none matches."""
     match = _pattern().match(message)
     return None if match is None else CLASSES[next(n for n in range(len(CLASSES)) if match[f"c{n}"] is not None)]
 
 
 def with_code(message: str) -> str:
-    """A message followed by its code, ` [tir.out-of-bounds]`; unchanged if no class matches."""
+    """Returns a message followed by its code, ` [tir.out-of-bounds]`, or the message alone if no class matches."""
     found = class_of(message)
     return message if found is None else f"{message} [{found.code}]"

@@ -135,12 +135,12 @@ class TileSizes(_Sizes):
 
 
 def no_flags(count: int) -> DenseArrayBase[Any]:
-    """`scalable_sizes` for sizes that are not scalable."""
+    """Returns `scalable_sizes` for sizes that are not scalable."""
     return DenseArrayBase.from_list(i1, [0] * count)
 
 
 def _parse_sizes(parser: Parser) -> tuple[list[Any], DenseArrayBase[Any]]:
-    """`[4, %n, 0]`; a scalable size `[[4]]` is rejected with its own error."""
+    """Parse `[4, %n, 0]`; a scalable size `[[4]]` is rejected with a separate error."""
     dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
     return list(dynamic), DenseArrayBase.from_list(i64, static)
 
@@ -178,7 +178,7 @@ _KINDS: Final[dict[str, Any]] = {
 
 
 def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
-    """The fields of an op: `name`, `name?` (optional), `name*` (variadic); a property is `name:kind`."""
+    """Returns the fields of an op: `name`, `name?` (optional), `name*` (variadic); a property is `name:kind`."""
     members: dict[str, Any] = {}
     for operand in operands.split():
         make = {"?": opt_operand_def, "*": var_operand_def}.get(operand[-1], operand_def)
@@ -200,7 +200,7 @@ def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
 def _op(
     name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", **members: Any
 ) -> type[IRDLOperation]:
-    """An op that is parsed and printed by the declarative format `syntax`."""
+    """Returns an op that is parsed and printed by the declarative format `syntax`."""
     members |= _members(operands, properties, results)
     if syntax:
         members["assembly_format"] = syntax
@@ -235,12 +235,12 @@ _TYPED: Final = "attr-dict `:` type($target)"
 
 
 def _functional(name: str, results: str = "result", properties: str = "") -> type[IRDLOperation]:
-    """`transform.name %target {...} : (T) -> U`"""
+    """Defines an op of the form `transform.name %target {...} : (T) -> U`."""
     return _op(name, f"$target {_FUNCTION}", "target", properties, results)
 
 
 def _on(name: str, properties: str = "", word: str = "") -> type[IRDLOperation]:
-    """`transform.name to %target {...} : T`"""
+    """Defines an op of the form `transform.name to %target {...} : T`."""
     return _op(name, f"{word} $target {_TYPED}", "target", properties)
 
 
@@ -249,7 +249,7 @@ def _resolve(parser: Parser, names: Sequence[UnresolvedOperand], types: Sequence
 
 
 def _parse_function_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """`: (T, U) -> V`"""
+    """Parse `: (T, U) -> V`."""
     parser.parse_punctuation(":")
     inputs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
     parser.parse_punctuation("->")
@@ -273,7 +273,7 @@ def _print_attributes(printer: Printer, op: Operation, hidden: Sequence[str] = (
 
 
 def _parse_regions(parser: Parser) -> list[Region]:
-    """`{ ... }, { ... }`, each of one block that ends in `transform.yield`."""
+    """Parse `{ ... }, { ... }`, each of one block that ends in `transform.yield`."""
     regions = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_region)
     for region in regions:
         if not region.blocks:
@@ -377,7 +377,7 @@ class SequenceOp(IRDLOperation):
 
 
 def _parse_mode(parser: Parser) -> IntegerAttr[Any]:
-    """`failures(propagate)`"""
+    """Parse `failures(propagate)`."""
     parser.parse_keyword("failures")
     with parser.in_parens():
         at = parser.pos
@@ -577,7 +577,7 @@ class AlternativesOp(_ScopesOp):
 
 
 def _parse_name(parser: Parser) -> StringAttr:
-    """`<"name">`"""
+    """Parse `<"name">`."""
     with parser.in_angle_brackets():
         return StringAttr(parser.parse_str_literal())
 
@@ -675,7 +675,7 @@ _Given = tuple[list[UnresolvedOperand], DenseArrayBase[Any] | None, UnresolvedOp
 
 
 def _parse_packed(parser: Parser) -> _Given:
-    """`[4, %n]` or `*(%sizes)`"""
+    """Parse `[4, %n]` or `*(%sizes)`."""
     if parser.parse_optional_punctuation("*") is not None:
         with parser.in_parens():
             return [], None, parser.parse_unresolved_operand()
@@ -851,7 +851,7 @@ class _TypesLastOp(IRDLOperation):
 
     @classmethod
     def parse_rest(cls, parser: Parser, names: Sequence[UnresolvedOperand], properties: dict[str, Attribute]) -> Any:
-        """Attributes and types after the operands."""
+        """Parse attributes and types after the operands."""
         at = parser.pos
         known = cls.get_irdl_definition().properties
         attributes = dict(parser.parse_optional_attr_dict())
@@ -1160,7 +1160,7 @@ class MatchInitOp(_MatchOperandOp):
 
 
 def _parse_constraint_type(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """`: T`, or `: (T) -> U`"""
+    """Parse `: T` or `: (T) -> U`."""
     parser.parse_punctuation(":")
     inputs = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
     if inputs is None:
