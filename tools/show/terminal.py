@@ -115,7 +115,7 @@ def _plain(part: Part) -> str:
 
 
 def table_text(table: Table) -> str:
-    """A table in columns: text is aligned left, numbers right."""
+    """Returns a table in columns: text is aligned left, numbers right."""
     lines = [tuple(map(one_line, line)) for line in (table.header, *table.rows)]
     return aligned_columns(lines, range(table.names))
 
@@ -124,7 +124,7 @@ def table_text(table: Table) -> str:
 
 
 def _console(file: TextIO) -> Any:
-    """A console of rich for a terminal; None for other outputs and without rich."""
+    """Returns a console of rich for a terminal, or None for other outputs and without rich."""
     if not file.isatty() or os.environ.get("TERM") == "dumb":
         return None
     try:
