@@ -61,7 +61,7 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
 
 
 def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
-    """The calls of private functions over buffers that have no other uses and contain no calls."""
+    """Returns the calls of private functions over buffers that have no other uses and contain no calls."""
     calls = calls_by_name(module)
     kernels = [op for op in buffer_functions(module) if op.sym_visibility == _PRIVATE]
     leaves = [op for op in kernels if not any(isinstance(inner, CallOp) for inner in operations_in(op))]
@@ -69,8 +69,8 @@ def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
 
 
 def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
-    """The number of iterations up to which a plain function gets a version: that of the first product that has one,
-    else that of the first nest over rows. None for functions of static extents."""
+    """Returns the maximum number of iterations for which a plain function gets a version: that of the first product
+    that has one, else that of the first nest over rows. Returns None for functions of static extents."""
     if not dynamic_extents_of(function) or why_not_plain(function) is not None:
         return None
     blocks = [block for block in child_blocks(function) if is_plain(block)]
@@ -90,7 +90,7 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
 
 
 def _version(function: FuncOp, bound: ExtentBound, name: str) -> FuncOp:
-    """A copy of a function, inserted after it, that assumes a bound."""
+    """Returns a copy of a function, inserted after it, that assumes a bound."""
     values: dict[SSAValue, SSAValue] = {}
     copy = copy_of(function, values)
     copy.sym_name = StringAttr(name)
