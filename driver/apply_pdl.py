@@ -92,7 +92,7 @@ def _read(ctx: Context, program: ModuleOp, file: str) -> ModuleOp:
         folders.append(Path(place.file).parent)
     path = next((folder / file for folder in folders if (folder / file).is_file()), None)
     if path is None:
-        raise CompileError(f"there is no file '{file}', neither here nor beside the program")
+        raise CompileError(f"there is no file '{file}', neither in the current folder nor in that of the program")
     text = decode_text(path.read_bytes(), str(path))
     remember_text(str(path), text)
     module = parse_text(ctx, text, str(path))

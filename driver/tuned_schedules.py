@@ -52,7 +52,7 @@ def tuned_records(
         except DeviceError as error:
             if required:
                 raise CompileError(f"records of '{database}' cannot be taken: {error.message}") from error
-            warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
+            warnings.warn(Remark(f"records of '{database}' are skipped: {error.message}"), stacklevel=2)
             return {}
         machines = dict.fromkeys([here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"])
         for task in tasks:
@@ -90,7 +90,7 @@ def apply_tuned_schedules(
                 break
             except Exception as error:  # noqa: BLE001  anybody may have written the record
                 reason = str(error).strip().removeprefix("error: ") or type(error).__name__
-                text = f"@{name}: a record of {record.versions or 'another version'} is left out: {reason}"
+                text = f"@{name}: a record of {record.versions or 'another version'} is skipped: {reason}"
                 warnings.warn(Remark(text), stacklevel=2)
     return applied
 

@@ -84,7 +84,7 @@ class Task:
         registered = {*intrinsics(), *(f"math.{name}" for name in names_with_rules(kind))}
         for op in operations_in(self.function):
             if (name := op.callee.string_value() if isinstance(op, CallOp) else op.name) in registered:
-                return f"it calls '{name}': builders are other processes, which do not know what you registered"
+                return f"it calls '{name}': builders are other processes, which lack the functions that you registered"
         return ""
 
 

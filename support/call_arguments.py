@@ -180,7 +180,7 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
     for name, value in keywords.items():
         if name in allocated:
             raise TypeError(
-                f"{signature.name}: result '{name}' must be left out: its size depends on data, so the call allocates "
+                f"{signature.name}: result '{name}' must be omitted: its size depends on data, so the call allocates "
                 f"it: {signature}"
             )
         if name not in names:
@@ -545,7 +545,7 @@ def allocate(
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:
             raise TypeError(
-                f"{signature.name}: result '{spec.name}' must be given: no argument tells the extent '{unknown}'"
+                f"{signature.name}: result '{spec.name}' must be given: no argument determines the extent '{unknown}'"
             )
     return tuple(
         AllocatedResult(spec)

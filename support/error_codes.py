@@ -158,7 +158,7 @@ CLASSES: Final = (
     ),
     ErrorClass(
         "level.misplaced-operation",
-        r"[a-z_]+\.[\w.]+ may not stand at level '",
+        r"[a-z_]+\.[\w.]+ is not allowed at level '",
         "An operation is left at a level that does not have it: no lowering handles it.",
         "Lower the operation before, or register it with `weft.register_operation(..., levels=...)`.",
         "from xdsl.context import Context\nfrom weft.passes.verify_level import VerifyLevelPass\n"

@@ -64,7 +64,7 @@ class Worker:
     def __init__(self, *, own_session: bool = False) -> None:
         """With `own_session`, the worker receives no keyboard interrupts, and its children are ended with it."""
         if not sys.executable:
-            raise CompileError("weft runs work in processes of their own: sys.executable must be Python")
+            raise CompileError("weft runs work in separate processes: sys.executable must be Python")
         self.owner = os.getpid()
         self._has_session = own_session and os.name == "posix"
         self.was_killed = False

@@ -278,7 +278,7 @@ class Target:
                 known = {**_OPTIONS, **_LIMITS}
                 raise CompileError(f"unknown target option '-{option}' in '{text}'{did_you_mean(option, known)}")
             if name in values or name in limits:
-                raise CompileError(f"target option '-{option}' stands twice in '{text}'")
+                raise CompileError(f"target option '-{option}' occurs twice in '{text}'")
             if name not in ("reassociate",) and (not equals or not value):
                 raise CompileError(f"target option '-{option}' needs a value: '-{option}=...' in '{text}'")
             if option in _LIMITS:

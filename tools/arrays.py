@@ -225,7 +225,7 @@ def _extent(spec: ArraySpec, extent: int | str, extents: Mapping[str, int]) -> i
         return extent
     if extent not in extents:
         raise CompileError(
-            f"nothing tells the extent '{extent}' of argument '{spec}': give --shape {spec.name}="
+            f"no argument determines the extent '{extent}' of '{spec.name}' in '{spec}': give --shape {spec.name}="
             f"{'x'.join(map(str, spec.shape))} with numbers, or --input {spec.name}=FILE.npy"
         )
     return extents[extent]

@@ -50,7 +50,7 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
 
 
 def _tensors(node: Node) -> Sequence[Item | None]:
-    """The inputs of a node. Raises `Refusal` if one is not a tensor."""
+    """Returns the inputs of a node. Raises `Refusal` if one is not a tensor."""
     found: list[Item | None] = []
     for item in node.inputs:
         if isinstance(item, TensorSequence | Absent):

@@ -180,7 +180,7 @@ class ModelFile:
         except (OSError, RuntimeError, ValueError) as error:  # the name is too long or has a NUL, or links form a cycle
             raise Refusal(f"{label}: '{printable(location[:80])}' names no file: {error}"[:300]) from None
         if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
-            raise Refusal(f"{label} '{location}' lie outside of the model's folder")
+            raise Refusal(f"{label} '{location}' are outside of the model's folder")
         if not is_file:
             raise Refusal(f"{label}: there is no file '{location}' in the folder of the model")
         self.others.add(path.relative_to(folder).as_posix())

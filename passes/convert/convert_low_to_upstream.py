@@ -99,7 +99,7 @@ class ConvertLowToUpstreamPass(ModulePass):
             raise CompileError.at(op, f"{self.name}: the module has no low function (lower-tir-to-low makes them)")
         for name in (IMPORT_LLVM, IMPORT_C):
             if name in op.attributes:
-                raise CompileError.at(op, f"{self.name}: code that comes with the module ({name}) has no upstream form")
+                raise CompileError.at(op, f"{self.name}: code in the module ({name}) has no upstream form")
         LowerDotsPass(_NO_INSTRUCTIONS).apply(ctx, op)
         called = {inner.callee.string_value() for inner in operations_in(op) if isinstance(inner, CallOp)}
         names = {function.sym_name.data for function in op.ops if isinstance(function, FuncOp)}

@@ -573,7 +573,8 @@ class _Converter:
         stride = view.strides[-1] if view.strides else Index({}, 1)
         if stride != Index({}, 1):
             raise CompileError.at(
-                op, f"{op.name} takes neighbours in memory, and those of the last dimension lie {stride} elements apart"
+                op,
+                f"{op.name} requires contiguous elements, and those of the last dimension are {stride} elements apart",
             )
 
     def prefetch(self, op: Operation) -> None:

@@ -424,7 +424,7 @@ class FunctionBufferization:
                 continue
             last = self.sum(offset, self.product([self.sum(size, -1), stride]))
             self.require(
-                "slt", last, self._extent(source, dimension), f"{op.name}: it ends behind dimension {dimension}"
+                "slt", last, self._extent(source, dimension), f"{op.name}: it ends after dimension {dimension}"
             )
 
     def subview(

@@ -118,7 +118,9 @@ def _shuffle(op: Operation) -> None:
     shuffle = cast("upstream.ShuffleOp", op)
     width = constant_integer(shuffle.width)
     if width is None or shuffle.valid.first_use is not None:
-        raise CompileError.at(op, f"{op.name} has a low form for a constant width, and if nothing asks who takes part")
+        raise CompileError.at(
+            op, f"{op.name} has a low form for a constant width, and if its result 'valid' has no uses"
+        )
     rewriter = OpRewriter(op)
     offset = rewriter.op(arith.IndexCastOp, (shuffle.offset,), IndexType())
     mode = ShuffleMode(shuffle.mode.data.value)

@@ -134,7 +134,7 @@ def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
     """Returns the lane of this thread in its warp; x is the fastest axis of threads."""
     kernel = kernel_of(function_of(op))
     if kernel is None:
-        raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
+        raise CompileError.at(op, f"convert-low-to-upstream: {op.name} is outside of a kernel")
     x, y, _ = kernel.threads_per_axis
     ids = [writer.insert(gpu.ThreadIdOp(gpu.DimensionAttr(axis))) for axis in gpu.DimensionEnum]
     rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.index(y)), ids[1])

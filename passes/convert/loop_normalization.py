@@ -203,7 +203,7 @@ class LoopNormalization:
         if isinstance(op.memref.owner, VIEWS) and not isinstance(
             op, memref.LoadOp | memref.StoreOp | affine.LoadOp | affine.StoreOp
         ):
-            raise CompileError.at(op, f"{op.name} of a view, {op.memref.type}: its lanes may lie elsewhere")
+            raise CompileError.at(op, f"{op.name} of a view, {op.memref.type}: its lanes may be at other addresses")
         buffer, indices = element_of_base(op.memref, dims, op)
         return buffer, [index_before(index, op) for index in indices]
 

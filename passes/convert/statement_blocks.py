@@ -253,7 +253,7 @@ class StatementBlocks:
             raise InternalError(f"the results of {op.name} are in temporaries already")
         for result in op.results:
             if isinstance(result.type, MemRefType):
-                raise CompileError.at(op, f"{op_name(op)} gives a buffer: what it shares memory with is not known")
+                raise CompileError.at(op, f"{op_name(op)} returns a buffer whose aliases are not known")
             buffer, indices = self._normalized.temporary(result.type, result.name_hint, op, loops)
             uses = list(result.uses)
             store = memref.StoreOp.get(result, buffer, indices)

@@ -98,8 +98,8 @@ class _Writer:
         compute: Callable[[Block], SSAValue],
         reduced: Sequence[int] = (),
     ) -> SSAValue:
-        """Returns the output after each element is the value that `compute` adds to the region of a
-        `linalg.generic`."""
+        """Adds a `linalg.generic` whose region `compute` fills with the computation of an element. Returns its
+        output."""
         operands = [*inputs, output]
         block = Block(arg_types=[_element(value) for value, _ in operands])
         value = compute(block)

@@ -168,7 +168,7 @@ def _self_attention(
     return [found, ops.stack([key, value], 0) if node.wants(1) else None]
 
 
-_SHARED = "the caches of inputs and outputs are tensors of their own"
+_SHARED = "the caches of inputs and outputs are separate tensors"
 _ROTARY = "RotaryEmbedding and GroupQueryAttention turn queries and keys"
 _BEAMS = "a beam search changes the caches between calls"
 
