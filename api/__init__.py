@@ -49,7 +49,7 @@ _OF_TVM = {
     "contrib": "annotations pragma_import_c and pragma_import_llvm import code",
     "get_global_func": "weft.get_func",
 }
-"""weft's counterparts of names of TVM."""
+"""Maps a name of TVM to the counterpart in weft."""
 
 
 def __getattr__(name: str) -> object:

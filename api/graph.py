@@ -38,14 +38,14 @@ class Module(ModuleOp):
 
     @classmethod
     def of(cls, module: ModuleOp) -> Self:
-        """`module` if it is an instance, else a copy of it as one."""
+        """Returns `module` if it is an instance, else a copy of it as one."""
         if isinstance(module, cls):
             return module
         copy = copy_of(module)
         return cls(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     def script(self) -> Script:
-        """The graph functions as the Python that builds them, which notebooks show with colours."""
+        """Returns the Python that builds the graph functions, which notebooks show with colours."""
         from weft.frontends.graph_script import print_graph_script  # start-up: 6 ms
         from weft.frontends.script.show import Script  # start-up: 95 ms
 
@@ -58,11 +58,11 @@ class Module(ModuleOp):
         show_text(self.script(), color=color, file=file)
 
     def svg(self, function: str | None = None) -> Picture:
-        """The picture of the graph functions, or of one, as SVG. Raises `CompileError` if there are none."""
+        """Returns the picture of the graph functions, or of one, as SVG. Raises `CompileError` if there are none."""
         return svg(self, function)
 
     def _repr_html_(self) -> str:
-        """The HTML of notebooks: the pictures of the graph functions."""
+        """Returns the HTML for notebooks: the pictures of the graph functions."""
         return self.svg()
 
 
@@ -75,7 +75,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         super().__init__(self._own)
 
     def get(self) -> Module:
-        """The module, verified. Raises `CompileError` while a function is open."""
+        """Returns the module, verified. Raises `CompileError` while a function is open."""
         super().get()
         return self._own
 
@@ -90,7 +90,8 @@ class Picture(str):
 
 
 def svg(module: object, function: str | None = None) -> Picture:
-    """The picture of the graph functions of a module, or of one, as SVG. Raises `CompileError` if there are none."""
+    """Returns the picture of the graph functions of a module, or of one, as SVG. Raises `CompileError` if there are
+    none."""
     from weft.backends.picture.graph_model import graph_models  # start-up: 12 ms
     from weft.backends.picture.svg import svg_text  # start-up: 59 ms
 

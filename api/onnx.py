@@ -39,10 +39,11 @@ def from_onnx(
 
     `shapes` override the shapes that the model states for its inputs; extents are numbers, names and expressions. The
     shape of an input that is a sequence is a list, with a parameter for each item; None omits an optional input.
-    `constants` are values of inputs, which are then not parameters: the import must know shapes, axes and the like.
+    `constants` are values of inputs, which are then not parameters: the import must know shapes and axes, for example.
     `weights` is a safetensors file, whose tensors replace initializers and inputs of the same names.
 
-    Raises `CompileError` if `model` is not a model, and one for all nodes that cannot be converted; `OSError`.
+    Raises `CompileError` if `model` is not a model, and a single one for all nodes that cannot be converted. Raises
+    `OSError` if a file cannot be read.
     """
     return cast(
         "Module", onnx_module(model, shapes, constants, fallback=fallback, weights=weights, into=BlockBuilder)[0]

@@ -1,1 +1,1 @@
-"""Default schedules: rules that read what a program computes and the target, and schedule it when no user did."""
+"""Default schedules: rules that schedule the functions that no user scheduled, by their computations and the target."""

@@ -19,7 +19,7 @@ from weft.plans.tile_plan import Loop, MadeBy, Nest, Prefetch, Result, Split, St
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
-"""Channels of a block that are unrolled for flat tiles; LLVM unrolls the others by itself."""
+"""The number of channels of a block that are unrolled for flat tiles; LLVM unrolls the others by itself."""
 _DOT_BITS: Final = 32
 """Bits per accumulator lane and per group of inputs of one dot-product instruction."""
 
@@ -123,7 +123,7 @@ class Blocked:
     products."""
 
     def dot(self, lanes: int) -> str | None:
-        """The tensor intrinsic for `lanes` sums; None if there is none for these integers."""
+        """Returns the tensor intrinsic for `lanes` sums, or None if there is none for these integers."""
         left, right = load_of(self.roles.data), load_of(self.roles.kernel)
         if lanes not in LANES or left is None or right is None:
             return None
@@ -180,8 +180,8 @@ class _Tile:
 
 
 def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
-    """The tile for a machine; None if it has too few registers. A search may choose the pixels, and whether tiles are
-    flat."""
+    """Returns the tile for a machine, or None if it has too few registers. A search may choose the pixels, and whether
+    tiles are flat."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
     while filters % lanes and lanes > 2:
@@ -210,7 +210,7 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
 
 
 def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
-    """The prefetch of the weights of a block of filters, if they exceed L1."""
+    """Returns the prefetch of the weights of a block of filters, if they exceed L1."""
     roles = blocked.roles
     weights = roles.size((*roles.reduced, roles.column)) * bytes_of(roles.kernel.element_type)
     if blocked.is_depthwise or not streams_lines(weights, target):
@@ -221,8 +221,8 @@ def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
 
 
 def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
-    """The number of rows of a strip: a fraction of L2 holds its data, unless re-reading all data for each block of
-    filters moves less than re-reading the weights for each strip."""
+    """Returns the number of rows of a strip: a fraction of L2 holds its data, unless re-reading all data for each block
+    of filters moves less than re-reading the weights for each strip."""
     roles, around = blocked.roles, blocked.around
     row, extent = roles.rows_of_data(blocked.row, around), roles.extents[blocked.row]
     batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_depthwise))
@@ -234,9 +234,9 @@ def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
 
 
 def _tiles(blocked: Blocked, tiles: int, threads: int, target: Target) -> int:
-    """The number of flat tiles of a strip: all of them, unless the data exceed L2 and re-reading them for each block of
-    filters moves more than re-reading the weights, from farther away, for each strip. Threads then share blocks of
-    filters, and each computes all strips."""
+    """Returns the number of flat tiles of a strip: all of them, unless the data exceed L2 and re-reading them for each
+    block of filters moves more than re-reading the weights, from farther away, for each strip. Threads then share
+    blocks of filters, and each computes all strips."""
     roles = blocked.roles
     row, extent = roles.rows_of_data(blocked.row, blocked.around), roles.extents[blocked.row]
     blocks = roles.extents[blocked.around[-1]]

@@ -21,7 +21,7 @@ from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _MOST_PIECES: Final = 16
-"""Limit of the arrays that get a loop each, because each loop adds code."""
+"""Limit of the number of arrays that get a loop each, because each loop adds code."""
 _LESS: Final = arith.CMPI_COMPARISON_OPERATIONS.index("slt")
 
 

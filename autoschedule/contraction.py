@@ -45,9 +45,9 @@ class Panels:
     together: int
     """Panels that are packed before rows are streamed over them."""
     depth: int | None
-    """Reduction steps per part; None if the reduction is not cut into parts."""
+    """Reduction steps per part, or None if the reduction is not cut into parts."""
     panel_bytes: int | None
-    """Bytes of a panel of one part; None if the number of steps is unknown."""
+    """Bytes of a panel of one part, or None if the number of steps is unknown."""
     threads: tuple[Loop, ...]
     """The loops that threads share."""
 
@@ -64,9 +64,9 @@ def panels_of(
     in_parts: bool = True,
     packed: bool = True,
 ) -> Panels:
-    """The panels for a reduction of `steps` steps that read `step_bytes` bytes per column each. `in_parts` allows parts
-    of the reduction. Several threads are used from `work_of_threads` products on. A search may choose the depth and the
-    number of panels packed together."""
+    """Returns the panels for a reduction of `steps` steps that read `step_bytes` bytes per column each. `in_parts`
+    allows parts of the reduction. Several threads are used from `work_of_threads` products on. A search may choose the
+    depth and the number of panels packed together."""
     depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
     if in_parts and steps is not None:
         depths = sorted({0, depth or 0, *(size for size in _DEPTHS if 2 * size <= steps)})
@@ -86,8 +86,8 @@ def panels_of(
 
 
 def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Decisions) -> tuple[Loop, ...]:
-    """The loops that threads share: batches, groups of panels, or tiles of rows. The default is the first that keeps
-    all threads busy."""
+    """Returns the loops that threads share: batches, groups of panels, or tiles of rows. The default is the first that
+    keeps all threads busy."""
     batch: tuple[Loop, ...] = tuple((at,) for at in roles.batch)
     rows: list[tuple[Loop, ...]] = [] if roles.row is None else [((roles.row, 0),)]
     places = [((roles.column, 0),), *rows, *([batch] if batch else [])]
@@ -145,7 +145,8 @@ class PanelLoops:
         return self.panels if self.part else self.panel
 
     def order(self, *innermost: Loop) -> tuple[Loop, ...]:
-        """The loops in order, with those of the reduction outside a register tile except for the `innermost` ones."""
+        """Returns the loops in order, with those of the reduction outside a register tile except for the `innermost`
+        ones."""
         roles = self._roles
         batch, rows = ([(at,) for at in places] for places in (roles.batch, roles.rows))
         outer = [*batch, self.panels, *self.part, *rows, *self.row, self.panel]
@@ -174,7 +175,8 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 def contraction_plan(
     pattern: BlockPattern, roles: ContractionRoles, target: Target, decisions: Decisions
 ) -> TilePlan | None:
-    """The plan of `contraction` for a block with these roles, whose extents may be those of a part of its loops."""
+    """Returns the plan of `contraction` for a block with these roles, whose extents may be those of a part of its
+    loops."""
     if roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
@@ -191,7 +193,7 @@ def contraction_plan(
         pack_right = decisions.decide(pack_right)
     if not right.contiguous and (roles.same_buffer or not pack_right):
         return None
-    # A panel that is streamed once need not stay in a cache.
+    # A panel that is streamed once need not be kept in a cache.
     passes_once = ahead and rows is not None and rows <= tile.rows
     work = threads_pay_from(target.processor)
     if ahead and rows is not None:
@@ -254,8 +256,8 @@ def _paying_rows(right: Factor) -> int:
 
 
 def few_rows(pattern: BlockPattern) -> ExtentBound | None:
-    """The number of rows up to which a contraction with a symbolic number of rows does not pack panels. None if the
-    schedule does not depend on it, or if its range decides at compile time."""
+    """Returns the maximum number of rows for which a contraction with a symbolic number of rows does not pack panels.
+    Returns None if the schedule does not depend on it, or if its range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
         return None
@@ -279,20 +281,20 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
 
 
 def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
-    """Whether a right factor that is packed at compile time exceeds L2."""
+    """Returns whether a right factor that is packed at compile time exceeds L2."""
     elements = product(roles.extents[at] for at in (roles.column, *roles.reduced))
     is_large = elements is None or elements * roles.right.element_bytes > target.l2_bytes
     return roles.right.constant and not roles.same_buffer and is_large
 
 
 def _fuses(target: Target) -> bool:
-    """Whether products need no extra registers. A target of 16 vectors of 16 bytes is SSE, whose instructions
+    """Returns whether products need no extra registers. A target of 16 vectors of 16 bytes is SSE, whose instructions
     also overwrite an operand."""
     return target.vector_bytes > 16 or target.vector_registers > 16
 
 
 def _next_rows(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch | None:
-    """The prefetch of the next tile of results; None if rows are not along one dimension of them."""
+    """Returns the prefetch of the next tile of results, or None if rows are not along one dimension of them."""
     dimensions = () if roles.row is None else pattern.writes[0].dimensions_of(pattern.block.iter_vars[roles.row])
     if len(dimensions) != 1:
         return None
@@ -311,8 +313,8 @@ def _packed(
     padded: bool = False,
     parallel: bool = False,
 ) -> Staged:
-    """A factor as panels of `width` rows or columns, stored step by step. L1 holds lines of `ways` rows a power of two
-    apart."""
+    """Returns a factor as panels of `width` rows or columns, stored step by step. L1 holds lines of `ways` rows whose
+    distance is a power of two."""
     dimension, prefetches = factor.dimension, ()
     if factor.constant:
         nest = Nest((None, lanes)) if factor.contiguous else Nest()
@@ -325,8 +327,8 @@ def _packed(
             nest = Nest((None, lanes), dimension, inside=(0, 0))
         else:
             lanes = min(lanes, ways)
-            # A piece of a panel stays in L1 until all of its columns are packed. Not vectorized: gathers took four
-            # times as long as scalar loads and stores.
+            # A piece of a panel stays in L1 until all of its columns are packed. It is not vectorized: gathers took
+            # four times as long as scalar loads and stores.
             factors = (None, width // lanes, lanes)
             nest = Nest(factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False)
     return Staged(
@@ -342,7 +344,7 @@ def _packed(
 
 
 def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Prefetch, ...]:
-    """Prefetches of the source of a packed copy, whose short pieces of distant lines often start new pages."""
+    """Returns prefetches of the source of a packed copy, whose short pieces of distant lines often start new pages."""
     dimensions = range(factor.rank)
     others = [at for at in dimensions if at != factor.dimension]
     if not others:
@@ -353,7 +355,7 @@ def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Pr
     reads = Prefetch(False, tuple(distance * (at == along) for at in dimensions))
     if not is_left:
         return (reads,)
-    # All of it is packed at once, and does not stay in the near caches.
+    # All of it is packed at once, and is not kept in the near caches.
     return (reads, Prefetch(True, tuple(2 * width * (at == factor.dimension) for at in dimensions), 0))
 
 

@@ -27,7 +27,7 @@ _MUCH_UNROLLED: Final = 2
 
 
 def split_groups(sch: Schedule, block: BlockHandle, pattern: BlockPattern) -> bool:
-    """Make the groups of channels, a quotient of an iterator, a separate iterator; return whether there are any."""
+    """Make the groups of channels, a quotient of an iterator, a separate iterator. Returns whether there are any."""
     found = group_of(pattern)
     if found is None:
         return False
@@ -95,10 +95,10 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     order += [outer.pop(at) for at in roles.channels if at != column]
     last = outer.pop(column)
     rest = [outer[at] for at in sorted(outer)]
-    # Rows inside, so that lane masks are computed once for all of them.
+    # Rows are inside, so that lane masks are computed once for all of them.
     order += [last, *rest] if has_interior else [*rest, last]
     reduced: list[Loop] = [(at,) for at in _window(roles)]
-    # The longer side outside: elements of the other side stay in registers throughout.
+    # The longer side is outside: elements of the other side stay in registers throughout.
     sides = [*rows, vectors] if tile.rows >= tile.vectors else [vectors, *rows]
     # Columns are split by their residue modulo the stride, so that lanes are consecutive.
     is_parted = step > 1 and not has_interior and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
@@ -172,7 +172,7 @@ def _pieces(
     target: Target,
     decisions: Decisions,
 ) -> int:
-    """The number of pieces of the iterator `slow`; each piece is padded separately."""
+    """Returns the number of pieces of the iterator `slow`; each piece is padded separately."""
     cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
     least = -(-_slab_bytes(roles) // max(cache, 1))
     wanted = PARTS_OF_A_THREAD * threads
@@ -183,9 +183,9 @@ def _pieces(
 
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
-    """Whether to inline the border, because windows contain few more elements than results, so that a padded copy would
-    cost as much as the sums: each result sums one window of one channel, along rows in memory order. Also for images of
-    symbolic extents, whose interior tiles read no border."""
+    """Returns whether to inline the border, because windows contain few more elements than results, so that a padded
+    copy would cost as much as the sums: each result sums one window of one channel, along rows in memory order. The
+    border is also inlined for images of symbolic extents, whose interior tiles read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
     if roles.has_symbolic_space:
         return moves_only and roles.column in roles.pixels
@@ -193,8 +193,8 @@ def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
-    """The iterator along which vectors are reused: one that they do not depend on, else one along which the elements
-    that multiply the vectors are shared."""
+    """Returns the iterator along which vectors are reused: one that they do not depend on, or else one along which the
+    elements that multiply the vectors are shared."""
     in_data, in_kernel = (roles.column in places for places in (roles.pixels, roles.channels))
     candidates = roles.channels if in_data else roles.pixels if in_kernel else ()
     free = [at for at in candidates if roles.extents[at] > 1]
@@ -205,7 +205,8 @@ def _row(roles: ConvolutionRoles) -> int | None:
 
 
 def _slab_bytes(roles: ConvolutionRoles) -> int:
-    """About the bytes of data that the results of one value of the shared iterators and of the batch depend on."""
+    """Returns the approximate bytes of data that the results of one value of the shared iterators and of the batch
+    depend on."""
     spanned = [roles.iterators[at] for at in (*roles.windowed, *({roles.column} & {*roles.pixels}))]
     size = bytes_of(roles.data.element_type)
     for extent, index in zip(roles.data_extents(), roles.data.indices, strict=True):
@@ -217,7 +218,7 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
 
 
 def _window(roles: ConvolutionRoles) -> list[int]:
-    """The reduction iterators in loop order: column by column if rows share elements of their windows."""
+    """Returns the reduction iterators in loop order: column by column if rows share elements of their windows."""
     if not roles.sums_one_window:
         return list(roles.reduced)
     column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]
@@ -238,6 +239,6 @@ def _unrolled(roles: ConvolutionRoles, tile: RegisterTile, decisions: Decisions)
 
 
 def _outermost(roles: ConvolutionRoles, slow: int | None, row: int | None) -> list[int]:
-    """The iterators outside the pieces that are padded separately: groups and batches."""
+    """Returns the iterators outside the pieces that are padded separately: groups and batches."""
     batch = [at for at in roles.pixels if slow is not None and at < slow]
     return sorted(at for at in (*roles.shared, *batch) if at not in (row, roles.column))

@@ -64,7 +64,7 @@ from weft.support.target import Target
 
 _SCHEDULED: Final = Statistic("default-schedule", "functions-scheduled", "functions that got a schedule")
 RULES: Final[tuple[Rule, ...]] = (
-    # First: merges chains of elementwise blocks into one block for the other rules.
+    # This rule is first, because it merges chains of elementwise blocks into one block for the other rules.
     inline_producer,
     # Before the rule for its products.
     winograd_convolution,
@@ -80,7 +80,7 @@ RULES: Final[tuple[Rule, ...]] = (
     contraction,
     # Before the rule for the same layouts without tile registers.
     tile_convolution,
-    # Each of these decides for itself whether it applies.
+    # Each of these rules decides for itself whether it applies.
     blocked_convolution,
     filter_convolution,
     packed_convolution,
@@ -91,61 +91,61 @@ RULES: Final[tuple[Rule, ...]] = (
     nests_over_shared_rows,
     # Before single nests: each part is then a separate nest.
     reduction_in_parts,
-    # Before single nests, which leave selections in scalar code.
+    # Before single nests, which would compute selections in scalar code.
     argmax_in_lanes,
     # Before single nests, which would select the source array for each element.
     concatenation,
-    # All remaining blocks.
+    # This rule schedules all remaining blocks.
     single_nest,
 )
 """Each rule is offered every block that is still plain, in program order, before the next rule."""
 
 KERNEL_RULES: Final[tuple[Rule, ...]] = (
-    # First, as for CPUs.
+    # First, as in the rules for CPUs.
     inline_producer,
     # Before other rules take the elementwise blocks after products.
     tiles_in_shared_memory,
-    # Before single nests, which would be kernels of their own.
+    # Before single nests, which would be separate kernels.
     rows_for_blocks,
-    # Decides for itself whether it applies.
+    # This rule decides for itself whether it applies.
     reduction_for_block,
-    # All remaining blocks.
+    # This rule schedules all remaining blocks.
     result_for_thread,
-    # If independence of the results cannot be proved.
+    # For blocks whose results are not proved independent.
     inner_loops_for_thread(in_register=True),
     inner_loops_for_thread(in_register=False),
-    # Blocks whose order is fixed because assumptions are missing.
+    # For blocks whose order is fixed because assumptions are missing.
     in_one_thread,
 )
 """The rules for targets whose programs are kernels."""
 
 SHARED_LOOP_RULES: Final[tuple[Rule, ...]] = (
     partial(shared_loops_for_thread, inner=True),
-    # If independence of the fused loops cannot be proved.
+    # For blocks whose fused loops are not proved independent.
     partial(shared_loops_for_thread, inner=False),
-    # Blocks whose order is fixed because assumptions are missing.
+    # For blocks whose order is fixed because assumptions are missing.
     in_one_thread,
 )
 """The rules for nests of several blocks, for targets that run kernels only. CPUs run such nests as they are."""
 
 
 def rules_for(kind: str) -> tuple[Rule, ...]:
-    """The rules for a kind of target; empty if it has no default schedules."""
+    """Returns the rules for a kind of target, or none if it has no default schedules."""
     if kind in ("llvm", "c"):
         return RULES
     return KERNEL_RULES if kind in GPU_KINDS else ()
 
 
 def shared_loop_rules_for(kind: str) -> tuple[Rule, ...]:
-    """The rules for blocks that share loops, which are tried after the others."""
+    """Returns the rules for blocks that share loops, which are tried after the others."""
     return SHARED_LOOP_RULES if kind in GPU_KINDS else ()
 
 
 def default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """A trace for each function that is not scheduled yet and to which a rule applies. `rules` defaults to those for
-    the kind of target.
+    """Returns a trace for each function that is not scheduled yet and to which a rule applies. `rules` defaults to
+    those for the kind of target.
 
     A function is scheduled if it is named in `skip`, or if it is not plain (`analysis.block_scopes`): a block was
     moved, a loop was bound, split or annotated, or two blocks share a name, so that a trace could not distinguish
@@ -167,7 +167,7 @@ def apply_default_schedule(
 
 
 def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
-    """The functions of `module` that a trace, not applied yet, schedules."""
+    """Returns the names of the functions of `module` that a trace, which is not applied yet, schedules."""
     names: set[str] = set()
     for step in trace.body.block.ops:
         if isinstance(step, sched.GetBlockOp):
@@ -183,7 +183,7 @@ def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
 def _schedules(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None, skip: Collection[str]
 ) -> list[tuple[FuncOp, ModuleOp, sched.FuncOp]]:
-    """The functions that get a schedule, each with a module that holds its scheduled form, and its trace."""
+    """Returns the functions that get a schedule, each with a module that holds its scheduled form, and its trace."""
     known = rules_for(target.kind)
     rules = known if rules is None else rules
     if not known or not rules:
@@ -203,7 +203,7 @@ def _schedules(
 
 
 Replayed: TypeAlias = Callable[[ModuleOp, sched.FuncOp], Schedule]
-"""Returns a schedule of the module after replaying the trace."""
+"""A function that returns a schedule of the module after replaying the trace."""
 
 
 def _replayed(module: ModuleOp, trace: sched.FuncOp) -> Schedule:

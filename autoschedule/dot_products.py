@@ -32,11 +32,11 @@ class FactorLoad:
 
     @property
     def sign(self) -> bool | None:
-        """Whether integers are signed; None for bf16."""
+        """Whether integers are signed, or None for bf16."""
         return None if self.is_float else self.signed
 
     def dot_name(self, lanes: int, right: FactorLoad) -> str:
-        """The tensor intrinsic for `lanes` sums of products of this factor and the right one."""
+        """Returns the tensor intrinsic for `lanes` sums of products of this factor and the right one."""
         if self.is_float:
             return float_dot_name(lanes)
         return dot_name(lanes, self.bits, self.signed, right.signed)
@@ -44,7 +44,7 @@ class FactorLoad:
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction, and the types that the factors must be recoded to for it; None if they fit as they are."""
+    """An instruction, and the types that the factors must be recoded to for it, or None if they fit as they are."""
 
     instruction: DotInstruction
     left: FactorLoad
@@ -113,7 +113,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
 
 
 def pays(roles: ContractionRoles) -> bool:
-    """Whether a contraction has one reduced iterator and enough products to pack its right factor in groups."""
+    """Returns whether a contraction has one reduced iterator and enough products to pack its right factor in groups."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
@@ -121,7 +121,7 @@ def pays(roles: ContractionRoles) -> bool:
 
 
 def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:
-    """The left factor: recoded, and with steps as its fastest dimension."""
+    """Returns the left factor: recoded, and with steps as its fastest dimension."""
     steps, rank = dimension_of_steps(pattern, roles, is_left=True), roles.left.rank
     recoded, is_turned = form.recode_left or "", steps != rank - 1
     if not recoded and not is_turned:
@@ -143,8 +143,8 @@ def packed_right(
     *,
     is_padded: bool = True,
 ) -> Staged:
-    """The right factor in panels `[steps / group][columns][group]`. Recoding or padding is computed at the packed
-    piece, which stays in L1. `is_padded`: if the plan pads, it pads this factor."""
+    """Returns the right factor in panels `[steps / group][columns][group]`. Recoding or padding is computed at the
+    packed piece, which stays in L1. With `is_padded`, padding that the plan requires is that of this factor."""
     right, columns = roles.right, roles.right.dimension
     steps = dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
@@ -169,13 +169,13 @@ def packed_right(
         fuses_producer=True,
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
         nest=nest,
-        # Rows in memory order, vector by vector.
+        # rows in memory order, vector by vector
         source=Nest((None, width if right.contiguous else tile.lanes * group)) if is_padded else None,
     )
 
 
 def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_left: bool) -> int:
-    """The dimension of a factor that only the steps of the reduction index."""
+    """Returns the dimension of a factor that only the steps of the reduction index."""
     column = pattern.block.iter_vars[roles.column]
     (factor,) = (factor for factor in pattern.factors or () if (column in factor.iterators) is not is_left)
     (dimension,) = factor.dimensions_of(pattern.block.iter_vars[roles.reduced[0]])
@@ -183,7 +183,7 @@ def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_lef
 
 
 def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
-    """The best instruction for the products of a block; None if the target has none."""
+    """Returns the best instruction for the products of a block, or None if the target has none."""
     loads = loads_of(pattern, roles)
     if loads is None:
         return None
@@ -191,7 +191,7 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
     if of_left.is_float:
         fitting = [i for i in dot_instructions(target) if _fits(i, of_left, of_right)]
         return Form(fitting[0], of_left, of_right) if fitting else None
-    # Costs one flipped bit per element, and one sum per row.
+    # Recoding costs one flipped bit per element, and one sum per row.
     flipped, halves = FactorLoad(of_right.bits, not of_right.signed), FactorLoad(16, True)
     candidates: list[tuple[FactorLoad, FactorLoad, str | None, str | None]] = [
         (of_left, of_right, None, None),
@@ -207,7 +207,8 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
 
 
 def loads_of(pattern: BlockPattern, roles: ContractionRoles) -> tuple[FactorLoad, FactorLoad] | None:
-    """The loads of the left and the right factor of a product of narrow integers or of bf16; None for others."""
+    """Returns the loads of the left and the right factor of a product of narrow integers or of bf16, or None for
+    others."""
     if roles.element not in (i32, f32) or pattern.factors is None:
         return None
     if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
@@ -229,7 +230,7 @@ def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> b
 
 
 def load_of(operand: Operand) -> FactorLoad | None:
-    """The load of a factor that is widened to 32 bits; None if it is neither a narrow integer nor bf16."""
+    """Returns the load of a factor that is widened to 32 bits, or None if it is neither a narrow integer nor bf16."""
     loaded = operand.op.results[0]
     if not isinstance(loaded.type, IntegerType | BFloat16Type) or not loaded.has_one_use():
         return None
@@ -244,7 +245,7 @@ def load_of(operand: Operand) -> FactorLoad | None:
 
 
 def _tile(roles: ContractionRoles, instruction: DotInstruction, target: Target, decisions: Decisions) -> RegisterTile:
-    """Columns are padded to whole vectors."""
+    """Returns the best tile. Columns are padded to whole vectors."""
     rows, columns = roles.row_count, roles.columns
     if columns is not None:
         columns = -(-columns // instruction.lanes) * instruction.lanes

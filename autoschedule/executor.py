@@ -48,7 +48,7 @@ class PlanOf(Protocol):
 
 
 Normalize: TypeAlias = Callable[[Schedule, BlockHandle, BlockPattern], bool]
-"""Rewrites a block before a rule is matched; returns whether it changed."""
+"""A function that rewrites a block before a rule is matched, and returns whether it changed."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PlannedRule:
         return self.schedule(sch, block, pattern_of(op_of(sch, block)), target)
 
     def schedule(self, sch: Schedule, block: BlockHandle, pattern: BlockPattern, target: Target) -> bool:
-        """Schedule a block whose pattern is known; return whether the rule applies."""
+        """Schedule a block whose pattern is known. Returns whether the rule applies."""
         if self.normalize is not None and self.normalize(sch, block, pattern):
             pattern = pattern_of(op_of(sch, block))
         plan = self.plan(pattern, target, Sampled(sch))
@@ -106,7 +106,7 @@ class RowMember:
 
 
 def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows: int, target: Target) -> None:
-    """Merge consecutive nests over their `shared` outermost loops; each nest computes `rows` rows before the next
+    """Merge consecutive nests over their `shared` outermost loops. Each nest computes `rows` rows before the next
     starts."""
     function = function_of(members[0].pattern.block).sym_name.data
     blocks = [sch.get_block(member.pattern.block.label, function) for member in members]
@@ -137,8 +137,8 @@ def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[
 
 
 def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
-    """Distribute nested loops over the threads of a block, adjacent iterations to adjacent threads, `lanes` for
-    each."""
+    """Distribute nested loops over the threads of a block, so that adjacent threads execute adjacent iterations. Each
+    thread executes `lanes` of them."""
     _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
     sch.bind(thread, THREAD)
     for loop in vector:
@@ -146,7 +146,7 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: 
 
 
 def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
-    """The map of the indices at `places` that linearizes those of the `flat` iterators into one index."""
+    """Returns the map of the indices at `places` that linearizes those of the `flat` iterators into one index."""
 
     def joined(*indices: int) -> tuple[int, ...]:
         index_of = dict(zip(places, indices, strict=True))
@@ -250,7 +250,7 @@ class _Execution:
             annotate_prefetches(sch, block, plan.prefetches)
         if plan.nontemporal:
             sch.annotate(block, NONTEMPORAL, [*plan.nontemporal])
-        # Before the block is replaced by dot products.
+        # before dot products replace the block
         own = {part: len(own_loops(sch, part, block)) for part in (init, self.sums, self.result) if part is not None}
         self._registers()
         if init is not None and plan.registers:
@@ -325,7 +325,7 @@ class _Execution:
         else:
             copy = sch.cache_write(block, 0, result.scope)
         if result.align:
-            # Whole vectors: LLVM does not promote a buffer to registers if it is stored to under masks.
+            # whole vectors: LLVM does not promote a buffer to registers if it is stored to under masks
             sch.storage_align(block, 0, -2, result.align, 0)
         fuse_consumers(sch, copy)
         return copy
@@ -406,8 +406,8 @@ class _Execution:
             self._fuse(group)
 
     def _loops_of_iterators(self) -> Sequence[LoopHandle]:
-        """The loops around the block, except those of extent 1 that no iterator depends on: `rfactor` leaves such a
-        loop if a part of the reduction is a single element."""
+        """Returns the loops around the block, except those of extent 1 that no iterator depends on: `rfactor` leaves
+        such a loop if a part of the reduction is a single element."""
         loops = self.sch.get_loops(self.block)
         if len(loops) <= len(self.axes):
             return loops
@@ -437,7 +437,7 @@ class _Execution:
             annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
         order = self._cut_copy(copy, staged.nest)
         if self.source is not None and staged.source is not None and order:
-            # Outside the two parts of each of the two split loops.
+            # outside the two parts of each of the two split loops
             sch.compute_at(self.source, order[-4])
             self._cut_copy(self.source, staged.source)
         if staged.parallel:
@@ -489,8 +489,8 @@ class _Execution:
         return order
 
     def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
-        """The number of consecutive elements that a thread of a kernel moves at once without leaving threads idle; 1 if
-        rows are not known to start at multiples of it."""
+        """Returns the number of consecutive elements that a thread of a kernel moves at once without leaving threads
+        idle, or 1 if rows are not known to start at multiples of it."""
         (write,) = pattern_of(op_of(self.sch, copy)).writes
         row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
         if row < 0 or inner is None or work is None:
@@ -519,7 +519,7 @@ class _Execution:
             keep_in_registers(sch, loops, plan.lanes)
             return
         *unrolled, tensorized = loops[: len(loops) - plan.intrinsic_loops + 1]
-        if self.result is None and plan.start is None:  # The block with its init, which threads share.
+        if self.result is None and plan.start is None:  # the block with its init, which threads share
             self.block = sch.blockize(tensorized)
             sch.tensorize(self.block, plan.intrinsic)
         else:

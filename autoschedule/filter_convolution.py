@@ -103,15 +103,15 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether constant weights save more than the transposition of results costs, although the data can also be read in
-    place along their rows."""
+    """Returns whether constant weights save more than the transposition of results costs, although the data can also be
+    read in place along their rows."""
     steps = roles.size(roles.reduced)
     return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether copying data, weights and results costs less than packing windows and the lanes that idle after the last
-    pixel. Constant weights are laid out before calls."""
+    """Returns whether copying data, weights and results costs less than packing windows and the lanes that are idle
+    after the last pixel. Constant weights are packed before calls."""
     pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
     copies = fitted.WINDOW_VECTOR * data // lanes + fitted.TRANSPOSED_RESULT * filters * pixels
@@ -144,8 +144,8 @@ def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
 def _tile(
     roles: ConvolutionRoles, filters: int, slow: int, lanes: int, target: Target, decisions: Decisions
 ) -> tuple[FilterTile, int]:
-    """The tile of pixels and filters, and the number of whole rows that it takes. A search may choose vectors, pixels,
-    and whether elements are shared."""
+    """Returns the tile of pixels and filters, and the number of whole rows that it covers. A search may choose vectors,
+    pixels, and whether elements are shared."""
     last = roles.reduced[-1]
     step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
@@ -188,12 +188,12 @@ def _strip(
 
 
 def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
-    """Weights with the filters of a tile consecutive."""
+    """Returns weights with the filters of a tile consecutive."""
     (at,) = roles.kernel.dimensions_of(roles.iterators[filters])
     return Staged(
         1 - roles.data_position,
         layout=panels(len(roles.kernel.indices), at, tile.columns),
-        # Gathers took four times as long as scalar loads and stores.
+        # because gathers took four times as long as scalar loads and stores
         nest=Nest(
             (None, tile.lanes), at, inside=(ALL, 0), vector=roles.kernel.stride_of(roles.iterators[filters]) == 1
         ),
@@ -202,8 +202,8 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
 
 
 def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> Result:
-    """Results, transposed when stored: element by element if the store computes nothing, else from vectors of filters.
-    The lines of the next tile, each of another row, are prefetched."""
+    """Returns results that are transposed when they are stored: element by element if the store computes nothing, else
+    from vectors of filters. The lines of the next tile, each of another row, are prefetched."""
     (at,) = roles.result.dimensions_of(roles.iterators[filters])
     (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
     rank = len(roles.result.indices)

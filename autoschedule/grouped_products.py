@@ -22,33 +22,33 @@ from weft.support.target import Target
 
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
 _DOT: Final = 4
-"""Products of bytes that a dot product adds to each sum."""
+"""The number of products of bytes that a dot product adds to each sum."""
 _ALL_ROWS: Final = 12
 """The maximum number of rows, times the bytes of their data, that share unpacked weights."""
 _DOTS: Final = 48
-"""Limit of the dot products of an iteration, beyond two steps."""
+"""Limit of the number of dot products of an iteration, beyond two steps."""
 _STEPS: Final = 8
-"""Limit of the unrolled reduction steps of a group: the number of 4-bit weights in an element of 32 bits."""
+"""Limit of the number of unrolled reduction steps of a group: the number of 4-bit weights in an element of 32 bits."""
 
 
 @dataclass(frozen=True)
 class _Groups:
     parts: BlockHandle
-    """Forms the sum of each group."""
+    """The block that forms the sum of each group."""
     rows: int
-    """Sums of each column in registers: the rows of a tile, times the bytes of their data."""
+    """The number of sums of each column in registers: the rows of a tile, times the bytes of their data."""
     has_all_rows: bool
-    """Whether a tile contains all rows; otherwise `ROWS` of the last axis of rows."""
+    """Whether a tile contains all rows; otherwise it contains `ROWS` of the last axis of rows."""
     width: int
-    """Columns of a panel, which are consecutive in memory."""
+    """The number of columns of a panel, which are consecutive in memory."""
     unrolled: int
-    """Reduction steps of a group that are unrolled."""
+    """The number of reduction steps of a group that are unrolled."""
     pattern: BlockPattern
     """The pattern of the sums of groups."""
     is_integer: bool
     """Whether the sums are dot products of bytes."""
     bytes: BlockHandle | None
-    """Unpacks narrower weights to bytes for dot products; None if there are none."""
+    """The block that unpacks narrower weights to bytes for dot products, or None if there is none."""
 
 
 def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -158,19 +158,19 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
 
 
 def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHandle | None:
-    """The block that unpacks the weights of sums of groups; None if they are read as they are stored."""
+    """Returns the block that unpacks the weights of sums of groups, or None if they are read as they are stored."""
     column = pattern.spatial[-1]
     weights = [read for read in pattern.reads if read.dimensions_of(column)]
     return producer_of(sch, parts, weights[0].buffer) if len(weights) == 1 else None
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
-    """Whether the indices are the iterators in this order, and constants."""
+    """Returns whether the indices are the iterators in this order, and constants."""
     return [index for index in operand.indices if index.terms] == [Index({v: 1}) for v in iterators]
 
 
 def _width(pattern: BlockPattern, column: SSAValue) -> int | None:
-    """The number of columns of a panel, the divisor in the indices of the weights."""
+    """Returns the number of columns of a panel, the divisor in the indices of the weights, or None."""
     for read in pattern.reads:
         for index in read.indices:
             for atom in index.terms:

@@ -19,14 +19,15 @@ from weft.support.errors import ScheduleError
 from weft.support.target import Target
 
 _WORTH_REPEATING: Final = 2
-"""Operations that may be repeated in each of several readers."""
+"""Maximum number of operations that may be repeated in each of several readers."""
 _TWICE: Final = 2
-"""Reads per element from which the producer is repeated. The border of a small image adds half a predicated read."""
+"""Number of reads per element for which the producer is repeated. The border of a small image adds half a predicated
+read."""
 _LARGEST: Final = 64
-"""Limit of the operations of a block to inline: for larger ones another pass over memory is cheap, and a chain of
-thousands of blocks would be compiled as one."""
+"""Limit of the number of operations of a block to inline: for larger ones another pass over memory is cheap, and a
+chain of thousands of blocks would be compiled as one."""
 _KEEP_THEIR_INPUTS: Final = (PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
-"""Patterns that read an element many times; their own rules decide whether to recompute it each time."""
+"""Patterns that read an element many times. Their rules decide whether to recompute it each time."""
 
 
 def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -95,7 +96,7 @@ def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
 
 
 def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
-    """The elementwise block that computes a buffer for `block` alone."""
+    """Returns the elementwise block that computes a buffer for `block` alone, or None."""
     for producer in producers_of(block):
         is_elementwise = pattern_of(producer).kind is PatternKind.INJECTIVE
         if buffers_written(producer) == [buffer] and is_elementwise and len(consumers_of(producer)) == 1:
@@ -104,13 +105,13 @@ def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
 
 
 def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
-    """A handle of `producing(block, buffer)`."""
+    """Returns a handle of `producing(block, buffer)`, or None."""
     found = producing(op_of(sch, block), buffer)
     return None if found is None else next(p for p in sch.get_producers(block) if op_of(sch, p) is found)
 
 
 def _place(pattern: BlockPattern, operand: Operand) -> list[Index]:
-    """The indices of an access, with 0 for iterators over a single value: inlined accesses have 0 there."""
+    """Returns the indices of an access, with 0 for iterators over a single value: inlined accesses have 0 there."""
     single: dict[SSAValue, Index] = {v: Index({}) for v in pattern.block.iter_vars if pattern.extent_of(v) == 1}
     return [index.substitute(single) for index in operand.indices]
 

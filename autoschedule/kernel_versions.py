@@ -91,7 +91,7 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
 
 
 def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
-    """The calls of private functions over buffers that have no other uses and contain no calls."""
+    """Returns the calls of private functions over buffers that have no other uses and contain no calls."""
     calls = calls_by_name(module)
     kernels = [op for op in buffer_functions(module) if op.sym_visibility == _PRIVATE]
     leaves = [op for op in kernels if not any(isinstance(inner, CallOp) for inner in operations_in(op))]

@@ -30,8 +30,8 @@ _THREADS: Final = 256
 
 
 def threads_for(work: int | None, target: Target, decisions: Decisions) -> int:
-    """The number of threads that share `work` steps (None: unknown, taken as many): a power of two from a warp on, at
-    most `work`. A search may choose up to the limit of the device."""
+    """Returns the number of threads that share `work` steps: a power of two of at least a warp, and at most `work`. An
+    unknown number of steps, None, is assumed to be large. A search may choose up to the limit of the device."""
     device = _device(target)
     most, warp = device.max_threads_per_block, device.warp_size
     threads = min(_THREADS, most)
@@ -63,7 +63,7 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
     """
     spatial, reduced = _loops(pattern)
     if not spatial and not reduced:
-        return None  # a block in no loop is a kernel of one thread as it is
+        return None  # because a block in no loop is a kernel of one thread as it is
     if not spatial:
         return TilePlan(unit=THREAD, registers=0, threads=())
     if reduced and len(spatial) > 1 and _total(pattern, spatial[1:]) is None:
@@ -116,11 +116,12 @@ def inner_loops_for_thread(*, in_register: bool) -> Rule:
 
 
 _SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION)
-"""Pooling is excluded: windows of neighbouring results overlap, so one thread per result reads them better."""
+"""Patterns whose results are reduced by threads together. Pooling is excluded: windows of neighbouring results overlap,
+so one thread per result reads them better."""
 _FEW_RESULTS: Final = 1024
-"""Results up to which one thread per result would leave most of a device idle."""
+"""Maximum number of results for which one thread per result would leave most of a device idle."""
 _SHORT: Final = 32
-"""Steps up to which one thread reduces alone."""
+"""Maximum number of steps that one thread reduces alone."""
 
 
 @planned()
@@ -186,14 +187,16 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _rows(pattern: BlockPattern) -> int:
-    """The number of outer loops that may be rows: all but the reduction loops, or all but the last if elementwise."""
+    """Returns the number of outer loops that may be rows: all but the reduction loops, or all but the last if
+    elementwise."""
     if pattern.kind is PatternKind.REDUCTION:
         return leading(pattern)
     return max(len(iterators_of(pattern)) - 1, 0) if pattern.kind is PatternKind.INJECTIVE else 0
 
 
 def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int | None:
-    """Bytes of a row that a nest keeps in a temporary; 0 for outputs of the program. None if its length is unknown."""
+    """Returns the bytes of a row that a nest keeps in a temporary, which is 0 for outputs of the program, or None if
+    its length is unknown."""
     if not is_temporary(write.buffer):
         return 0
     elements = product(pattern.extent_of(v) for v in pattern.spatial if v.index >= shared)
@@ -230,14 +233,15 @@ def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *
 
 
 _EACH: Final = 4
-"""Rows and columns of results per thread, by default."""
+"""The default number of rows and columns of results per thread."""
 _SIDE: Final = 16
-"""Threads along the rows, and along the columns, of a tile; half of it if there are few rows or columns."""
+"""The number of threads along the rows, and along the columns, of a tile. It is halved if there are few rows or
+columns."""
 _STEPS: Final = 16
-"""Steps of the sum for which both factors are fetched at once: four elements of each per thread. Half of it if the sum
-is shorter."""
+"""The number of steps of the sum for which both factors are fetched at once: four elements of each per thread. It is
+halved if the sum is shorter."""
 _FETCHED_BYTES: Final = 16
-"""Upper bound of the bytes that a thread moves at once."""
+"""Maximum number of bytes that a thread moves at once."""
 
 
 @planned()

@@ -46,19 +46,19 @@ _WIDTHS: Final = (1, 2, 4, 8)
 
 
 def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
-    """The iterators of a plain block, one per loop, in order."""
+    """Returns the iterators of a plain block, one per loop, in order."""
     return tuple(pattern.block.iter_vars)
 
 
 def leading(pattern: BlockPattern) -> int:
-    """The number of loops that precede the first reduction loop."""
+    """Returns the number of loops that precede the first reduction loop."""
     iterators, reduced = iterators_of(pattern), set(pattern.reduced)
     return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int | None = None) -> int | None:
-    """Upper bound in bytes of the data that nests move per row of the `shared` iterators, counting each buffer once;
-    None if an extent is unbounded and `unbounded`, its substitute, is None."""
+    """Returns an upper bound in bytes of the data that nests move per row of the `shared` iterators, counting each
+    buffer once, or None if an extent is unbounded and `unbounded`, its substitute, is None."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -70,21 +70,22 @@ def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int |
 
 
 def bytes_moved(pattern: BlockPattern) -> int | None:
-    """The bytes that all instances of a block read and write; None if their number is unknown."""
+    """Returns the bytes that all instances of a block read and write, or None if their number is unknown."""
     if pattern.instances is None:
         return None
     return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
 
 
 def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
-    """Whether a nest traverses a whole parameter once, with unit stride."""
+    """Returns whether a nest traverses a whole parameter once, with unit stride."""
     long = {v for v in iterators_of(pattern) if pattern.extent_of(v) != 1}
     in_order = operand.stride_of(iterators_of(pattern)[-1]) == 1
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
 
 
 def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: int | None) -> int | None:
-    """Upper bound in bytes of the elements of a buffer that a nest accesses per row; None if unknown."""
+    """Returns an upper bound in bytes of the elements of a buffer that a nest accesses per row, or None if it is
+    unknown."""
     moving = [v for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0]
     bounds = [pattern.most_of(v) for v in moving]
     elements = product(unbounded if most is None else most for most in bounds)
@@ -92,8 +93,8 @@ def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: 
 
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most: int = 1) -> bool:
-    """Whether each access has stride 0 or 1 along an iterator. Writes have the stride `writes`; reads have a stride of
-    at most `most` elements within a row."""
+    """Returns whether each access has stride 0 or 1 along an iterator. Writes have the stride `writes`; reads have a
+    stride of at most `most` elements within a row."""
     strides = [read.stride_of(iterator) for read in pattern.reads]
     for read, stride in zip(pattern.reads, strides, strict=True):
         if stride not in (0, 1) and not (stride and 0 < stride <= most and read.indices[-1].depends_on([iterator])):
@@ -102,8 +103,8 @@ def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most:
 
 
 def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
-    """The iterator of the loops inside the `shared` outer ones along which every access has stride 0 or 1; else one
-    whose reads have a stride small enough for shuffles of a few vectors."""
+    """Returns the iterator of the loops inside the `shared` outer ones along which every access has stride 0 or 1, or
+    else one whose reads have a stride small enough for shuffles of a few vectors, or None."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
@@ -125,7 +126,8 @@ def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool
 
 
 def reduces_alike(pattern: BlockPattern) -> bool:
-    """Whether a block is a reduction by known, reorderable combiners whose reduction iterators are innermost."""
+    """Returns whether a block is a reduction by known, reorderable combiners whose reduction iterators are
+    innermost."""
     if why_in_order(pattern.block) is not None:
         return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
@@ -134,7 +136,7 @@ def reduces_alike(pattern: BlockPattern) -> bool:
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
-    """Whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
+    """Returns whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
     `inner`."""
     extent = pattern.extent_of(inner)
 
@@ -146,7 +148,7 @@ def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) 
 
 
 def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """The plan for the loops of a block inside the `shared` outer ones; None if they are not vectorized."""
+    """Returns the plan for the loops of a block inside the `shared` outer ones, or None if they are not vectorized."""
     if pattern.kind is PatternKind.INJECTIVE:
         return _elementwise(pattern, shared, target, decisions)
     if pattern.is_reduction:
@@ -171,8 +173,8 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
 
 
 def _cut_at(pattern: BlockPattern, lanes: int) -> int:
-    """The first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of arrays
-    of symbolic extents; 0 if there is none, or if the loops inside have fewer iterations than lanes."""
+    """Returns the first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of
+    arrays of symbolic extents. Returns 0 if there is none, or if the loops inside have fewer iterations than lanes."""
     iterators = iterators_of(pattern)
     inner = 0
     for branch in operations_in(pattern.block):
@@ -200,16 +202,16 @@ def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
-    """The number of result vectors computed together. Functions are long chains of dependent operations, so several
-    chains overlap; loads and stores already keep the processor busy in shorter bodies."""
+    """Returns the number of result vectors computed together. Functions are long chains of dependent operations, so
+    several chains overlap; loads and stores already keep the processor busy in shorter bodies."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
     return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
 
 
 def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Tiles of whole cache lines, for writes that are consecutive along one iterator and reads along another. Square
-    tiles of `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
+    """Returns tiles of whole cache lines, for writes that are consecutive along one iterator and reads along another.
+    Square tiles of `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
     if len(written) != 1:
@@ -234,7 +236,8 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
 
 
 def _dense_from(pattern: BlockPattern, shared: int) -> int:
-    """The first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be fused."""
+    """Returns the first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be
+    fused."""
     iterators = iterators_of(pattern)
     first = len(iterators) - 1
     inner = iterators[first]
@@ -263,8 +266,8 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
 
 
 def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
-    """The number of rows reduced together. On most processors several streams from memory are faster than one; streams
-    from a near cache are not."""
+    """Returns the number of rows reduced together. On most processors several streams from memory are faster than one;
+    streams from a near cache are not."""
     row = leading(pattern) - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -311,7 +314,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
 
 
 def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
-    """The number of elements reduced in lanes at once: whole vectors, no more than the extent requires."""
+    """Returns the number of elements reduced in lanes at once: whole vectors, no more than the extent requires."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
     return decisions.choose(sorted({default, *widths}), default)
 
@@ -369,7 +372,7 @@ def _reduce_side_by_side(
 
 
 def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[Prefetch, ...]:
-    """Prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
+    """Returns prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
 
     Hardware prefetching stops at page boundaries. Elementwise nests prefetch each stream, including written ones, whose
     lines are read before they are overwritten. Reductions prefetch rows that L2 does not hold.
@@ -407,7 +410,8 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
 
 
 def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
-    """Whether the elements read and written exceed L2 but take at most half of L3, which holds other data too."""
+    """Returns whether the elements read and written exceed L2 but occupy at most half of L3, which holds other data
+    too."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
@@ -415,8 +419,8 @@ def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
 def prefetches_of_next_rows(
     patterns: Sequence[BlockPattern], shared: int, rows: int
 ) -> dict[BlockPattern, tuple[Prefetch, ...]]:
-    """Prefetches of the next row of parameters while a row is computed, when memory is idle; hardware prefetching stops
-    at the page boundary of the row.
+    """Returns prefetches of the next row of parameters while a row is computed, when memory is idle. Hardware
+    prefetching stops at the page boundary of the row.
 
     The next row is `rows` rows ahead. The most expensive nest that reads it prefetches it, and so do the nests that
     write it; a nest that computes functions prefetches the destination of a later nest. The first nest, which is
@@ -450,8 +454,8 @@ def prefetches_of_next_rows(
 
 
 def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> BlockPattern | None:
-    """The nest that can prefetch the destination of `writer`: an earlier one over the same elements that computes
-    functions and is at least as expensive as the writer."""
+    """Returns the nest that can prefetch the destination of `writer`: an earlier one over the same elements that
+    computes functions and is at least as expensive as the writer. Returns None without one."""
     before = patterns[1 : patterns.index(writer)]
     alike = [p for p in before if p.block.extents == writer.block.extents]
     busiest = max(alike, key=cost_of, default=None)
@@ -461,8 +465,8 @@ def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> Bloc
 
 
 def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
-    """Whether an access moves to the next row in the next iteration of the shared loops, and has unit stride in a
-    row."""
+    """Returns whether an access moves to the next row in the next iteration of the shared loops, and has unit stride in
+    a row."""
     iterators = iterators_of(pattern)
     if len(iterators) == shared:
         return False
@@ -471,16 +475,16 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
-    """Positions, among the buffers that an elementwise block writes, of results to store non-temporally: those with no
-    other reader, if the arrays exceed the last-level cache and the processor then skips reading overwritten lines.
-    Buffers that the nest itself reads are excluded."""
+    """Returns the positions, among the buffers that an elementwise block writes, of results to store non-temporally:
+    those with no other reader, if the arrays exceed the last-level cache and the processor then skips reading
+    overwritten lines. Buffers that the nest itself reads are excluded."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
     pays = target.processor.fills_memory and moved > largest_caches(target)
     if not pays and not (decisions.are_open and moved > l2_bytes_of(target)):
         return ()
-    if vector_iterator(pattern, 0) is None:  # tiles keep many lines open
+    if vector_iterator(pattern, 0) is None:  # because tiles keep many lines open
         return ()
     written, read = buffers_written(pattern.block), buffers_read(pattern.block)
     streams = [written.index(o.buffer) for o in pattern.writes if o.buffer not in read and is_stream(pattern, o)]
@@ -527,7 +531,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = pattern.extent_of(last)
     if (extent is not None and extent <= lanes) or not decisions.decide(True):
         return False
-    # At least two steps: `rfactor` of a single step leaves no reduction.
+    # at least two steps: `rfactor` of a single step leaves no reduction
     width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
     _, inner = sch.split(row, factors=[None, width])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
@@ -564,7 +568,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
 
 
 def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int) -> LoopHandle:
-    """The outermost reduction loop, fused with as many inner ones as `parts` parts require."""
+    """Returns the outermost reduction loop, fused with as many inner ones as `parts` parts require."""
     first = leading(pattern)
     reduced, iterators = sch.get_loops(block)[first:], iterators_of(pattern)[first:]
     count, total = 1, pattern.extent_of(iterators[0]) or 1
@@ -602,8 +606,8 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 
 
 def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
-    """The row length up to which the nests from `first` on compute several rows before the next nest starts, for rows
-    of one symbolic extent. None if the schedule does not depend on the length."""
+    """Returns the maximum row length for which the nests from `first` on compute several rows before the next nest
+    starts, for rows of one symbolic extent. Returns None if the schedule does not depend on the length."""
     patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return None
@@ -625,8 +629,8 @@ def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
 
 
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
-    """The longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns the
-    number of outer loops of a nest that may be rows."""
+    """Returns the longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns
+    the number of outer loops of a nest that may be rows."""
     blocks, patterns = child_blocks(scope_of(first)), [pattern_of(first)]
     shared = 0 if patterns[0].kind is PatternKind.OPAQUE else rows(patterns[0])
     for op in blocks[blocks.index(first) + 1 :]:
@@ -644,7 +648,7 @@ def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tupl
 
 
 def outer_rows(pattern: BlockPattern, target: Target) -> int:
-    """The number of outer loops that may be rows, with vectorized loops inside."""
+    """Returns the number of outer loops that may be rows, with vectorized loops inside."""
     if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
         return leading(pattern)
     iterator = vector_iterator(pattern, 0)
@@ -653,8 +657,8 @@ def outer_rows(pattern: BlockPattern, target: Target) -> int:
 
 
 def _common_rows(patterns: Sequence[BlockPattern], candidate: BlockPattern) -> int:
-    """The number of outer loops that index the same dimensions of the buffers that the candidate shares with the
-    others: those that an earlier nest writes, else those that both read."""
+    """Returns the number of outer loops that index the same dimensions of the buffers that the candidate shares with
+    the others: those that an earlier nest writes, else those that both read."""
     flows = [pair for pattern in patterns for pair in _pairs(pattern, pattern.writes, candidate)]
     pairs = flows or [pair for pattern in patterns for pair in _pairs(pattern, pattern.reads, candidate)]
     if not pairs:
@@ -681,15 +685,16 @@ def _same_row(pair: _Pair, level: int) -> bool:
     extent = pattern.block.extents[level]
     if extent != candidate.block.extents[level]:
         return False
-    if extent == 1:  # such an iterator may index no dimension
+    if extent == 1:  # because such an iterator may index no dimension
         return True
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
 
 
 def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
-    """The number of rows each nest computes before the next nest starts: they fit in L1, given `moved` bytes per row,
-    and leave work for each thread. 1 if no nest over elements follows a reduction of them."""
+    """Returns the number of rows that each nest computes before the next nest starts: they fit in L1, given `moved`
+    bytes per row, and leave work for each thread. The number is 1 if no nest over elements follows a reduction of them.
+    """
     if moved is None or not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
@@ -702,7 +707,7 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
 
 
 def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
-    """Whether a reduction of rows has a later nest over their elements."""
+    """Returns whether a reduction of rows has a later nest over their elements."""
     over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
     return any(pattern.is_reduction for pattern in over_elements[:-1])
 
@@ -713,7 +718,7 @@ def _bytes_of_rows_ahead(target: Target) -> int:
 
 
 def starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
-    """Whether there are fewer rows than threads for work that several threads would do faster."""
+    """Returns whether there are fewer rows than threads for work that several threads would do faster."""
     rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:
         return False

@@ -20,7 +20,7 @@ from weft.plans.tile_plan import ALL, Loop, Nest, Parts, Result, Split, Staged, 
 from weft.support.target import Target
 
 _VECTORS_OF_UNKNOWN: Final = 2
-"""Limit of the vectors of a tile for rows of unknown length: more would often be empty in the last tile."""
+"""Limit of the number of vectors of a tile for rows of unknown length: more would often be empty in the last tile."""
 
 
 @planned(split_groups)
@@ -114,7 +114,7 @@ def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
 
 
 def _is_dense(roles: ConvolutionRoles) -> bool:
-    """Whether the kernel is consecutive in memory over all loops of the reduction."""
+    """Returns whether the kernel is consecutive in memory over all loops of the reduction."""
     step = 1
     for at in reversed(roles.reduced):
         if roles.stride(roles.kernel, at) != step:
@@ -128,7 +128,7 @@ def _repeats_functions(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _unrolled(extents: list[int]) -> int:
-    """The number of innermost window loops to unroll, so that bounds are tested once for all channels."""
+    """Returns the number of innermost window loops to unroll, so that bounds are tested once for all channels."""
     copies, count = 1, 0
     for extent in reversed([extent for extent in extents if extent > 1][1:]):
         copies *= extent
@@ -139,16 +139,16 @@ def _unrolled(extents: list[int]) -> int:
 
 
 def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the lanes,
-    and windows stay in L1."""
+    """Returns whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the
+    lanes, and windows stay in L1."""
     step = roles.stride(roles.data, roles.column)
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Whether packing beats reading vectors of data in place: each window has many results, and lanes are not
-    consecutive, rows leave lanes idle, or windows exceed L1."""
+    """Returns whether packing is faster than reading vectors of data in place: each window has many results, and lanes
+    are not consecutive, rows leave lanes idle, or windows exceed L1."""
     if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:

@@ -63,7 +63,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     around, lane = splits[-1].parts
     outer.append(around)
     if is_symbolic:
-        # Rows inside, so that lane masks are computed once for all of them.
+        # Rows are inside, so that lane masks are computed once for all of them.
         inner = [v.index for v in others if _runs_along(pattern, data, v)]
         outer = [*(loop for loop in outer if loop[0] not in inner), *(loop for loop in outer if loop[0] in inner)]
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
@@ -88,7 +88,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
 
 
 def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -> bool:
-    """Whether windows of several elements overlap or are adjacent along an iterator."""
+    """Returns whether windows of several elements overlap or are adjacent along an iterator."""
     long = [v for v in pattern.reduced if (pattern.extent_of(v) or 0) > 1]
     return any(index.depends_on([iterator]) and index.depends_on(long) for index in read.indices)
 

@@ -20,9 +20,10 @@ from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _TEMPORARIES: Final = 4
-"""Arrays of the size of the first product's results that are in use at once, including halves of others."""
+"""The number of arrays of the size of the first product's results that are in use at once, including halves of
+others."""
 _LEAST_BYTES: Final = 4
-"""Narrower elements have dot products."""
+"""Minimum bytes of elements. Dot products compute with narrower elements."""
 
 
 def products_around_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -76,14 +77,15 @@ def products_around_rows(sch: Schedule, block: BlockHandle, target: Target) -> b
 def _products(
     block: BlockOp, target: Target
 ) -> tuple[list[BlockPattern], ContractionRoles, ContractionRoles, int] | None:
-    """The nests from one product to another that share rows, the roles of both, and the number of shared loops."""
+    """Returns the nests from one product to another that share rows, the roles of both, and the number of shared loops,
+    or None."""
     alone = contraction_roles(pattern_of(block))
     if alone is None or alone.row is None or not _has_rows(alone, alone.row + 1):
         return None
     products = 0
 
     def rows(pattern: BlockPattern) -> int:
-        """The number of outer loops that may be rows; 0 after the second product."""
+        """Returns the number of outer loops that may be rows, or 0 after the second product."""
         nonlocal products
         roles = contraction_roles(pattern)
         if products == 2:
@@ -105,7 +107,7 @@ def _has_rows(roles: ContractionRoles, shared: int) -> bool:
 
 
 def _tiles(first: ContractionRoles, last: ContractionRoles, tile: int, target: Target) -> int:
-    """Tiles of rows for which the right factors are read once."""
+    """Returns the number of tiles of rows for which the right factors are read once."""
     element = bytes_of(first.element)
     elements = [product(roles.extents[at] for at in (roles.column, *roles.reduced)) or 0 for roles in (first, last)]
     if sum(elements) * element <= target.l2_bytes // 2 or first.columns is None:
@@ -116,7 +118,7 @@ def _tiles(first: ContractionRoles, last: ContractionRoles, tile: int, target: T
 def _plan_of_rows(
     pattern: BlockPattern, roles: ContractionRoles, rows: int, target: Target, decisions: Decisions
 ) -> TilePlan | None:
-    """The plan of a product for `rows` rows of a batch, with its right factor packed once per batch."""
+    """Returns the plan of a product for `rows` rows of a batch, with its right factor packed once per batch."""
     extents = tuple(rows if at == roles.row else extent for at, extent in enumerate(roles.extents))
     plan = contraction_plan(pattern, replace(roles, extents=extents), target, decisions)
     if plan is None:
@@ -132,7 +134,7 @@ def _plan_of_rows(
 
 
 def _without_padding(plan: TilePlan) -> TilePlan:
-    """The plan for a block that is padded already."""
+    """Returns the plan for a block that is padded already."""
     staged = (replace(s, made_by=MadeBy.COPY) if s.made_by is MadeBy.PADDING else s for s in plan.staged)
     result = None if plan.result is None else replace(plan.result, padded=False)
     return replace(plan, padding=(), staged=tuple(staged), result=result)

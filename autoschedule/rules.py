@@ -27,7 +27,8 @@ from weft.support.errors import InternalError
 from weft.support.target import Target
 
 Rule: TypeAlias = Callable[[Schedule, BlockHandle, Target], bool]
-"""Schedules one kind of block, and the blocks that it fuses into its loops, through the methods of a schedule.
+"""A function that schedules one kind of block, and the blocks that it fuses into its loops, through the methods of a
+schedule.
 
 The block is plain (`analysis.block_scopes`). A rule returns False if it does not apply. A `ScheduleError` means the
 same: the steps of the rule are undone, so a rule may try steps that it cannot prove legal. A rule reads the
@@ -62,7 +63,7 @@ def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
 
 
 def extent_of(sch: Schedule, handle: LoopHandle) -> int | None:
-    """The extent of a loop; None if known at run time only."""
+    """Returns the extent of a loop, or None if it is known at run time only."""
     extent = loop_of(sch, handle).extent
     return extent if isinstance(extent, int) else None
 
@@ -75,14 +76,14 @@ def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:
 
 
 def product(extents: Iterable[int | None]) -> int | None:
-    """The product of extents; None if one is known at run time only."""
+    """Returns the product of extents, or None if one is known at run time only."""
     known = list(extents)
     numbers = [extent for extent in known if extent is not None]
     return prod(numbers) if len(numbers) == len(known) else None
 
 
 def total_of(sch: Schedule, loops: Sequence[LoopHandle]) -> int | None:
-    """The number of iterations of a loop nest; None if known at run time only."""
+    """Returns the number of iterations of a loop nest, or None if it is known at run time only."""
     return product(extent_of(sch, loop) for loop in loops)
 
 
@@ -91,13 +92,13 @@ def fused(sch: Schedule, loops: Sequence[LoopHandle]) -> LoopHandle:
 
 
 def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[LoopHandle]:
-    """The loops around a copy that are not around the block that uses it."""
+    """Returns the loops around a copy that are not around the block that uses it."""
     around = {sch.get(loop) for loop in sch.get_loops(block)}
     return [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
 
 
 def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) -> None:
-    """Vectorize the last of nested loops by `lanes`, or whole if that is 0, and unroll the others."""
+    """Vectorize the last of nested loops by `lanes`, or the whole loop if that is 0, and unroll the others."""
     *unrolled, last = loops
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
@@ -108,7 +109,7 @@ def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) ->
 
 
 PARTS_OF_A_THREAD: Final = 4
-"""Iterations per thread that keep the threads balanced."""
+"""The number of iterations per thread that keeps the threads balanced."""
 
 
 def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> None:
@@ -129,7 +130,7 @@ def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: T
 
 
 def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
-    """The serial non-reduction loops around a block, outermost first, each the only op in the previous one."""
+    """Returns the serial non-reduction loops around a block, outermost first, each the only op in the previous one."""
     block = op_of(sch, handle)
     reducing = _reducing(block)
     found: list[LoopHandle] = []
@@ -150,7 +151,7 @@ def _reducing(block: BlockOp) -> set[object]:
 
 
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
-    """The number of lanes, at least 2, of the widest type that a block computes with.
+    """Returns the number of lanes, at least 2, of the widest type that a block computes with.
 
     Halves are computed in single precision.
     """
@@ -166,18 +167,19 @@ _BOOL = IntegerType(1)
 
 
 def cost_of(pattern: BlockPattern) -> int:
-    """About the number of lane operations of an instance; in blocks with loops, those of all iterations."""
+    """Returns the approximate number of lane operations of an instance; in blocks with loops, that of all
+    iterations."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
     return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
 
 
 _UNKNOWN_EXTENT: Final = 64
-"""The assumed iterations of a loop in a block if its extent is not a number."""
+"""The assumed number of iterations of a loop in a block if its extent is not a number."""
 
 
 def _steps(block: Block) -> int:
-    """The number of ops that run in a block with loops."""
+    """Returns the number of ops that run in a block with loops."""
     total = 0
     for op in block.ops:
         times = (op.extent if isinstance(op.extent, int) else _UNKNOWN_EXTENT) if isinstance(op, ForOp) else 1
@@ -186,7 +188,7 @@ def _steps(block: Block) -> int:
 
 
 def is_expensive(name: str) -> bool:
-    """Whether an operation takes many times as long as an addition."""
+    """Returns whether an operation takes many times as long as an addition."""
     return name in _EXPENSIVE or (name.startswith("math.") and name not in _CHEAP_FUNCTIONS)
 
 
@@ -195,23 +197,24 @@ _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
 def l2_bytes_of(target: Target) -> int:
-    """Bytes of L2 of all threads."""
+    """Returns the bytes of L2 of all threads."""
     return target.l2_bytes * target.num_threads
 
 
 def largest_caches(target: Target) -> int:
-    """Bytes beyond which arrays are read from memory: the size of L3, or of all L2 caches if that is larger."""
+    """Returns the bytes beyond which arrays are read from memory: the size of L3, or of all L2 caches if that is
+    larger."""
     return max(l2_bytes_of(target), target.l3_bytes)
 
 
 def least_bytes(operand: Operand) -> int:
-    """Bytes of the buffer of an operand; a symbolic extent counts as 1."""
+    """Returns the bytes of the buffer of an operand; a symbolic extent counts as 1."""
     return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
-    """Whether the work of some blocks justifies waking the other threads. An unknown number of instances is assumed to
-    be large."""
+    """Returns whether the work of some blocks justifies waking the other threads. An unknown number of instances is
+    assumed to be large."""
     if target.num_threads == 1:
         return False
     total = 0
@@ -223,8 +226,8 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
 
 
 def streams_lines(panel_bytes: int | None, target: Target) -> bool:
-    """Whether each vector of a panel is a cache line that is neither in L1 nor prefetched by hardware: vectors are as
-    long as lines, and the rest of the panel has been streamed since the last tile."""
+    """Returns whether each vector of a panel is a cache line that is neither in L1 nor prefetched by hardware: vectors
+    are as long as lines, and the rest of the panel has been streamed since the last tile."""
     processor = target.processor
     if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
         return False

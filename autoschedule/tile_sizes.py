@@ -29,23 +29,24 @@ class RegisterTile:
 
 
 def utilization(extent: int | None, tile: int) -> float:
-    """The fraction of the covering tiles that an extent fills: of unmasked lanes, or of busy time of threads that share
-    equal pieces. 1 for an unknown extent."""
+    """Returns the fraction of the covering tiles that an extent fills: of unmasked lanes, or of busy time of threads
+    that share equal pieces. It is 1 for an unknown extent."""
     return 1.0 if not extent else extent / (-(-extent // tile) * tile)
 
 
 _VECTORS: Final = (4, 3, 2, 6, 8, 1)
-"""Widths of a register tile, in vectors; ties go to the first."""
+"""Widths of a register tile, in vectors, in order of preference."""
 _MANY_WAYS: Final = 16
 _SPARE_REGISTERS: Final = 2
-"""One holds an element of the left operand in all lanes, one the next load."""
+"""The number of registers that a tile leaves free: one holds an element of the left operand in all lanes, one the next
+load."""
 
 
 def register_tiles(
     rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> list[RegisterTile]:
-    """The tiles that fit in the registers. Products that are not `fused` with their sums need registers too. Packed
-    rows are moved together, so their number is a power of two."""
+    """Returns the tiles that fit in the registers. Products that are not `fused` with their sums need registers too.
+    Packed rows are moved together, so their number is a power of two."""
     if columns is not None and columns < lanes:
         lanes = max(columns, 1)
     free = registers - (_SPARE_REGISTERS if fused else 3 * _SPARE_REGISTERS)
@@ -64,8 +65,8 @@ def register_tiles(
 def best_tile(
     tiles: Sequence[RegisterTile], rows: int | None, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """The tile of a matrix product with the least cost; the largest of equals. Remaining rows form a smaller tile,
-    remaining columns mask lanes."""
+    """Returns the tile of a matrix product with the least cost, the largest of equals. Remaining rows form a smaller
+    tile, remaining columns mask lanes."""
 
     def merit(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
@@ -78,8 +79,8 @@ def best_tile(
 def best_streamed_tile(
     tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """The tile of a matrix product with the least time if the right factor is read from beyond L2, packed; the largest
-    of equals. The first tile of rows waits for each line of a panel, later ones find it in L2."""
+    """Returns the tile of a matrix product with the least time if the right factor is read from beyond L2, packed; the
+    largest of equals. The first tile of rows waits for each line of a panel, later ones find it in L2."""
     arrival = processor.fma_ports * processor.line_bytes / processor.bytes_per_cycle[1]
 
     def time(tile: RegisterTile) -> tuple[float, int]:
@@ -92,8 +93,8 @@ def best_streamed_tile(
 
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
-    """The number of reduction steps per part: a panel of `columns` takes a quarter of L2. None, so that results stay in
-    registers, if half of L2 holds the panel of all steps, or if their number is unknown."""
+    """Returns the number of reduction steps per part: a panel of `columns` occupies a quarter of L2. Returns None, so
+    that results stay in registers, if half of L2 holds the panel of all steps, or if their number is unknown."""
     most = max(l2_bytes // (4 * columns * element_bytes), 64)
     if depth is None or depth <= 2 * most:
         return None
@@ -102,14 +103,14 @@ def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_byte
 
 
 def cache_for_panels(l2_bytes: int, l2_ways: int) -> int:
-    """Bytes of L2 that several panels may take: half of it if associativity is high; else a quarter, because pages are
-    placed randomly and some sets would overflow."""
+    """Returns the bytes of L2 that several panels may occupy: half of it if associativity is high, or else a quarter,
+    because pages are placed randomly and some sets would overflow."""
     return l2_bytes // (2 if l2_ways >= _MANY_WAYS else 4)
 
 
 def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: int, threads: int) -> int:
-    """The number of panels that are packed before rows are streamed over them: at most `cache_bytes`, and few enough to
-    balance the threads. 1 if their size is unknown."""
+    """Returns the number of panels that are packed before rows are streamed over them: at most `cache_bytes`, and few
+    enough to balance the threads. It is 1 if their size is unknown."""
     most = 1 if panel_bytes is None else max(cache_bytes // panel_bytes, 1)
     if panels is None:
         return most
@@ -119,15 +120,17 @@ def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: in
 
 _MOST_VECTORS: Final = 4
 _MOST_VECTORS_OF_FEW_ROWS: Final = 8
-"""Wide, low tiles were slower if there are more rows: LLVM also keeps vectors of the next step in registers."""
+"""Maximum vectors of a tile of few rows. With more rows, wide, low tiles were slower: LLVM also keeps vectors of the
+next step in registers."""
 _FEW_ROWS: Final = 2
 _SHARING_ROWS: Final = 4
-"""Rows whose windows share data: with 3 x 3 windows, a column of them loads 6 vectors for 12 multiply-adds, which fit
-in 16 registers with the results. More rows save little and leave larger remainders."""
+"""The number of rows whose windows share data. With 3 x 3 windows, a column of them loads 6 vectors for 12
+multiply-adds, which fit in 16 registers with the results. More rows save little and leave larger remainders."""
 
 
 def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> list[RegisterTile]:
-    """The tiles that fit in the registers with the smaller side of the tile, and one element of the other side."""
+    """Returns the tiles that fit in the registers with the smaller side of the tile, and one element of the other
+    side."""
     lanes = lanes if columns is None else min(lanes, columns)
     return [
         RegisterTile(r, v, lanes)
@@ -138,8 +141,8 @@ def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> lis
 
 
 def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor) -> RegisterTile:
-    """The tile of a convolution with pixels in lanes that has the least cost and small remainders. An unknown number of
-    columns ends in a tile of as few vectors as it needs."""
+    """Returns the tile of a convolution with pixels in lanes that has the least cost and small remainders. An unknown
+    number of columns ends in a tile with the fewest vectors that cover it."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
@@ -152,7 +155,7 @@ def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None,
 
 
 def _in_tiles(extent: int, tile: int, time: Callable[[int], float], remainder: float) -> float:
-    """The time of an extent, whose last tile may be smaller; `remainder` is a factor if it is."""
+    """Returns the time of an extent, whose last tile may be smaller; `remainder` is a factor if it is."""
     rest = extent % tile
     return (extent // tile * time(tile) + time(rest)) * remainder if rest else extent // tile * time(tile)
 
@@ -169,7 +172,7 @@ class FilterTile(RegisterTile):
 def filter_tiles(
     columns: int, filters: int, lanes: int, registers: int, step: int, window: Sequence[int]
 ) -> list[FilterTile]:
-    """The tiles that fit in the registers, for elements `step` apart per pixel and at the offsets `window`."""
+    """Returns the tiles that fit in the registers, for elements `step` apart per pixel and at the offsets `window`."""
     return [
         FilterTile(pixels, vectors, lanes, shares)
         for pixels in range(1, min(MOST_ROWS, columns) + 1)
@@ -187,7 +190,7 @@ def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
 def best_filter_tile(
     tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int], processor: Processor
 ) -> FilterTile:
-    """The tile of a convolution with filters in lanes that has the least cost for all columns."""
+    """Returns the tile of a convolution with filters in lanes that has the least cost for all columns."""
 
     def time(tile: FilterTile, pixels: int) -> float:
         elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)
@@ -201,19 +204,20 @@ def best_filter_tile(
 
 
 def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int, processor: Processor) -> int:
-    """The number of whole rows of pixels in a tile of one vector of filters: two if `tile`, the best one within a row,
-    has too few results to keep the units busy, and two rows fit in registers."""
+    """Returns the number of whole rows of pixels in a tile of one vector of filters: two if `tile`, the best one within
+    a row, has too few results to keep the units busy, and two rows fit in registers."""
     least = processor.fmas_in_flight
     return 2 if tile.rows * tile.vectors <= least and rows > 1 and least < 2 * columns <= registers - 2 else 1
 
 
 def most_pixels(vectors: int, registers: int) -> int:
-    """The maximal number of pixels of a tile with `vectors` vectors of filters."""
+    """Returns the maximal number of pixels of a tile with `vectors` vectors of filters."""
     return max((registers - vectors - 1) // vectors, 1)
 
 
 def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor: Processor) -> tuple[int, bool]:
-    """The number of pixels of a tile with `vectors` vectors of filters, and whether tiles continue from row to row."""
+    """Returns the number of pixels of a tile with `vectors` vectors of filters, and whether tiles continue from row to
+    row."""
 
     def time(pixels: int) -> float:
         return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
@@ -233,11 +237,11 @@ def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor:
 _ROWS_OF_IMAGES: Final = (7, 10, 14, 25, 28, 33, 56, 64, 97)
 """Row lengths in pixels over which a tile for rows of unknown length is optimized on average."""
 _MOST_VERSIONS: Final = 8
-"""Limit of the pixels of a tile that has a version for each remainder of a row."""
+"""Limit of the number of pixels of a tile that has a version for each remainder of a row."""
 
 
 def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int:
-    """The number of pixels of a tile with `vectors` vectors of filters, in rows of unknown length."""
+    """Returns the number of pixels of a tile with `vectors` vectors of filters, in rows of unknown length."""
 
     def time(pixels: int) -> float:
         return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
@@ -249,19 +253,20 @@ def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int
 
 
 _PIXELS_OF_CHANNELS: Final = 7
-"""Pixels of a depthwise tile: elements shared by the windows of a row, and its weights, are also in registers."""
+"""The number of pixels of a depthwise tile. Elements shared by the windows of a row, and its weights, are also in
+registers."""
 
 
 def channel_tile(columns: int) -> int:
-    """The number of pixels of a depthwise tile of one vector of channels."""
+    """Returns the number of pixels of a depthwise tile of one vector of channels."""
     return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
 def row_tile(
     rows: int, columns: int | None, lanes: int, registers: int, row_bytes: int, processor: Processor
 ) -> RegisterTile:
-    """One vector of each of several rows, whose windows share elements. For a single row, several of its vectors: a
-    number that divides it and leaves registers for the elements of the window."""
+    """Returns a tile of one vector of each of several rows, whose windows share elements. For a single row, the tile
+    has several of its vectors: a number that divides it and leaves registers for the elements of the window."""
     lanes = lanes if columns is None else min(lanes, columns)
     if rows > 1 or columns is None or columns % lanes:
         # `n` rows of results are `n` streams, and `n + 2` streams of data.
@@ -271,8 +276,8 @@ def row_tile(
 
 
 def even_part(extent: int, most: int) -> int:
-    """The largest divisor of an extent that is at most `most`; if only small ones exist, the size of nearly equal
-    parts."""
+    """Returns the largest divisor of an extent that is at most `most`; if only small ones exist, the size of nearly
+    equal parts."""
     most = max(min(most, extent), 1)
     best = max(part for part in range(1, most + 1) if extent % part == 0)
     if 2 * best >= most:
@@ -281,8 +286,8 @@ def even_part(extent: int, most: int) -> int:
 
 
 def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
-    """The number of rows of `extent` computed at once, for each of `batches`: at most `most`, at least half of it, and
-    balanced over the threads."""
+    """Returns the number of rows of `extent` computed at once, for each of `batches`: at most `most`, at least half of
+    it, and balanced over the threads."""
     most = max(min(most, extent), 1)
 
     def waste(size: int) -> tuple[float, int]:
@@ -293,7 +298,7 @@ def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
 
 
 def pieces_for(extent: int, least: int, threads: int) -> int:
-    """The number of pieces of a loop: at least `least`, and balanced over the threads."""
+    """Returns the number of pieces of a loop: at least `least`, and balanced over the threads."""
     least = max(min(least, extent), 1)
     candidates = range(least, min(extent, least + 4 * threads) + 1)
 

@@ -70,22 +70,22 @@ class _Stages:
     rows_of_results: BlockHandle
     result: BlockHandle
     pattern: BlockPattern
-    """Of the products."""
+    """The pattern of the products."""
     kernel: Operand
     size: int
-    """Elements per side of a multiplied tile."""
+    """The number of elements per side of a multiplied tile."""
     tile: int
-    """Results per side of a tile."""
+    """The number of results per side of a tile."""
     rows: int
-    """Rows of tiles of an image."""
+    """The number of rows of tiles of an image."""
     columns: int
     batch: int
-    """0 if known at run time only."""
+    """The number of images, or 0 if it is known at run time only."""
     blocks: int
     filters: int
-    """Of a block."""
+    """The number of filters of a block."""
     channels: int
-    """Of a block of the data."""
+    """The number of channels of a block of the data."""
     all_channels: int
     is_symbolic: bool
     """Whether the rows or columns are known at run time only."""
@@ -153,7 +153,7 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
 
 
 def _combines(pattern: BlockPattern) -> bool:
-    """Whether each result depends on more than two elements of one buffer."""
+    """Returns whether each result depends on more than two elements of one buffer."""
     places = [(read.buffer, read.indices) for read in pattern.reads]
     return pattern.kind is PatternKind.INJECTIVE and any(
         len({place for buffer, place in places if buffer is source}) > 2 for source, _ in places
@@ -161,7 +161,7 @@ def _combines(pattern: BlockPattern) -> bool:
 
 
 def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """The combining block whose only reader is `block`, if `block` combines too."""
+    """Returns the combining block whose only reader is `block`, if `block` combines too, or None."""
     pattern = pattern_of(op_of(sch, block))
     sources = {read.buffer for read in pattern.reads}
     producer = producer_of(sch, block, sources.pop()) if len(sources) == 1 and _combines(pattern) else None
@@ -169,7 +169,7 @@ def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
 
 
 def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """The only reader of the result of a block, if it combines several elements."""
+    """Returns the only reader of the result of a block, if it combines several elements, or None."""
     consumers = sch.get_consumers(block)
     if len(consumers) != 1 or not _combines(pattern_of(op_of(sch, consumers[0]))):
         return None
@@ -179,17 +179,17 @@ def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None
 @dataclass(frozen=True)
 class _Plan:
     lanes: int
-    """Of filters."""
+    """The number of lanes for filters."""
     channel_lanes: int
     rows: int
-    """Rows of tiles of a strip; all of them if there are no strips."""
+    """The number of rows of tiles of a strip; all of them if there are no strips."""
     pixels: int
-    """Tiles whose products are in registers."""
+    """The number of tiles whose products are in registers."""
 
 
 def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
-    """The sizes for a machine; None if it has too few registers. A search may choose the rows of a strip, and the tiles
-    whose products are in registers."""
+    """Returns the sizes for a machine, or None if it has too few registers. A search may choose the rows of a strip,
+    and the tiles whose products are in registers."""
     lanes = lanes_for(stages.pattern, target)
     filters, channels = (_part(lanes, extent) for extent in (stages.filters, stages.channels))
     vectors = stages.filters // filters
@@ -206,14 +206,14 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
 
 
 def _part(lanes: int, extent: int) -> int:
-    """`lanes`, halved until it divides the extent."""
+    """Returns `lanes`, halved until it divides the extent."""
     while extent % lanes:
         lanes //= 2
     return lanes
 
 
 def _rows(stages: _Stages, pixels: int, target: Target) -> int:
-    """The number of rows of tiles of a strip: few, but enough to fill the registers. Weights that exceed L2 are
+    """Returns the number of rows of tiles of a strip: few, but enough to fill the registers. Weights that exceed L2 are
     streamed once per strip: strips then have the number of rows whose data fit in a fraction of L2, or all rows if that
     moves less in spite of re-reading the data for each block of filters."""
     tile = stages.size**2 * stages.all_channels * stages.element_bytes  # also the bytes of the weights of a filter
@@ -296,7 +296,7 @@ class _Tiling:
         execute(self.sch, block, plan, self.target, self.sch.get_loops(block)[-7:])
 
     def _of_kernel(self) -> tuple[Prefetch, ...]:
-        """The prefetch of the transformed kernel, which the first tiles of pixels read from beyond L1."""
+        """Returns the prefetch of the transformed kernel, which the first tiles of pixels read from beyond L1."""
         pattern, kernel = self.stages.pattern, self.stages.kernel
         if not streams_lines(least_bytes(kernel), self.target):
             return ()

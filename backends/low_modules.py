@@ -64,7 +64,7 @@ def check_low_level(module: ModuleOp, kind: str = "") -> None:
         if not allowed_at("low", op.name):
             options = f"{{target={kind}}}" if kind else ""
             raise CompileError.at(
-                op, f"{op.name} may not stand at level low: lower the module first, with -p lower-tir-to-low{options}"
+                op, f"{op.name} is not allowed at level low: lower the module first, with -p lower-tir-to-low{options}"
             )
 
 

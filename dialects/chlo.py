@@ -82,7 +82,7 @@ CHLO: Final[Mapping[int, str]] = {
     "lgamma sinh square tan",
     2: "mulhi next_after polygamma zeta",
 }
-"""Number of operands -> the names of the elementwise ops of chlo."""
+"""Maps a number of operands to the names of the elementwise ops of chlo."""
 
 
 class BroadcastingOp(TensorOp):
@@ -102,7 +102,7 @@ _BROADCASTING: Final[Mapping[str, str]] = {
     **{name: f"stablehlo.{name}" for name in _STABLEHLO_BASES.split()},
     **{name: f"chlo.{name}" for name in ("next_after", "polygamma", "zeta")},
 }
-"""Name of an op after `broadcast_` -> the elementwise op."""
+"""Maps the name of an op after `broadcast_` to the elementwise op."""
 
 
 @irdl_op_definition

@@ -39,7 +39,7 @@ _EXPRESSED: Final = (BFloat16Type, Float16Type, Float32Type, Float64Type)
 
 @dataclass(frozen=True)
 class Quantization:
-    """The integers of a quantised type, and the numbers that they stand for: (integer - zero point) * scale."""
+    """The integers of a quantised type, and the numbers that they represent: (integer - zero point) * scale."""
 
     storage: IntegerType
     least: int
@@ -143,7 +143,7 @@ class UniformQuantizedType(Data[Quantization], TypeAttribute):
 
 
 def _limits(storage: IntegerType) -> tuple[int, int]:
-    """The least and the greatest integer of a type."""
+    """Returns the least and the greatest integer of a type."""
     width = storage.width.data
     if storage.signedness.data is Signedness.UNSIGNED:
         return 0, (1 << width) - 1
@@ -162,7 +162,7 @@ def _parse_block(parser: AttrParser) -> tuple[int, int]:
 
 
 def _parse_nested(parser: AttrParser) -> tuple[list[tuple[float, int]], tuple[int, ...]]:
-    """The scales and zero points in nested braces, in order, and the extents of the braces."""
+    """Parses scales and zero points in nested braces, in order. Returns them and the extents of the braces."""
     if parser.parse_optional_punctuation("{") is None:
         return [_parse_scale(parser)], ()
     at = parser.pos
@@ -184,13 +184,12 @@ def _nested(texts: Sequence[str], shape: Sequence[int]) -> str:
 
 
 def quantization(type_: Attribute) -> Quantization | None:
-    """The quantisation of the elements of a tensor; None for other types."""
+    """Returns the quantisation of the elements of a tensor, or None for other types."""
     element = type_.element_type if isinstance(type_, TensorType) else None
     return element.data if isinstance(element, UniformQuantizedType) else None
 
 
 def has_quantized(function: FuncOp) -> bool:
-    """Whether a function has quantised tensors."""
     types = (type_ for op in function.body.walk() for type_ in op.result_types)
     return any(quantization(type_) is not None for type_ in (*function.function_type.inputs, *types))
 

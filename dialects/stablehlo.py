@@ -1,6 +1,6 @@
 """stablehlo and chlo: the ops of programs as `jax.export` and `jax.jit(f).lower(...)` print them.
 
-This file defines only the text form, as printed by StableHLO; the semantics of each op is in `interp/stablehlo.py` and
+This file defines only the text form, as printed by StableHLO; the semantics of the ops are in `interp/stablehlo.py` and
 in the pass `convert-stablehlo-to-te`. Shapes are checked when an op is converted.
 
 Most ops are printed as operands, keywords and types, and are defined by a table:
@@ -72,7 +72,7 @@ NUMBERS: Final = DenseArrayBase.constr(i64)
 
 
 def numbers(attribute: Attribute | None) -> tuple[int, ...]:
-    """The integers of an `array<i64: ...>` or of a dense constant; empty if the attribute is absent."""
+    """Returns the integers of an `array<i64: ...>` or of a dense constant, or none if the attribute is absent."""
     if attribute is None:
         return ()
     return tuple(int(n) for n in cast("DenseArrayBase[Any] | DenseIntOrFPElementsAttr[Any]", attribute).get_values())
@@ -85,12 +85,12 @@ class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
     """Lists of dimensions by key, `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
 
     def dims(self, key: str) -> tuple[int, ...]:
-        """The list for `key`, empty if it is absent."""
+        """Returns the list for `key`, which is empty if the key is absent."""
         found = dict(self.data).get(key, ())
         return found if isinstance(found, tuple) else (found,)
 
     def number(self, key: str) -> int:
-        """The number for `key`, 0 if it is absent."""
+        """Returns the number for `key`, or 0 if the key is absent."""
         found = dict(self.data).get(key, 0)
         return found if isinstance(found, int) else 0
 
@@ -154,7 +154,7 @@ class ConvDimensionNumbersAttr(Data[ConvLayout]):
             printer.print_string(self.text())
 
     def text(self) -> str:
-        """The form without enclosing angle brackets."""
+        """Returns the form without enclosing angle brackets."""
         left, kernel, output = (f"[{', '.join(letters)}]" for letters in self.data)
         return f"{left}x{kernel}->{output}"
 
@@ -164,11 +164,11 @@ _CONV_DIMS: Final = (
     ("kernel", {"i": "input_feature_dimension", "o": "output_feature_dimension"}),
     ("output", {"b": "batch_dimension", "f": "feature_dimension"}),
 )
-"""An operand of a convolution, and its non-spatial dimensions."""
+"""The operands of a convolution, and their non-spatial dimensions."""
 
 
 def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Mapping[str, str]) -> tuple[str, ...]:
-    """The labels of the dimensions of an operand; empty for a dimension without a unique label."""
+    """Returns the labels of the dimensions of an operand; a dimension without a unique label has the empty text."""
     spatial = dims.get(f"{operand}_spatial_dimensions", ())
     spatial = spatial if isinstance(spatial, tuple) else (spatial,)
     places = {str(at): dim for at, dim in enumerate(spatial)}
@@ -178,7 +178,7 @@ def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Ma
 
 
 def parse_conv_layout(parser: AttrParser) -> ConvLayout:
-    """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
+    """Parse `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
 
     def parse_letter() -> str:
         number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
@@ -439,7 +439,7 @@ _WORDS: Final[Mapping[str, type[WordAttr]]] = {
     "distribution": RngDistributionAttr,
     "type": FftTypeAttr,
 }
-"""Keyword in the text of an op -> the attribute of the word after it."""
+"""Maps a keyword in the text of an op to the attribute of the word after it."""
 
 
 def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
@@ -569,7 +569,7 @@ ELEMENTWISE: Final[Mapping[int, str]] = {
     "shift_right_logical subtract xor",
     3: "clamp",
 }
-"""Number of operands -> the names of the elementwise ops of stablehlo."""
+"""Maps a number of operands to the names of the elementwise ops of stablehlo."""
 _WITH_ACCURACY: Final = frozenset(
     (
         *("cbrt", "cosine", "exponential", "exponential_minus_one", "log", "log_plus_one", "logistic", "rsqrt"),
@@ -594,7 +594,7 @@ _LISTS: Final[Mapping[str, tuple[int | None, Mapping[str, str]]]] = {
     "reverse": (1, {"dims": "dimensions"}),
     "transpose": (1, {"dims": "permutation"}),
 }
-"""Name -> the number of operands, and the keywords with their properties."""
+"""Maps a name to the number of operands, and the keywords with their properties."""
 _SHORT: Final = ("iota", "reverse")
 _KNOWN_DIMENSIONS: Final = ("known_expanding_dimensions", "known_nonexpanding_dimensions")
 """Properties of dynamic_broadcast_in_dim, which follow from the extents."""
@@ -820,7 +820,7 @@ _WINDOW: Final = {
     "rhs_dilate": "rhs_dilation",
     "reverse": "window_reversal",
 }
-"""Keyword of the window of a convolution -> its property."""
+"""Maps a keyword of the window of a convolution to its property."""
 
 
 @irdl_op_definition
@@ -929,9 +929,9 @@ class RegionOp(TensorsOp):
 
 
 def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """Dividend and divisor of a quotient of integers that is rounded down; None for other ops. `op` is its last op, a
-    selection or a call of a function that selects. JAX expresses the quotient as the truncated one, minus one if the
-    signs differ and the remainder is not 0."""
+    """Returns the dividend and the divisor of a quotient of integers that is rounded down, or None for other ops. `op`
+    is the last op of the pattern: a selection, or a call of a function that selects. JAX expresses the quotient as the
+    truncated one, minus one if the signs differ and the remainder is not 0."""
 
     def made_by(value: SSAValue, name: str) -> Sequence[SSAValue]:
         owner = value.owner
@@ -956,7 +956,7 @@ def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
 
 
 def _is_number(value: SSAValue, number: int) -> bool:
-    """Whether a value is a constant, or a broadcast of one, with all elements equal to `number`."""
+    """Returns whether a value is a constant, or a broadcast of one, with all elements equal to `number`."""
     owner = value.owner
     while isinstance(owner, Operation) and owner.name == "stablehlo.broadcast_in_dim":
         owner = owner.operands[0].owner
@@ -964,7 +964,7 @@ def _is_number(value: SSAValue, number: int) -> bool:
 
 
 def lone_op(block: Block) -> ElementwiseOp | None:
-    """The op that combines the two arguments of a block, if it is the only op and its result is returned."""
+    """Returns the op that combines the two arguments of a block, if it is the only op and its result is returned."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or not isinstance(ops[0], ElementwiseOp) or ops[0].properties:
         return None
@@ -1091,7 +1091,7 @@ class ReduceWindowOp(CombiningOp):
 
 
 _PlacesOfDims: TypeAlias = "Mapping[str, int]"
-"""Key of dimension numbers -> the position of the tensor whose dimensions they are, results last (-1)."""
+"""Maps a key of dimension numbers to the position of the tensor whose dimensions they are; -1 is the result."""
 _GATHER_DIMS: Final[_PlacesOfDims] = {
     **{"collapsed_slice_dims": 0, "operand_batching_dims": 0, "start_index_map": 0},
     **{"start_indices_batching_dims": 1, "offset_dims": -1},

@@ -81,7 +81,7 @@ class ComplexOp(ElementwiseOp):
 
 
 def _real_part(type_: Attribute) -> Attribute | None:
-    """The type of the real parts of a tensor of complex numbers; None for other types."""
+    """Returns the type of the real parts of a tensor of complex numbers, or None for other types."""
     if not isinstance(type_, TensorType):
         return None
     if not isinstance(type_.element_type, ComplexType):
@@ -351,7 +351,7 @@ _COMMUNICATION: Final[Mapping[str, str]] = {
     "replica_id": "",
     "send": "channel_handle is_host_transfer source_target_pairs",
 }
-"""Name of an op of several devices or of a host -> its properties."""
+"""Maps the name of an op of several devices or of a host to its properties."""
 
 
 _SHORT: Final = ("after_all", "create_token", "partition_id", "replica_id")

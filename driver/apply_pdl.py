@@ -1,4 +1,4 @@
-"""`apply-pdl`: rewrites stated in a PDL file. xDSL's pass of this name, with located errors."""
+"""`apply-pdl` applies the rewrites that a PDL file states. It is xDSL's pass of this name with located errors."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ class ApplyPdlPass(ModulePass):
 
 
 def _read(ctx: Context, program: ModuleOp, file: str) -> ModuleOp:
-    """The module of patterns. Raises `CompileError`."""
+    """Returns the module of patterns. Raises `CompileError`."""
     folders = [Path()]
     if (place := next(filter(None, map(location_of, program.walk())), None)) is not None:
         folders.append(Path(place.file).parent)
     path = next((folder / file for folder in folders if (folder / file).is_file()), None)
     if path is None:
-        raise CompileError(f"there is no file '{file}', neither here nor beside the program")
+        raise CompileError(f"there is no file '{file}', neither in the current folder nor in that of the program")
     text = decode_text(path.read_bytes(), str(path))
     remember_text(str(path), text)
     module = parse_text(ctx, text, str(path))

@@ -1,4 +1,4 @@
-"""Binds parameters of a function to constants from a file of weights: `weft.bind_weights`."""
+"""Binding of parameters of a function to constants from a file of weights: `weft.bind_weights`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def bind_weights(
     *,
     function: str = "main",
 ) -> ModuleOp:
-    """A copy of a module of graph functions with parameters replaced by constants from a GGUF or safetensors file.
+    """Returns a copy of a module of graph functions with parameters replaced by constants from a GGUF or safetensors
+    file.
 
-        mod = weft.from_torch(model, (x,), params="arguments") mod = weft.bind_weights(mod, "model.gguf",
-        {"p_head_weight": "output.weight"}) lib = weft.build(mod)  # products read the weights of 4 and 8 bits of the
-        file
+        mod = weft.from_torch(model, (x,), params="arguments")
+        mod = weft.bind_weights(mod, "model.gguf", {"p_head_weight": "output.weight"})
+        lib = weft.build(mod)  # products read the weights of 4 and 8 bits of the file
 
     `names` maps parameters of @function to tensors of the file; by default, parameters are bound to tensors of the same
     name, with `_` for characters that are invalid in names of values. Shapes must be equal. Floats of another type than
@@ -77,14 +78,14 @@ def bind_weights(
 
 
 def _as_value(name: str) -> str:
-    """The name of a tensor as a valid name of a value."""
+    """Returns the name of a tensor as a valid name of a value."""
     from weft.texpr.shapes import value_name  # start-up: 23 ms
 
     return value_name("".join(c if c.isalnum() else "_" for c in name))
 
 
 def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: BlockArgument) -> SSAValue:
-    """A tensor of a file as a value of a parameter's type, computed by ops that are not inserted yet."""
+    """Returns a tensor of a file as a value of a parameter's type, computed by ops that are not inserted yet."""
     import numpy as np
 
     from weft.dialects.graph import ConstantOp  # start-up: 19 ms

@@ -1,4 +1,4 @@
-"""From a module at any level to functions that run here."""
+"""`weft.build`: compilation of a module at any level to functions that run in this process."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def build(
 
 
 def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
-    """`build` with its options as a record, on a copy of the module."""
+    """Builds a copy of the module as `build` does, with the options as a record."""
     store = None if is_switched_off() else CompileCache.of_user()
     return _compiled(copy_of(module), target, options, Stopwatch(), store)[0]
 
@@ -175,7 +175,8 @@ def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Lib
 def _built_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> Library:
-    """The library of a program in a file; that of an ONNX model comes from the cache if it was built before."""
+    """Returns the library of a program in a file. That of an ONNX model is loaded from the cache if it was built
+    before."""
     known = CachedModel.of(path, target, options, store)
     library = None if known is None else known.load(stopwatch)
     if library is not None:
@@ -220,7 +221,7 @@ def _with_versions(
     store: CompileCache | None,
     policy: OnUse | None,
 ) -> Library:
-    """A library whose functions get versions on first use of a size, if there is a policy."""
+    """Returns a library whose functions get versions on first use of a size, if there is a policy."""
     if policy is not None:
         from weft.driver.versions_on_use import add_versions_on_use  # start-up: 8 ms
 
@@ -271,7 +272,7 @@ def _state_of(path: Path) -> tuple[int, int]:
 def _compiled(
     module: ModuleOp, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Pipeline]:
-    """Compile a module; lowers it in place."""
+    """Compile a module, which is lowered in place."""
     from weft.driver.compilation import compile_module  # start-up: 1290 ms
     from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 
@@ -313,7 +314,7 @@ def _module_of(
     binds: Binds | None,
     stopwatch: Stopwatch,
 ) -> ModuleOp:
-    """The module of a program, to be modified; that of a stage schedule gets no default schedule."""
+    """Returns the module of a program, which may be modified. That of a stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.driver.programs import parse  # start-up: 231 ms
@@ -335,7 +336,8 @@ def _module_of(
 
 @checked
 def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | None = None) -> Schedule:
-    """A schedule of `function`, which may be of upstream dialects (linalg, affine, scf), on a copy of its module.
+    """Returns a schedule of `function`, which may be of upstream dialects (linalg, affine, scf), on a copy of its
+    module.
 
         sch = weft.schedule_of(module.body.block.first_op, promises=["noalias", "contract", "reassoc"])
         sch.parallel(sch.get_loops(sch.get_block("matmul"))[0])

@@ -45,9 +45,8 @@ class CachedModel:
 
     @staticmethod
     def of(path: Path, target: Target, options: BuildOptions, store: CompileCache | None) -> CachedModel | None:
-        """None for a program that is not cached as a whole: one that is not an ONNX model, or depends on things that no
-        key covers. Raises `OSError`.
-        """
+        """Returns None for a program that is not cached as a whole: one that is not an ONNX model, or that depends on
+        state that no key covers. Raises `OSError`."""
         if store is None or path.suffix != ".onnx" or options.database is not None:
             return None
         if not options.can_compile_apart(target) or intrinsics() or names_with_rules() or is_customised():
@@ -57,7 +56,8 @@ class CachedModel:
         return CachedModel(path, key.hexdigest(), store, target, since)
 
     def load(self, stopwatch: Stopwatch) -> Library | None:
-        """The library of the model; None if the cache lacks a part of it, or another file of it has changed."""
+        """Returns the library of the model, or None if the cache lacks a part of it, or another file of the model has
+        changed."""
         with stopwatch.measure("compile cache"):
             model = self.store.load_model(self.key)
             if model is None or not self._has(model):
@@ -86,7 +86,7 @@ class CachedModel:
             return
         try:
             if any(file.stat().st_mtime >= self.since for file in (self.path, *map(self._beside, files))):
-                return  # the file may have changed after it was read
+                return  # because the file may have changed after it was read
             digests = {name: _digest(self._beside(name)) for name in files}
         except OSError:
             return

@@ -48,7 +48,7 @@ class CalibrationMethod:
             raise CompileError(f"percentile is above 50 and at most 100, got {self.percentile:g}")
 
     def limits(self, numbers: Distribution) -> tuple[float, float]:
-        """The least and the greatest number to represent."""
+        """Returns the least and the greatest number to represent."""
         if self.name == "percentile":
             return self._between(numbers)
         return self._of_least_error(numbers) if self.name == "mse" else (numbers.least, numbers.greatest)
@@ -107,11 +107,11 @@ class CalibrationData:
     """The arguments of calls."""
 
     samples: Sequence[tuple[str, Sample]]
-    """Each with a name for messages."""
+    """The calls, each with a name for messages."""
 
     @staticmethod
     def of(data: Iterable[Sample]) -> CalibrationData:
-        """Samples from a program. Raises `CompileError` if there are none, and `TypeError`."""
+        """Returns samples given by a program. Raises `CompileError` if there are none, and `TypeError`."""
         if not isinstance(cast("object", data), Iterable):
             raise TypeError(f"calibration data are the arguments of calls, one after the other, got {shown(data)}")
         found = [(f"sample {number}", sample) for number, sample in enumerate(data)]
@@ -121,8 +121,8 @@ class CalibrationData:
 
     @staticmethod
     def read(folder: str, inputs: Sequence[str]) -> CalibrationData:
-        """The samples in a folder: each .npz file has an array for each of the `inputs`, by name; each .npy file is the
-        only input, or is named after one of several inputs of one call. Raises `CompileError`, `OSError`.
+        """Returns the samples in a folder: each .npz file has an array for each of the `inputs`, by name; each .npy
+        file is the only input, or is named after one of several inputs of one call. Raises `CompileError`, `OSError`.
         """
         path = Path(folder)
         if not path.is_dir():
@@ -148,9 +148,8 @@ class CalibrationData:
         return CalibrationData(found)
 
     def run(self, function: Callable[..., Any]) -> Iterable[tuple[str, tuple[Array, ...]]]:
-        """The results of a compiled function on each sample. Raises `CompileError`, which names the sample, for invalid
-        arguments and for floats that are NaN or infinite.
-        """
+        """Yields the results of a compiled function on each sample. Raises `CompileError`, which names the sample, for
+        invalid arguments and for floats that are NaN or infinite."""
         for where, sample in self.samples:
             by_name = dict(sample) if isinstance(sample, Mapping) else {}
             in_order = () if isinstance(sample, Mapping) else sample if isinstance(sample, tuple | list) else (sample,)
@@ -177,7 +176,7 @@ def _check_finite(where: str, name: str | int, value: Any) -> None:
 def ranges_of(
     function: Callable[..., Any], labels: Sequence[str], data: CalibrationData, method: CalibrationMethod
 ) -> dict[str, tuple[float, float]]:
-    """The ranges of the activations, the last results of `function`.
+    """Returns the ranges of the activations, the last results of `function`.
 
     Raises `CompileError` for an activation that is not finite, or is constant.
     """

@@ -1,4 +1,4 @@
-"""Builds candidates of a search: a program and a schedule as text in, machine code out.
+"""Compilation of candidates of a search, from the text of a program and of a schedule to machine code.
 
 Building kernels requires no device. CUDA kernels become machine code here if NVRTC is installed; OpenCL kernels stay
 text, because only drivers have compilers for it.
@@ -58,7 +58,7 @@ def build_candidate(
 
 
 def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target: str) -> Built:
-    """`build_candidate` in this process. Raises `CompileError` and `ScheduleError`."""
+    """Build a candidate, as `build_candidate` does, in this process. Raises `CompileError` and `ScheduleError`."""
     module = copy_of(_parsed(ir))
     name = _entry(module)
     module.body.block.add_op(trace_with_decisions(trace, decisions))
@@ -77,20 +77,19 @@ def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target
 def _built_kernels(module: ModuleOp, signature: Signature, target: Target) -> Built:
     kernels, host, constants = emit_program(module, target)
     if target.kind == "cuda":
-        with suppress(MissingCompilerError):  # reported by the process that runs it, unless that has NVRTC
+        with suppress(MissingCompilerError):  # the process that runs it reports this, unless it has NVRTC
             kernels = replace(kernels, binary=compile_cubin(kernels.text, target.arch))
     return Built(signature, host.encode(), str(target), constants=constants, kernels=kernels)
 
 
 def constant_positions(function: FuncOp) -> tuple[int, ...]:
-    """The parameters whose arguments are constants of the calling model."""
+    """Returns the parameters whose arguments are constants of the calling model."""
     return tuple(at for at in range(len(function.args)) if has_argument_attribute(function, at, CONSTANT))
 
 
 def _entry(module: ModuleOp) -> str:
-    """The function to call: the first, or, if it has constant parameters, one that calls it with random constants. They
-    are packed when the candidate is built, as in the model.
-    """
+    """Returns the function to call: the first, or, if it has constant parameters, one that calls it with random
+    constants. They are packed when the candidate is built, as in the model."""
     function = next(iter(functions_of(module).values()))
     constants = constant_positions(function)
     if not constants:
@@ -120,5 +119,5 @@ def _entry(module: ModuleOp) -> str:
 
 @lru_cache(maxsize=4)
 def _parsed(ir: str) -> ModuleOp:
-    """Cached, because successive candidates have the same program."""
+    """Parses a program. The result is cached, because successive candidates have the same program."""
     return parse(ir, "<workload>")

@@ -18,19 +18,19 @@ from weft.support.isolation import Worker
 
 
 def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
-    """Compile a module; lowers it in place."""
+    """Compile a module, which is lowered in place."""
     done = lowered(pipeline)
     return load(done), done
 
 
 def lowered(pipeline: Pipeline) -> Pipeline:
-    """Run all stages before the library."""
+    """Run all stages before the loading of the library."""
     with fewer_collections(), early_helper(pipeline) as helper:
         return to_low(schedule(_take_kernels(to_tir(pipeline), helper)))
 
 
 def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
-    """Compile the kernels of a model separately, and describe them; other programs are unchanged."""
+    """Compile the kernels of a model separately, and describe them. Other programs are unchanged."""
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
     source = ModelReport(pipeline.module, pipeline.target)

@@ -82,7 +82,7 @@ class JaxFunction(Generic[P, R]):
         return compiled(leaves)
 
     def _kind(self, leaf: Any) -> object:
-        """A leaf's part of the key of a program. Raises `TypeError` unless it is an array or a number."""
+        """Returns a leaf's part of the key of a program. Raises `TypeError` unless it is an array or a number."""
         if isinstance(leaf, bool | int | float):
             return type(leaf)
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
@@ -126,17 +126,17 @@ class _Compiled:
 
 
 _KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
-"""Element types of random keys -> the names of their generators."""
+"""Maps an element type of random keys to the name of its generator."""
 
 
 def _is_key(aval: Any) -> bool:
-    """Whether an array contains random keys, which are rows of unsigned integers."""
+    """Returns whether an array contains random keys, which are rows of unsigned integers."""
     jax = jax_module()
     return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
 
 
 def _reader(aval: Any) -> Callable[[Any], Any]:
-    """A function from a leaf to an array over the same memory, with the element type of the program."""
+    """Returns a function from a leaf to an array over the same memory, with the element type of the program."""
     jax = jax_module()
     if _is_key(aval):
         return lambda leaf: np.asarray(jax.random.key_data(leaf))
@@ -149,7 +149,7 @@ def _reader(aval: Any) -> Callable[[Any], Any]:
 
 
 def _writer(aval: Any) -> Callable[[Any], Any]:
-    """A function from an array to a JAX array over the same memory."""
+    """Returns a function from an array to a JAX array over the same memory."""
     jax = jax_module()
     if _is_key(aval):
         implementation = _KEYS.get(str(aval.dtype))

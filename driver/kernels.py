@@ -1,4 +1,5 @@
-"""Separate compilation of a model's kernels: concurrently, equal ones once, and none that the compile cache contains.
+"""Separate, concurrent compilation of a model's kernels. Equal kernels are compiled once, and kernels in the compile
+cache are not compiled again.
 
     func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) }
     func.func private @relu(...)    { ... }
@@ -70,7 +71,8 @@ _PACKING: Final = "_packing"
 
 @contextmanager
 def early_helper(pipeline: Pipeline) -> Generator[Worker | None]:
-    """A process for `compile_kernels` that imports weft while this one lowers a graph; None for small programs."""
+    """Starts a process for `compile_kernels` that imports weft while this one lowers a graph, or None for small
+    programs."""
     is_worthwhile = (
         _processes() > 1
         and pipeline.options.can_compile_apart(pipeline.target)
@@ -123,7 +125,7 @@ def compile_kernels(pipeline: Pipeline, helper: Worker | None = None) -> Pipelin
 
 
 def _is_customised() -> bool:
-    """Whether users registered functions here, which workers lack, and whose semantics no key covers."""
+    """Returns whether users registered functions here, which workers lack, and whose semantics no key covers."""
     return bool(intrinsics() or names_with_rules())
 
 
@@ -152,9 +154,8 @@ def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
 
 
 def _caller_in(unit: ModuleOp) -> FuncOp:
-    """A function that calls the kernel of a unit with its own parameters, so that it reflects changes of the kernel's
-    calls.
-    """
+    """Returns a function that calls the kernel of a unit with its own parameters, so that it reflects changes of the
+    kernel's calls."""
     kernel = next(iter(unit.ops))
     if not isinstance(kernel, FuncOp):
         raise InternalError(f"a unit begins with {kernel.name}")
@@ -192,7 +193,7 @@ def _declaration(function: FuncOp) -> FuncOp:
 
 
 def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> tuple[CompiledKernel, Sequence[Span]]:
-    """`compile_unit` in a helper process; also its spans."""
+    """Compile a kernel in a helper process, as `compile_unit` does. Also returns the spans."""
     stopwatch = Stopwatch()
     with stopwatch.span(symbol):
         # Not verified, as units that the other process compiles itself are not.
@@ -272,7 +273,7 @@ class _Compilation:
             except (OSError, EOFError, pickle.PickleError, ValueError):
                 return
         number = self._workers.index(worker) + 1
-        if self._is_over:  # an error or an interrupt, while the process started
+        if self._is_over:  # an error or an interrupt occurred while the process started
             worker.end()
         while self._waiting and not self._is_over:
             try:
@@ -294,11 +295,11 @@ class _Compilation:
 
 
 def _size(kernel: ModelKernel) -> int:
-    """Operations of a kernel, which its compile time grows with."""
+    """Returns the number of operations of a kernel, on which its compile time depends."""
     return sum(1 for _ in operations_in(kernel.functions[0]))
 
 
-# The functions that call kernels
+# Functions that call kernels
 
 
 def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:

@@ -57,12 +57,13 @@ def _sum(total: KnownExtent | None, one: KnownExtent | None, times: KnownExtent)
 
 
 def report_of(pipeline: Pipeline) -> ModelReport | None:
-    """The report of a model whose kernels are compiled together with their callers; None for other programs."""
+    """Returns the report of a model whose kernels are compiled together with their callers, or None for other
+    programs."""
     kernels = find_kernels(pipeline)
     if not kernels:
         return None
     report = ModelReport(pipeline.module, pipeline.target)
-    # Copies, because the next stages lower them in place.
+    # copies, because the next stages lower them in place
     report.taken(
         [replace(kernel, functions=[copy_of(function) for function in kernel.functions]) for kernel in kernels]
     )
@@ -101,7 +102,7 @@ class ModelReport:
                 self._kernels[name], self._functions[name] = self._kernels[version], self._functions[version]
 
     def functions(self) -> Sequence[str]:
-        """The functions that call kernels and are not called by others."""
+        """Returns the functions that call kernels and are not called by others."""
         called = {
             op.callee.string_value()
             for function in self._callers.values()
@@ -111,7 +112,7 @@ class ModelReport:
         return [name for name in self._callers if name not in called]
 
     def rows(self, name: str, shapes: Shapes) -> Sequence[KernelRow]:
-        """The kernels in order of their first calls."""
+        """Returns the kernels in order of their first calls."""
         uses: dict[str, _Use] = {}
         self._count(SymbolicFunction.of_entry(self._callers[name], shapes), 1, uses)
         found: list[KernelRow] = []
@@ -124,7 +125,7 @@ class ModelReport:
         return found
 
     def temporary_formula(self, name: str) -> str:
-        """The bytes of a function's arena in terms of its symbols; empty without an arena."""
+        """Returns the bytes of a function's arena in terms of its symbols, or an empty text if it has none."""
         buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
         total: Extent = 0
         for sizes in buffers:
@@ -132,7 +133,7 @@ class ModelReport:
         return show_extent(total) if buffers else ""
 
     def registered(self, name: str) -> Sequence[str]:
-        """The registered functions that a function calls, each once."""
+        """Returns the registered functions that a function calls, each once."""
         called: dict[str, None] = {}
         pending, seen = [name], {name}
         while pending:
@@ -159,9 +160,8 @@ class ModelReport:
         return self._functions.get(name) or self._callers.get(name)
 
     def temporary_bytes(self, name: str, shapes: Shapes) -> int | None:
-        """The bytes of a function's arena; without one those of all its allocations. None if they depend on unknown
-        extents.
-        """
+        """Returns the bytes of a function's arena, or without one those of all its allocations; None if they depend on
+        unknown extents."""
         function = self._callers[name]
         symbolic = SymbolicFunction.of_entry(function, shapes)
         try:
@@ -177,7 +177,7 @@ class ModelReport:
         return sum(known) if len(known) == len(sizes) else None
 
     def peaks(self) -> MachinePeaks | None:
-        """The peak rates of the machine, measured on first use; None for devices."""
+        """Returns the peak rates of the machine, measured on first use, or None for devices."""
         return None if self._target.has_kernels else quick_peaks(self._target)
 
 
@@ -208,7 +208,7 @@ def _read_parameters(function: FuncOp) -> set[int]:
 
 
 def function_row(function: FuncOp, shapes: Shapes = None) -> KernelRow:
-    """One call of a tir function that calls no other, as a row of a report, given arguments of these shapes."""
+    """Returns one call of a tir function that calls no other, as a row of a report, given arguments of these shapes."""
     name = function.sym_name.data
     row = KernelRow(name, (name,), _labels(function), 1, 0, None, None)
     symbolic = SymbolicFunction.of_entry(function, shapes)

@@ -1,4 +1,5 @@
-"""What IPython shows of weft, when weft is imported there: operations as coloured text, short tracebacks."""
+"""The adaptation of IPython when weft is imported there: operations are shown as coloured text, tracebacks are
+short."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def register_formatters(shell: Any) -> None:
 
 
 def operation_html(operation: Operation) -> str:
-    """An operation as HTML: a module that has a script as script, anything else as IR."""
+    """Returns an operation as HTML: a module that has a script as script, anything else as IR."""
     own = getattr(operation, "_repr_html_", None)
     if own is not None:
         return own()
@@ -33,7 +34,7 @@ def operation_html(operation: Operation) -> str:
         try:
             return html_text(print_script(operation))
         except WeftError:
-            pass  # not at a level that scripts have
+            pass  # the module is not at a level that scripts have
     return ir_html(str(operation))
 
 

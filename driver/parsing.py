@@ -1,4 +1,4 @@
-"""Parses text into a module in which every operation has its location.
+"""Parsing of text into a module in which every operation has its location.
 
 xDSL's parser records no positions and reports undefined values at the end of the module. This one stores
 `file:line:col` of the operation's name on each operation (an explicit `loc(...)` takes precedence), reports an
@@ -60,7 +60,7 @@ _INHERENT = frozenset(("alignment", "nontemporal", "offsets", "sizes", "strides"
 
 
 Resources: TypeAlias = dict[str, dict[str, str | bool | int]]
-"""The `external_resources` of a file: name -> key -> value."""
+"""The `external_resources` of a file, as a map from name and key to value."""
 
 
 def parse_text(
@@ -196,13 +196,13 @@ class LocatedParser(BitsParser):
         self.last_start = 0
         """Position of the name of the last operation."""
         self._first_uses: dict[str, Span] = {}
-        """Name -> first use before its definition."""
+        """Maps a name to its first use before its definition."""
         self._definitions: dict[str, int] = {}
-        """Name -> last definition, also in closed scopes."""
+        """Maps a name to its last definition, also in closed scopes."""
         self.resources: Resources = {}
         """The parsed `external_resources`."""
         self._handles: dict[tuple[str, str], str] = {}
-        """Dialect and key of each `dialect_resource` -> its key in the process."""
+        """Maps the dialect and key of each `dialect_resource` to its key in the process."""
         self._types: dict[str, TypeAttribute] = {}
         """Types by their texts."""
 
@@ -217,9 +217,8 @@ class LocatedParser(BitsParser):
         return SourceLocation(self._file.data, line + self.line_offset, column, length)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """The key under which the dialect stores a resource of this file; it differs if an earlier file used the same
-        key.
-        """
+        """Returns the key under which the dialect stores a resource of this file; it differs from the key in the file
+        if an earlier file used the same key."""
         # xDSL's version declares a key again for each use.
         key = self.parse_identifier(" for resource handle")
         handle = self._handles.get((dialect_name, key))
@@ -230,7 +229,7 @@ class LocatedParser(BitsParser):
 
     @property
     def resource_keys(self) -> dict[str, str]:
-        """Key in the process -> key in the text, for each resource."""
+        """Maps the key in the process to the key in the text, for each resource."""
         return {handle: key for (_, key), handle in self._handles.items()}
 
     def _location(self, position: int) -> FileLineColLoc:
@@ -238,7 +237,7 @@ class LocatedParser(BitsParser):
         return FileLineColLoc(self._file, _integer(place.line), _integer(place.column))
 
     def place_of_operation(self) -> SourceLocation:
-        """The place of the innermost operation being parsed."""
+        """Returns the place of the innermost operation being parsed."""
         return self.place(self._operation_starts[-1] if self._operation_starts else self.pos)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -271,7 +270,7 @@ class LocatedParser(BitsParser):
         self._operation_starts.append(self.pos)
         operation = super().parse_operation()
         start = self.last_start = self._operation_starts.pop()
-        if source_location(operation.location) is None:  # also for locations that are only names
+        if source_location(operation.location) is None:  # also if the location is only a name
             operation.location = self._location(start)
         if self.forward_ssa_references and (
             operation.has_trait(IsolatedFromAbove, value_if_unregistered=False) or not self._operation_starts
@@ -285,9 +284,8 @@ class LocatedParser(BitsParser):
         return results
 
     def _parse_location(self) -> LocationAttr:
-        """A location. Aliases that are defined later, as at the end of JAX's output, are ignored; of a range,
-        `"f.py":1:2 to 3:4`, the start is used.
-        """
+        """Parses a location. Aliases that are defined later, as at the end of JAX's output, are ignored; of a range,
+        `"f.py":1:2 to 3:4`, the start is used."""
         token = self._current_token
         if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
             self._consume_token(MLIRTokenKind.HASH_IDENT)
@@ -308,7 +306,7 @@ class LocatedParser(BitsParser):
         self.raise_error(self._unknown_operation(name), start, start + len(name) + quotes)
 
     def _unknown_operation(self, name: str) -> str:
-        """The error for an unknown dialect or operation, with similar names."""
+        """Returns the error for an unknown dialect or operation, with similar names."""
         dialect, dot, _ = name.partition(".")
         if dot and self.ctx.get_optional_dialect(dialect) is None:
             near = did_you_mean(dialect, self.ctx.registered_dialect_names)
@@ -340,7 +338,7 @@ class LocatedParser(BitsParser):
         self._first_uses.pop(name, None)
 
     def _parse_external_resources(self) -> None:
-        """`{name: {key: "text", other: true}}`; xDSL supports only the resources of dialects."""
+        """Parse `{name: {key: "text", other: true}}`; xDSL supports only the resources of dialects."""
         self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_external_resource)
 
     def _parse_external_resource(self) -> None:
@@ -374,7 +372,7 @@ class LocatedParser(BitsParser):
         self.raise_error(f"value %{name} is used but not defined{near}", use)
 
     def parse_optional_attr_dict(self) -> dict[str, Attribute]:
-        """Attributes, after those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
+        """Parse attributes, after those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
         inherent: dict[str, Attribute] = {}
         while self._current_token.kind is MLIRTokenKind.BARE_IDENT and self._current_token.text in _INHERENT:
             name = self.parse_identifier()
@@ -407,7 +405,7 @@ class LocatedParser(BitsParser):
 
 
 def _divides_by_nothing(expr: AffineExpr) -> bool:
-    """Whether `expr` is a division or remainder by zero or a negative number."""
+    """Returns whether `expr` is a division or remainder by zero or a negative number."""
     from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr
 
     return (
@@ -419,14 +417,14 @@ def _divides_by_nothing(expr: AffineExpr) -> bool:
 
 
 def is_too_large(expr: AffineExpr) -> bool:
-    """Whether an index expression has a constant that exceeds 64 bits."""
+    """Returns whether an index expression has a constant that exceeds 64 bits."""
     from xdsl.ir.affine import AffineConstantExpr
 
     return any(isinstance(node, AffineConstantExpr) and not -(2**63) <= node.value < 2**63 for node in expr.dfs())
 
 
 def _placed(error: ParseError, line_offset: int) -> CompileError:
-    """The parser's error as a located `CompileError`."""
+    """Returns the parser's error as a located `CompileError`."""
     span, message = error.span, error.msg.strip()
     better = _BETTER_MESSAGES.get(error.msg)
     if better is not None:

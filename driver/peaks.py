@@ -36,7 +36,7 @@ from weft.texpr.tensor import compute, placeholder
 
 MEMORY_KINDS = ("read", "copy", "triad")
 FLOPS_PER_CHAIN = 400_000
-"""Operations of one lane of one chain, two per multiply-add: a few hundred microseconds."""
+"""Operations of one lane of one chain, two per multiply-add; they take a few hundred microseconds."""
 UNROLLED = 8
 """Vectors per iteration of a memory kernel."""
 
@@ -69,7 +69,7 @@ class Peaks:
         return Peaks(value["threads"], value["gflops"], bandwidths)
 
     def lines(self) -> list[str]:
-        """Readable text: a line for arithmetic, one for each place in memory."""
+        """Returns readable text: a line for arithmetic, and one for each place in memory."""
         rates = ", ".join(f"{dtype} {rate:.4g}" for dtype, rate in self.gflops.items())
         lines = [f"{self.threads} thread{'s' * (self.threads > 1)}: {rates} GFLOP/s"]
         for place in dict.fromkeys(b.place for b in self.bandwidths):
@@ -109,7 +109,7 @@ class PeakMeter:
 
 @cache
 def quick_peaks(target: Target) -> MachinePeaks:
-    """The reference of reports, measured once per process in about a second."""
+    """Returns the reference of reports, which is measured once per process in about a second."""
     beyond = min(max(4 * target.l3_bytes, 64 << 20), 1 << 30)
     cached = target.l2_bytes * target.num_threads
     memory, cache_ = (
@@ -133,19 +133,19 @@ class _Chains:
     def gflops(self, rounds: int) -> float:
         seconds = _best(self._library, "chains", self._arguments, rounds)
         result = self._arguments[-1]
-        _check("the chains of multiply-adds", result, np.ones_like(result))  # the fixed point of c = c / 2 + 1 / 2
+        _check("the chains of multiply-adds", result, np.ones_like(result))  # c = c / 2 + 1 / 2 has the fixed point 1
         return self._flops / seconds / 1e9
 
 
 def chains_of(target: Target) -> int:
-    """The number of concurrent chains: enough to hide the latency of current processors, few enough for the
-    registers.
-    """
+    """Returns the number of concurrent chains: enough to hide the latency of current processors, and few enough for the
+    registers."""
     return min(24, target.vector_registers - 4)
 
 
 def multiply_adds(shape: tuple[int, int, int], steps: int, dtype: str) -> ModuleOp:
-    """`C[thread, chain, lane] = C * X[0] + X[1]`, `steps` times, the C in registers."""
+    """Returns a program that computes `C[thread, chain, lane] = C * X[0] + X[1]`, `steps` times, with C in
+    registers."""
     threads, chains, lanes = shape
     scalar = f"f{np.dtype(dtype).itemsize * 8}"
     buffer = f"memref<{threads}x{chains}x{lanes}x{scalar}>"
@@ -174,7 +174,7 @@ func.func @chains(%X: memref<2x{scalar}>, %C: {buffer}) {{
 
 
 def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> Bandwidth:
-    """GB/s of a kernel of `kind` over arrays of about `size` bytes in all."""
+    """Measures the GB/s of a kernel of `kind` over arrays of about `size` bytes in all."""
     lanes = target.vector_bytes // 4
     arrays = {"read": 1, "copy": 2, "triad": 3}[kind]
     rows = max(1, size // (arrays * target.num_threads * UNROLLED * target.vector_bytes))
@@ -190,7 +190,7 @@ def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> 
 
 
 def reading(shape: tuple[int, ...]) -> ModuleOp:
-    """Sums over the rows of each thread, one sum per lane, in registers."""
+    """Returns a program that sums the rows of each thread, one sum per lane, in registers."""
     a = placeholder(shape, "float32", name="A")
     r = reduce_axis((0, shape[1]), name="r")
 
@@ -202,7 +202,7 @@ def reading(shape: tuple[int, ...]) -> ModuleOp:
 
 
 def writing(shape: tuple[int, ...], kind: str) -> ModuleOp:
-    """A copy, or `c = a + 3 * b`."""
+    """Returns a program that copies, or computes `c = a + 3 * b`."""
     inputs = [placeholder(shape, "float32", name=name) for name in ("A", "B")[: 1 if kind == "copy" else 2]]
 
     def element(p: Expr, r: Expr, u: Expr, lane: Expr) -> Expr:

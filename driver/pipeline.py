@@ -29,7 +29,7 @@ class ModelKernel:
 
     key: str
     functions: list[FuncOp]
-    """As in the program."""
+    """The functions, as they are in the program."""
     needed: list[Operation]
     """The globals and declarations that the first function refers to."""
     compiled: CompiledKernel | None = None
@@ -41,11 +41,11 @@ class ModelKernel:
         return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
 
     def unit(self) -> ModuleOp:
-        """A module with copies of the first function and of the operations that it needs."""
+        """Returns a module with copies of the first function and of the operations that it needs."""
         return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
 
     def traces(self) -> Iterator[sched.FuncOp]:
-        """The default schedule for each of the functions, under its name."""
+        """Yields the default schedule for each of the functions, under its name."""
         for text in self.compiled.traces if self.compiled is not None else ():
             for function in self.functions:
                 yield _trace_for(text, function.sym_name.data)
@@ -62,7 +62,7 @@ class Pipeline:
     options: BuildOptions = DEFAULT_OPTIONS
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     cache: CompileCache | None = None
-    """Contains kernels that were compiled before."""
+    """The cache, which contains kernels that were compiled before."""
     kernels: Sequence[ModelKernel] = ()
     """The separately compiled kernels."""
     traces: Sequence[sched.FuncOp] = ()
@@ -73,7 +73,7 @@ class Pipeline:
 
 def _trace_for(text: str, name: str) -> sched.FuncOp:
     trace = parse_trace(text)
-    origin = trace.sym_name.data.partition("_")[0]  # default or tuned
+    origin = trace.sym_name.data.partition("_")[0]  # the origin is default or tuned
     trace.sym_name = StringAttr(f"{origin}_{name}")
     name_function(trace, name)
     return trace

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 
 def context() -> Context:
-    """A context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`), which are
-    imported on first use. Raises `CompileError` for a package that cannot be loaded.
-    """
+    """Returns a context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`),
+    which are imported on first use. Raises `CompileError` for a package that cannot be loaded."""
     from weft.driver.universe import register_dialects  # start-up: 8 ms
 
     ctx = Context()
@@ -53,9 +52,8 @@ def parse(text: str, name: str = "<string>") -> ModuleOp:
 def parse_file(
     file: str | Path, shapes: Mapping[str, str | Sequence[int | str]] | None = None, *, name: str | None = None
 ) -> ModuleOp:
-    """The verified module of an `.mlir` or `.onnx` file, specialised to stated `shapes` of inputs (`specialize`).
-    Raises `CompileError` and `OSError`.
-    """
+    """Returns the verified module of an `.mlir` or `.onnx` file, specialised to stated `shapes` of inputs
+    (`specialize`). Raises `CompileError` and `OSError`."""
     path = Path(file)
     if path.suffix == ".onnx":
         return onnx_module(path, shapes)[0]
@@ -69,12 +67,12 @@ def parse_file(
 def specialize(
     module: ModuleOp, shapes: Mapping[str, str | Sequence[int | str]], *, name: str | None = None
 ) -> ModuleOp:
-    """A copy of a module with a function, by default the one without callers, specialised to stated shapes of its
-    parameters.
+    """Returns a copy of a module with a function, by default the one without callers, specialised to stated shapes of
+    its parameters.
 
-        weft.specialize(module, {"ids": "1x128"})             # numbers replace symbols weft.specialize(module, {"ids":
-        "b:1..8 x s:1..512"}) # names rename them; ranges are preconditions of calls weft.specialize(module, {"ids":
-        ("b", "s:1..512"), "mask": "b x s"})  # symbols of one name are equal
+        weft.specialize(module, {"ids": "1x128"})  # numbers replace symbols
+        weft.specialize(module, {"ids": "b:1..8 x s:1..512"})  # names rename them; ranges are preconditions of calls
+        weft.specialize(module, {"ids": ("b", "s:1..512"), "mask": "b x s"})  # symbols of one name are equal
 
     Functions other than graphs are lowered to buffers first. Raises `CompileError` for an unknown parameter, another
     rank, and shapes that contradict each other or the module.
@@ -95,9 +93,8 @@ def onnx_module(
     weights: str | os.PathLike[str] | None = None,
     into: Callable[[], BlockBuilder] | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
-    """The module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by path
-    relative to its folder; `into` creates the module's builder. Raises `CompileError` and `OSError`.
-    """
+    """Returns the module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by path
+    relative to its folder; `into` creates the module's builder. Raises `CompileError` and `OSError`."""
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     importer = _onnx_importer()
@@ -119,9 +116,8 @@ def onnx_operators(
     shapes: Mapping[str, InputShape] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
 ) -> tuple[Mapping[str, Outcome], Sequence[str]]:
-    """The outcomes of an import of an ONNX model, by operator, and lines about the cost of a fallback if nodes are
-    rejected. Raises `CompileError` for an invalid model, and `OSError`.
-    """
+    """Returns the outcomes of an import of an ONNX model, by operator, and lines about the cost of a fallback if nodes
+    are rejected. Raises `CompileError` for an invalid model, and `OSError`."""
     return _onnx_importer().operators_of(model, shapes or {}, constants or {})
 
 

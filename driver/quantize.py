@@ -76,7 +76,7 @@ def quantize(
     percentile: float = 99.99,
     max_error: float | None = None,
 ) -> Quantized:
-    """A copy of a module of graph functions with weights, and optionally activations, rounded to integers.
+    """Returns a copy of a module of graph functions with weights, and optionally activations, rounded to integers.
 
         quantized = weft.quantize(mod, weights="int4", group=32, symmetric=True)
         print(quantized)  # the rounding errors of each layer

@@ -52,7 +52,7 @@ _NAMES: dict[str, object] = {
 
 @checked
 def register_primitive(step: Step) -> Callable[[P], P]:
-    """A class decorator that adds a schedule primitive, declared as those of weft are (`dialects/sched.py`).
+    """Returns a class decorator that adds a schedule primitive, declared as those of weft are (`dialects/sched.py`).
 
     The class is a frozen dataclass, derived from `weft.passes.schedule.primitive.Primitive`, whose fields are the
     parameters of the step.
@@ -96,7 +96,7 @@ def _check(step: Step, primitive: type[Primitive]) -> None:
 
 
 def _method(step: Step) -> Callable[..., Any]:
-    """The method of a schedule, as those in `schedule/schedule.py`."""
+    """Returns the method of a schedule, of the form of those in `schedule/schedule.py`."""
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     position = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for declared in step.parameters:
@@ -126,7 +126,7 @@ def _method(step: Step) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = step.name
     method.__doc__ = step.doc
     method.__annotations__ = {
-        parameter.argument: eval(parameter.kind.argument, _NAMES)  # texts of weft's own kinds
+        parameter.argument: eval(parameter.kind.argument, _NAMES)  # evaluates only the texts of weft's own kinds
         for parameter in step.parameters
     }
     method.__signature__ = signature

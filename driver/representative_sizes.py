@@ -18,7 +18,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.sizes import Sizes, WeightedSizes, shown_sizes
 
 Shapes: TypeAlias = tuple[tuple[int, ...] | int, ...]
-"""The shape of each buffer parameter, the value of each index parameter."""
+"""The shape of each buffer parameter, and the value of each index parameter."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,14 @@ class WeightedShapes:
     calls: float
 
     def given(self, function: FuncOp) -> dict[str, Sequence[int] | int]:
-        """The shapes and values by parameter name."""
+        """Returns the shapes and values by parameter name."""
         return {a.name_hint or "": shape for a, shape in zip(function.args, self.shapes, strict=True)}
 
 
 def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[str, list[WeightedShapes]]:
-    """The argument shapes of the calls of each function in a run of a module of tir functions, weighted like the sizes.
-    Raises `CompileError` for a symbol without a size, for one that no function has, and for sizes that violate
-    preconditions.
-    """
+    """Returns the argument shapes of the calls of each function in a run of a module of tir functions, weighted like
+    the sizes. Raises `CompileError` for a symbol without a size, for one that no function has, and for sizes that
+    violate preconditions."""
     functions = functions_of(module)
     used = {symbol for holder in module.ops for symbol, op in symbol_uses(holder) if op is not holder}
     found: dict[str, dict[Shapes, float]] = {}
@@ -66,7 +65,7 @@ def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[st
 
 
 def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
-    """The parameter shapes of a function for sizes of its symbols."""
+    """Returns the parameter shapes of a function for sizes of its symbols."""
     signature = FlatSignature.of(function)
     numbers = dict(sizes)
     facts = [CallPrecondition(text) for text in call_facts(function, signature)]
@@ -96,7 +95,7 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
 
 
 def _known_shapes(caller: SymbolicFunction) -> Shapes | None:
-    """The parameter shapes of a function; None if some are unknown."""
+    """Returns the parameter shapes of a function, or None if some are unknown."""
     shapes: list[tuple[int, ...] | int] = []
     for argument, shape in zip(caller.function.args, caller.shapes, strict=True):
         extents = shape if isinstance(shape, tuple) else () if shape is None else (shape,)

@@ -35,9 +35,8 @@ _DEFAULT_SPACE: Final = "default space"
 
 
 def workload_of(task: Task, calls: Sequence[WeightedShapes] = ()) -> tuple[Workload, ModuleOp, ArgumentSpec]:
-    """The workload of a function, the module to schedule, and the arguments of measurements. For a function with
-    symbols these are the shapes of `calls`, with weights divided by the number of calls in the program.
-    """
+    """Returns the workload of a function, the module to schedule, and the arguments of measurements. For a function
+    with symbols these are the shapes of `calls`, with weights divided by the number of calls in the program."""
     unit = task.unit()
     ir = str(unit)
     function = next(iter(functions_of(unit).values()))
@@ -65,7 +64,7 @@ def space_of(
     machine: Target,
     features: Callable[[ModuleOp], tuple[float, ...]],
 ) -> tuple[Space, str, Candidate]:
-    """The space to search, its name, and the default schedule. Raises `ScheduleError` if that is rejected."""
+    """Returns the space to search, its name, and the default schedule. Raises `ScheduleError` if that is rejected."""
     if space is None:
         made = Space(unit, default_program(machine), _DEFAULT_SPACE, features)
         default = made.run(Random(0), takes_defaults=True)
@@ -89,7 +88,7 @@ def space_of(
 
 
 def default_program(target: Target) -> Program:
-    """The rules of default schedules, whose choices form the space."""
+    """Returns the rules of default schedules, whose choices form the space."""
 
     def program(sch: Schedule) -> object:
         return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
@@ -102,7 +101,8 @@ def _replaying(trace: sched.FuncOp) -> Callable[[Schedule], object]:
 
 
 def within_device(target: Target) -> Target:
-    """A target limited to the device that runs its programs here. Raises `DeviceError` if kernels have no device."""
+    """Returns a target limited to the device that runs its programs here. Raises `DeviceError` if kernels have no
+    device."""
     if target.gpu is None:
         return target
     ours, its = target.gpu, gpu_library.device_for(target).limits

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
-    """From graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
+    """Lower graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
     module, sizes, stopwatch = pipeline.module, pipeline.options.specialize, pipeline.stopwatch
 
     def run_timed(step: PipelineStep, ctx: Context, op: ModuleOp) -> None:
@@ -66,7 +66,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
         state_parameter_accesses(module)
         by_users = _run_schedules(module, options.scheduled, tuned)
     if options.verify:
-        # Before default schedules, whose steps preserve validity.
+        # before default schedules, whose steps preserve validity
         with stopwatch.measure("check of tir"):
             for function in buffer_functions(module):
                 # Inserted passes may lower ops of other levels, which are checked later.
@@ -85,7 +85,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
 
 
 def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
-    """From scheduled block loops to the low level. `after` is called after each pass."""
+    """Lower scheduled block loops to the low level. `after` is called after each pass."""
     # The output of weft's own passes is verified by their tests and by weft-opt, not in builds.
     has_others = bool(pipeline.options.passes)
     lap = pipeline.stopwatch.laps()
@@ -115,7 +115,7 @@ def lower(pipeline: Pipeline) -> Pipeline:
 
 
 def load(pipeline: Pipeline) -> Library:
-    """The library of a module at low level, and of its kernels."""
+    """Returns the library of a module at low level, and of its kernels."""
     compiled = [kernel.compiled for kernel in pipeline.kernels if kernel.compiled is not None]
     library = load_low_module(pipeline.module, pipeline.target, stopwatch=pipeline.stopwatch, kernels=compiled)
     traces, kernels, report = pipeline.traces, pipeline.kernels, pipeline.report
@@ -127,8 +127,7 @@ def load(pipeline: Pipeline) -> Library:
 
 def _run_schedules(module: ModuleOp, scheduled: bool, tuned: Container[str]) -> set[str]:
     """Erase the schedules of a module, after running them if `scheduled`, except that of a script if its functions are
-    `tuned`; returns the functions that they transformed.
-    """
+    `tuned`. Returns the functions that they transformed."""
     by_users: set[str] = set()
     for trace in schedules_of(module):
         names = scheduled_by(trace, module)

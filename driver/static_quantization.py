@@ -75,7 +75,8 @@ class StaticRounding:
 def quantize_statically(
     module: ModuleOp, data: CalibrationData, rounding: StaticRounding
 ) -> tuple[ModuleOp, list[QuantizedLayer], list[QuantizedActivation]]:
-    """A copy of a module whose entry function has 8-bit layers, and the errors of its layers and activations."""
+    """Returns a copy of a module whose entry function has 8-bit layers, and the errors of its layers and
+    activations."""
     base = copy_of(module)
     for each in (
         GraphInferTypesPass(),
@@ -148,9 +149,8 @@ def _returning(
     of_observer: Callable[[ObserveOp], Sequence[SSAValue]],
     of_layer: Callable[[Layer], Sequence[SSAValue]],
 ) -> ModuleOp:
-    """A copy of a module whose entry function has additional results: values for each layer, then for each observer,
-    which is erased.
-    """
+    """Returns a copy of a module whose entry function has additional results: values for each layer, then for each
+    observer, which is erased."""
     found = copy_of(module)
     function = _entry(found)
     last = cast("ReturnOp", function.get_return_op())
@@ -167,7 +167,7 @@ def _returning(
 
 
 def _errors(module: ModuleOp, data: CalibrationData) -> dict[str, float]:
-    """The relative error of each layer's results if it alone is rounded, and of each activation."""
+    """Returns the relative error of each layer's results if it alone is rounded, and of each activation."""
     function = _entry(module)
     measured = _compiled(_returning(module, _activation_errors, _layer_errors))
     names = [layer.name for layer in layers_of(function) if _is_rounded(layer)]
@@ -201,6 +201,6 @@ def _layer_errors(layer: Layer) -> list[SSAValue]:
 
 
 def _squares(rounded: SSAValue, exact: SSAValue) -> list[SSAValue]:
-    """The sums of squares of the differences and of the exact numbers."""
+    """Returns the sums of squares of the differences and of the exact numbers."""
     difference = made("subtract", [rounded, exact]).results[0]
     return [made("sum", [made("multiply", [value, value]).results[0]]).results[0] for value in (difference, exact)]

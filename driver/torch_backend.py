@@ -18,7 +18,7 @@ _OPTIONS = ("params", "fallback", "target", "precision")
 
 
 def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Any:
-    """The backend `weft` of `torch.compile`: a callable for one graph.
+    """Compiles one graph as the backend `weft` of `torch.compile`, and returns a callable.
 
         fast = torch.compile(model.eval(), backend="weft", options={"target": "llvm -mcpu=haswell"})
 
@@ -66,7 +66,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
 
 def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    """The callable of a graph; if it writes an input, calls check whether inputs share memory."""
+    """Returns the callable of a graph. If the graph writes an input, calls check whether inputs share memory."""
     from weft.frontends.torch.shared_memory import TracedOverlaps  # needs torch
 
     metadata = _metadata()
@@ -89,7 +89,7 @@ def _metadata() -> Any:
 
 
 def _fixed_inputs() -> Sequence[int]:
-    """The inputs of the current graph that are parameters and buffers and are not written."""
+    """Returns the inputs of the current graph that are parameters and buffers and are not written."""
     metadata = _metadata()
     if metadata is None:
         return ()
@@ -101,8 +101,8 @@ class CompiledGraph:
     """A graph of ATen operators, compiled on the first call.
 
     PyTorch computes outputs that are views of inputs, of other outputs, or of one tensor, because callers depend on
-    their strides and offsets, also those that depend on sizes, derive views of their own tensors from them, and read
-    through one view elements written through another.
+    their strides and offsets, which may depend on sizes. Callers also derive views of their own tensors from them, and
+    read through one view elements written through another.
     """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
@@ -113,7 +113,7 @@ class CompiledGraph:
         self._views = {at: _View(outputs[at], root, outputs) for at, root in enumerate(roots) if root is not None}
         computed = [at for at in range(len(outputs)) if at not in self._views]
         if not any(hasattr(getattr(outputs[at], "meta", {}).get("val"), "stride") for at in computed):
-            # Nothing to compile: PyTorch computes the sizes among the outputs.
+            # There is nothing to compile: PyTorch computes the sizes among the outputs.
             self._views |= {at: _View(outputs[at], None, outputs) for at in computed}
             computed = []
         self._graph = _with_outputs(graph, [outputs[at] for at in computed]) if self._views else graph
@@ -160,7 +160,7 @@ class CompiledGraph:
 
 
 def _shared_results(outputs: Sequence[Any]) -> list[Any]:
-    """Results of operators that are not outputs themselves, but have several views among the outputs."""
+    """Returns the results of operators that are not outputs themselves, but have several views among the outputs."""
     bases = Counter(_base_of_view(output, outputs) for output in outputs)
     return [
         base
@@ -170,16 +170,15 @@ def _shared_results(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input or other output that an output is a view of; None for a tensor with separate memory."""
+    """Returns the input or other output that an output is a view of, or None for a tensor with separate memory."""
     root = _base_of_view(node, outputs)
     is_known = hasattr(root, "op") and (root.op == "placeholder" or root in outputs)
     return root if is_known and root is not node else None
 
 
 def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input, other output, or operator result that an output is a view of; the output itself if it is not a
-    view.
-    """
+    """Returns the input, other output, or operator result that an output is a view of, or the output itself if it is
+    not a view."""
     base = node
     while hasattr(base, "op") and base.op == "call_function" and (base is node or base not in outputs):
         source = base
@@ -192,7 +191,7 @@ def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _is_view(target: Any) -> bool:
-    """Whether an operator of PyTorch returns a view of its first argument without writing it."""
+    """Returns whether an operator of PyTorch returns a view of its first argument without writing it."""
     schema = getattr(target, "_schema", None)
     alias = schema.arguments[0].alias_info if schema is not None and schema.arguments else None
     return alias is not None and not alias.is_write
@@ -218,7 +217,7 @@ class _View:
         self._nodes = list(needed)
 
     def made(self, root: Any, given: Mapping[Any, Any]) -> Any:
-        """The view of a tensor; `given` are the inputs of the graph, which determine its sizes."""
+        """Returns the view of a tensor; `given` are the inputs of the graph, which determine its sizes."""
         from torch.fx.node import map_arg
 
         values = {**given, self.root: root}
@@ -229,7 +228,7 @@ class _View:
 
 
 def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
-    """A copy of a graph with other outputs, and only the nodes that compute them."""
+    """Returns a copy of a graph with other outputs, and only the nodes that compute them."""
     from torch.fx import GraphModule
 
     graph = deepcopy(module.graph)
@@ -241,12 +240,13 @@ def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _version(tensor: Any) -> int:
-    """The number of writes to a tensor; 0 for tensors of inference mode, which are not counted."""
+    """Returns the number of writes to a tensor, or 0 for tensors of inference mode, which are not counted."""
     return 0 if tensor.is_inference() else tensor._version
 
 
 def _order_of_axes(value: Any) -> Callable[[Any], Any] | None:
-    """A function that converts a dense tensor to the memory layout traced by PyTorch; None if it is contiguous."""
+    """Returns a function that converts a dense tensor to the memory layout traced by PyTorch, or None if it is
+    contiguous."""
     if not hasattr(value, "stride") or not hasattr(value, "is_contiguous") or value.is_contiguous():
         return None
     strides = value.stride()

@@ -81,7 +81,8 @@ class CompiledModel:
         self._readers = [_reader(argument, model) for argument in model.arguments]
         orders = {argument.name: argument.order for argument in model.arguments if argument.order is not None}
         self._in_shape = {name: back(order) for name, order in orders.items()}
-        """For parameters with permuted axes: the axes in memory order -> the order of the tensor."""
+        """Maps a parameter with permuted axes to the function from the axes in memory order to the order of the
+        tensor."""
         self._places = _places(model.arguments)
         self._has_checks = bool(self._places or model.constants)
         self._makers = [_maker(output, model.dtypes) for output in model.outputs]
@@ -132,7 +133,7 @@ class CompiledModel:
             raise
 
     def _flattened(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
-        """The flattened inputs. Raises `TypeError` for another structure than that of the export."""
+        """Returns the flattened inputs. Raises `TypeError` for another structure than that of the export."""
         spec = self._model.in_spec
         if keywords:
             known = self._pytree.tree_unflatten([None] * spec.num_leaves, spec)[1]
@@ -144,7 +145,8 @@ class CompiledModel:
         return leaves
 
     def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
-        """The values of the symbolic sizes. Raises `ValueError` for those that the model was not exported for."""
+        """Returns the values of the symbolic sizes. Raises `ValueError` for those that the model was not exported
+        for."""
         for leaf, value in self._model.constants.items():
             if type(leaves[leaf]) is not type(value) or leaves[leaf] != value:
                 raise ValueError(f"input {leaf} is {leaves[leaf]!r}, but the model was exported with {value!r}")
@@ -171,7 +173,7 @@ class _SizeSource:
         leaf = leaves[cast("int", self.argument.leaf)]
         shape = getattr(leaf, "shape", ())
         if not self.argument.is_size and len(shape) <= self.axis:
-            return  # The call reports the wrong rank.
+            return  # the call reports the wrong rank
         size = leaf if self.argument.is_size else shape[self.axis]
         if self.gives is not None and self.gives not in sizes:
             sizes[self.gives] = _solved(self.extent, self.gives, size)
@@ -184,7 +186,7 @@ class _SizeSource:
 
 
 def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
-    """The symbolic extents of inputs, ordered so that each has at most one name that does not occur before."""
+    """Returns the symbolic extents of inputs, ordered so that each has at most one name that does not occur before."""
     open_places = [
         (argument, axis, extent)
         for argument in arguments
@@ -205,16 +207,15 @@ def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
 
 
 def _solved(extent: Expression, name: str, size: int) -> int:
-    """The value of `name` for which `a * name + b` is `size`, rounded down."""
+    """Returns the value of `name` for which `a * name + b` is `size`, rounded down."""
     terms = dict(extent.terms)
     factor, offset = terms.get((name,), 1), terms.get((), 0)
     return (size - offset) // factor
 
 
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
-    """A function that raises `TypeError` unless an input has the argument's kind: an integer, or a dense CPU tensor of
-    its element type.
-    """
+    """Returns a function that raises `TypeError` unless an input has the argument's kind: an integer, or a dense CPU
+    tensor of its element type."""
     from weft.frontends.torch.library import torch  # needs torch
     from weft.frontends.torch.symbols import torch_dtype  # needs torch
 
@@ -251,7 +252,7 @@ def _word(constant: object) -> str:
 
 
 def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
-    """A function from the inputs and the symbolic sizes to the array of an argument."""
+    """Returns a function from the inputs and the symbolic sizes to the array of an argument."""
     from weft.frontends.torch.importing import array_of  # needs torch
 
     leaf, name = argument.leaf, argument.name
@@ -273,16 +274,15 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
         try:
             is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad and not tensor.is_neg()
             return tensor.numpy() if is_ready else array_of(tensor)
-        except (RuntimeError, TypeError, ValueError) as error:  # a tensor without memory, such as a tracer's
+        except (RuntimeError, TypeError, ValueError) as error:  # for a tensor without memory, such as a tracer's
             raise TypeError(f"input '{name}': {type(tensor).__name__} has no array: {error}") from None
 
     return read
 
 
 def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mapping[str, Sequence[int]]) -> None:
-    """Raise the error of a call with arrays in terms of the tensors' axes; `axes` permutes those of parameters in
-    another order.
-    """
+    """Raises the error of a call with arrays in terms of the tensors' axes; `axes` permutes those of parameters in
+    another order."""
 
     def turned(spec: Any, array: Any) -> tuple[Any, Any]:
         order = axes.get(spec.name)
@@ -298,7 +298,7 @@ def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mappin
 
 
 def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
-    """A function from the results and the symbolic sizes to an output of the model."""
+    """Returns a function from the results and the symbolic sizes to an output of the model."""
     from weft.frontends.torch.importing import back, tensor_of  # needs torch
 
     place, value = output.result, output.value

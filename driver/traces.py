@@ -1,4 +1,4 @@
-"""Traces as text: as IR and as Python calls, parsed and run."""
+"""Parsing and execution of traces in text form: IR or Python calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def _sampling_steps(trace: sched.FuncOp) -> list[sched.SamplingOp]:
 
 
 def record_problem(record: Record) -> str:
-    """The reason why the schedule of a record is invalid for every program; empty if there is none."""
+    """Returns the reason why the schedule of a record is invalid for every program, or an empty text if there is
+    none."""
     steps, problem = _steps_of_text(record.trace)
     try:
         if not problem:
@@ -64,9 +65,8 @@ def record_problem(record: Record) -> str:
 
 @lru_cache(maxsize=64)
 def _steps_of_text(text: str) -> tuple[list[sched.SamplingOp], str]:
-    """The sampling steps of a trace, or the reason why the text is invalid. Cached, because records of a search share
-    traces.
-    """
+    """Returns the sampling steps of a trace, or the reason why the text is invalid. The result is cached, because
+    records of a search share traces."""
     try:
         return _sampling_steps(parse_trace(text)), ""
     except Exception as error:  # noqa: BLE001  others wrote the text
@@ -100,7 +100,7 @@ def run_trace(
     elif decisions is None:
         run_python(schedule, trace)
     else:
-        # The calls first run on a separate module to record the trace, because steps decide while they run.
+        # Steps decide while they run, so the calls first run on a separate module to record the trace.
         recorded = type(schedule)(schedule.mod)
         run_python(recorded, trace)
         schedule.replay(recorded.trace, decisions)

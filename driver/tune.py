@@ -1,4 +1,4 @@
-"""`weft.tune`: searches for schedules of a program."""
+"""`weft.tune`: the search for schedules of a program."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def tune(
             j0, j1 = sch.split(j, sch.sample_perfect_tile(j, n=2))
             sch.reorder(i, j0, k, j1)
 
-        tuned = weft.tune(module, space=space, trials=64, database="tune.db") lib = weft.build(module,
-        database="tune.db")
+        tuned = weft.tune(module, space=space, trials=64, database="tune.db")
+        lib = weft.build(module, database="tune.db")
 
     `program` is a module at any level, its text, or a file; `func` names the function to tune if there are several.
     `space` is a function that schedules and samples (`sch.sample_perfect_tile`, `sample_categorical`,
@@ -129,7 +129,7 @@ def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
 
 
 def _check(target: Target, trials: int) -> None:
-    """Raise `CompileError` if programs for a target cannot be measured here."""
+    """Raises `CompileError` if programs for a target cannot be measured here."""
     if target.kind not in _MEASURED:
         raise CompileError(f"tune: programs for target kind {', '.join(_MEASURED)} are measured, got '{target.kind}'")
     if target.has_kernels:
@@ -141,7 +141,7 @@ def _check(target: Target, trials: int) -> None:
 
 
 def default_limits(target: Target) -> WorkerLimits:
-    """The default limits of building and measuring a candidate: OpenCL kernels are built where they run."""
+    """Returns the default limits of building and measuring a candidate. OpenCL kernels are built where they run."""
     limits = WorkerLimits()
     if target.kind != "opencl":
         return limits

@@ -19,7 +19,7 @@ class Tuned(ShownAsText):
     tasks: list[TunedTask]
     target: str
     skipped: dict[str, str] = field(default_factory=dict[str, str])
-    """Functions that were not tuned, with the reason."""
+    """Maps the functions that were not tuned to the reasons."""
 
     @property
     def trace(self) -> sched.FuncOp:
@@ -39,7 +39,8 @@ class Tuned(ShownAsText):
         return sum(len(task.trials) for task in self.tasks)
 
     def table(self) -> str:
-        """A row per function: its computation, number of calls, and times of the default and the best schedule."""
+        """Returns a row per function: its computation, number of calls, and times of the default and the best
+        schedule."""
         return tuning_table(self.tasks)
 
     def plot(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""Applies schedules of a tuning database instead of default ones."""
+"""Application of schedules of a tuning database instead of default ones."""
 
 from __future__ import annotations
 
@@ -35,16 +35,15 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 _MOST: Final = 64
-"""Records of a function to try, the fastest first, until one applies."""
+"""Maximum number of records of a function to try, the fastest first, until one applies."""
 
 
 def tuned_records(
     module: ModuleOp, target: Target, database: str | os.PathLike[str], required: bool
 ) -> dict[str, list[Record]]:
-    """The records of each function of a module at tir level, the fastest first: for this target, on the kind of machine
-    that runs its programs here, or else the one that the target names. Raises `CompileError` if they are `required` and
-    a tunable function has none. Emits a remark if kernels have no device.
-    """
+    """Returns the records of each function of a module at tir level, the fastest first: for this target, on the kind of
+    machine that runs its programs here, or else the one that the target names. Raises `CompileError` if records are
+    `required` and a tunable function has none. Emits a remark if kernels have no device."""
     found: dict[str, list[Record]] = {}
     tasks = tasks_of(module)
     with Database(Path(database), must_exist=True) as opened:
@@ -53,7 +52,7 @@ def tuned_records(
         except DeviceError as error:
             if required:
                 raise CompileError(f"records of '{database}' cannot be taken: {error.message}") from error
-            warnings.warn(Remark(f"records of '{database}' are left out: {error.message}"), stacklevel=2)
+            warnings.warn(Remark(f"records of '{database}' are skipped: {error.message}"), stacklevel=2)
             return {}
         machines = dict.fromkeys([here] if target.has_kernels else [here, f"{target.architecture} {target.cpu}"])
         for task in tasks:
@@ -75,10 +74,9 @@ def tuned_records(
 def apply_tuned_schedules(
     module: ModuleOp, tuned: Mapping[str, Sequence[Record]], target: Target
 ) -> dict[str, sched.FuncOp]:
-    """Schedule functions by their fastest applicable record; returns the traces by function. If that is the default
+    """Schedule functions by their fastest applicable record. Returns the traces by function. If that is the default
     schedule, the function is left to the current default rules, which may have improved. Emits a remark for a skipped
-    record.
-    """
+    record."""
     applied: dict[str, sched.FuncOp] = {}
     present = functions_of(module)
     for name, records in tuned.items():
@@ -92,7 +90,7 @@ def apply_tuned_schedules(
                 break
             except Exception as error:  # noqa: BLE001  anybody may have written the record
                 reason = str(error).strip().removeprefix("error: ") or type(error).__name__
-                text = f"@{name}: a record of {record.versions or 'another version'} is left out: {reason}"
+                text = f"@{name}: a record of {record.versions or 'another version'} is skipped: {reason}"
                 warnings.warn(Remark(text), stacklevel=2)
     return applied
 

@@ -28,7 +28,7 @@ class TunedTask:
 
     @property
     def seconds(self) -> float:
-        """Seconds of the best."""
+        """Seconds of the best record."""
         return self.best.seconds or 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""The loop of `weft.tune`: chooses the function of the next trial, and distributes building and measuring."""
+"""The loop of `weft.tune`, which chooses the function of the next trial, and distributes building and measuring."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Workers:
 
     builder: Executor
     runner: Executor | None
-    """None to measure here."""
+    """The workers that measure, or None to measure here."""
     machine: str
     """The kind of machine that measures."""
     window: int
@@ -138,9 +138,8 @@ class Searches:
         machine: Target,
         sizes: Sequence[WeightedSizes] = (),
     ) -> Tuned:
-        """Measure the default schedules; those of functions with symbols at representative `sizes`. Raises
-        `CompileError` for invalid sizes.
-        """
+        """Measure the default schedules; those of functions with symbols are measured at representative `sizes`. Raises
+        `CompileError` for invalid sizes."""
         tuned = Tuned([], self._target)
         by_users: set[str] = set()
         for schedule in schedules_of(module):
@@ -173,7 +172,7 @@ class Searches:
             except CompileError as error:
                 if len(tasks) == 1:
                     raise
-                tuned.skipped[name] = error.message  # the space is for another function of the program
+                tuned.skipped[name] = error.message  # because the space is for another function of the program
                 continue
             tuned.tasks.append(self._searches[-1].found)
             found[task.key] = tuned.tasks[-1]
@@ -183,7 +182,7 @@ class Searches:
         return tuned
 
     def _first_model(self, keys: Sequence[str]) -> CostModel:
-        """The initial cost model, trained by earlier searches of any program."""
+        """Returns the initial cost model, trained by earlier searches of any program."""
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
@@ -241,7 +240,7 @@ class Searches:
         return _TaskSearch(found, evaluator, search, [found.seconds])
 
     def _check_sizes(self, workload: Workload, arguments: ArgumentSpec) -> None:
-        """Raise `CompileError` if the database has times of a workload at other sizes, which are not comparable."""
+        """Raises `CompileError` if the database has times of a workload at other sizes, which are not comparable."""
         digest = hashlib.blake2b(repr(arguments.weighted).encode(), digest_size=7).digest()
         number = int.from_bytes(digest, "big")
         if self._database.window(f"sizes {workload.key} {self._target} {self._workers.machine}", number) != number:
@@ -250,9 +249,8 @@ class Searches:
             )
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
-        """The decisions of the fastest schedules that other searches of a space found; only those for kernels apply to
-        kernels.
-        """
+        """Returns the decisions of the fastest schedules that other searches of a space found; only those for kernels
+        apply to kernels."""
         kind = self._workers.machine
         begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
@@ -273,7 +271,7 @@ class Searches:
         return max(able, key=_TaskSearch.gain, default=None)
 
     def _measure_here(self, trials: int, end: float) -> Iterator[Trial]:
-        """Successive batches. With a window of several batches, builders work on later ones meanwhile."""
+        """Evaluate successive batches. With a window of several batches, builders work on later ones meanwhile."""
         under_way: deque[tuple[_TaskSearch, list[Trial]]] = deque()
         left, window = trials, self._window()
         try:
@@ -299,9 +297,8 @@ class Searches:
                 cancel(batch)
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
-        """Keep `window` trials in progress: each finished one is replaced by the next. Proposals depend on all earlier
-        trials, in the order of their records, so a restarted search makes the same proposals.
-        """
+        """Keep `window` trials in progress: the next trial replaces a finished one. Proposals depend on all earlier
+        trials, in the order of their records, so a restarted search makes the same proposals."""
         under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:
@@ -326,14 +323,15 @@ class Searches:
             cancel([trial for _, trial in under_way])
 
     def _window(self) -> int:
-        """The number of concurrent trials that this search started with; another one would change its proposals."""
+        """Returns the number of concurrent trials that this search started with. Another number would change its
+        proposals."""
         keys = " ".join(search.found.workload.key for search in self._searches)
         digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
         key = f"{digest} {self._target} {self._workers.machine} {self._seed}"
         return self._database.window(key, self._workers.window)
 
     def reproducer(self, error: WrongResultError, folder: Path) -> str:
-        """Write a file that reproduces a wrong result; returns the message."""
+        """Write a file that reproduces a wrong result. Returns the message."""
         (search,) = [s for s in self._searches if s.evaluator.workload.key == error.workload.key]
         workload = search.evaluator.workload
         module = parse(workload.ir)

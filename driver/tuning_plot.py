@@ -14,7 +14,7 @@ from weft.support.errors import CompileError
 
 
 def check_plot(path: str | os.PathLike[str]) -> None:
-    """Raise `CompileError` without matplotlib, and for a form of pictures that it does not write."""
+    """Raises `CompileError` without matplotlib, and for a picture format that it does not write."""
     suffix, forms = Path(path).suffix.removeprefix("."), _new_figure().canvas.get_supported_filetypes()
     if suffix not in forms:
         raise CompileError(f"plot: matplotlib writes {', '.join(sorted(forms))}, got '{path}'")
@@ -28,9 +28,8 @@ def _new_figure() -> Any:
 
 
 def plot_best_times(times: Mapping[str, Sequence[float | None]], path: str | os.PathLike[str]) -> None:
-    """Plot the best time over the trials, given the seconds of each function's trials, None for failed ones. The first
-    trial is the default schedule. Raises `CompileError` as `check_plot` does.
-    """
+    """Plot the best time over the trials, given the seconds of each function's trials, with None for failed ones. The
+    first trial is the default schedule. Raises `CompileError` as `check_plot` does."""
     check_plot(path)
     figure = _new_figure()
     axes = figure.subplots()

@@ -1,7 +1,7 @@
 """The dialects, passes and targets of weft, which xDSL's tools find through the `xdsl.universe` entry point.
 
-One table per kind, name -> "module:attribute"; objects are imported on first use. A new pass, target or dialect is a
-new line.
+There is one table per kind, from names to "module:attribute"; objects are imported on first use. A new pass, target or
+dialect is a new line.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ UPSTREAM_OPERATIONS: Mapping[str, str] = {
     "transform": "weft.dialects.upstream.transform:OPERATIONS",
     "vector": "weft.dialects.upstream.vector:OPERATIONS",
 }
-"""Dialect of xDSL -> operations and attributes of its MLIR namesake that weft's tools add, or that replace xDSL's with
-the same name (`dialects/upstream/custom_syntax.py`).
-"""
+"""Maps a dialect of xDSL to operations and attributes of its MLIR namesake that weft's tools add, or that replace
+xDSL's with the same name (`dialects/upstream/custom_syntax.py`)."""
 
 _PRIMITIVES = """
     split fuse tile reorder parallel vectorize unroll bind merge loop_partition add_unit_loop reorder_block_iter_var
@@ -143,7 +142,7 @@ PASSES: Mapping[str, str] = {
 REPLACED_PASSES: Mapping[str, str] = {
     "apply-pdl": "weft.driver.apply_pdl:ApplyPdlPass",
 }
-"""Passes of xDSL -> those that `weft-opt` runs under their names, with the same options."""
+"""Maps a pass of xDSL to the pass that `weft-opt` runs under its name, with the same options."""
 
 TARGETS: Mapping[str, str] = {
     "asm": "weft.backends.llvm.targets:AsmTarget",
@@ -162,7 +161,7 @@ TARGETS: Mapping[str, str] = {
 
 
 def load(place: str) -> Any:
-    """The object named by "module:attribute"."""
+    """Returns the object named by "module:attribute"."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -177,7 +176,7 @@ def register_dialects(ctx: Context, *universes: Universe) -> None:
 def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
     dialect, added = factory(), load(UPSTREAM_OPERATIONS[name])
     replaced = {definition.name for definition in added}
-    # Not `issubclass`, which asks all subclasses of a class with an ABC as its metaclass.
+    # Not `issubclass`, which queries all subclasses of a class with an ABC as its metaclass.
     operations = [definition for definition in added if Operation in definition.__mro__]
     attributes = [definition for definition in added if Operation not in definition.__mro__]
     return Dialect(
@@ -199,6 +198,6 @@ WEFT_UNIVERSE = Universe(
 
 
 def pass_factories(universe: Universe) -> dict[str, Callable[[], Any]]:
-    """The passes of a universe by name, with weft's replacements for those of xDSL."""
+    """Returns the passes of a universe by name, with weft's replacements for those of xDSL."""
     replaced = {name: partial(load, place) for name, place in REPLACED_PASSES.items()}
     return {**universe.all_passes, **replaced}

@@ -46,7 +46,7 @@ class FunctionOfVersions(Function):
         self._build = build
         self._policy = policy
         self._axes: dict[str, tuple[int, int]] = {}
-        """Symbol -> the argument and the axis that determine it."""
+        """Maps a symbol to the argument and the axis that determine it."""
         given = len(self.signature.args) - self.signature.results
         for position, spec in enumerate(self.signature.args[:given]):
             for axis, extent in enumerate(spec.shape if isinstance(spec, ArraySpec) else ()):
@@ -54,7 +54,7 @@ class FunctionOfVersions(Function):
                     self._axes.setdefault(extent, (position, axis))
         self._places = tuple(self._axes.values())
         self._versions: dict[_SizesOfCall, Function | None] = {}
-        """None for a version that is being built or failed to build."""
+        """Maps sizes to a version; None marks one that is being built or failed to build."""
         self._lock = threading.Lock()
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
@@ -71,7 +71,7 @@ class FunctionOfVersions(Function):
         return [dict(zip(self._axes, sizes, strict=True)) for sizes, found in self._versions.items() if found]
 
     def _chosen(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function:
-        """The version for a call, or else the general function."""
+        """Returns the version for a call, or else the general function."""
         try:
             values = cast(
                 "Sequence[Any]", by_position(self.signature, positional, keywords) if keywords else positional

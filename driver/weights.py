@@ -41,7 +41,7 @@ def load_weights(module: ModuleOp, text: Path, keys: Mapping[str, str]) -> None:
     folder = text.parent.resolve()
     path = (folder / name.data).resolve()
     if not path.is_relative_to(folder):
-        raise CompileError.at(module, f"the weights '{name.data}' lie outside of the folder of '{text}'")
+        raise CompileError.at(module, f"the weights '{name.data}' are outside of the folder of '{text}'")
     try:
         tensors = read_safetensors(path)
     except OSError as error:
@@ -69,7 +69,7 @@ def _value(op: ConstantOp, key: str, stored: StoredTensor) -> DenseIntOrFPElemen
 
 
 def _type_of(type_: TensorType[Any]) -> str:
-    """The type in the file; elements of unsupported types are stored as bytes."""
+    """Returns the type in the file; elements of unsupported types are stored as bytes."""
     return TYPE_OF.get(element_name(type_.element_type) or "", "U8")
 
 

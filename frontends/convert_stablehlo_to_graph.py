@@ -53,7 +53,7 @@ def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
 def _source(
     module: ModuleOp, name: str, functions: Mapping[str, FuncOp], callees: set[str]
 ) -> tuple[ModuleOp, list[Value]]:
-    """A copy of the module with @name as @main and with integers for quantised elements; and the parameters of
+    """Returns a copy of the module with @name as @main and with integers for quantised elements, and the parameters of
     @name."""
     source = module.clone()
     copies = {op.sym_name.data: op for op in source.ops if isinstance(op, FuncOp)}

@@ -19,7 +19,8 @@ from weft.texpr.graph_operators import Operator
 
 
 def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
-    """The pairs of extents that the operators of `values` require to be equal, in the order of the operators."""
+    """Returns the pairs of extents that the operators of `values` require to be equal, in the order of the
+    operators."""
     found: list[tuple[Extent, Extent]] = []
     seen: set[Operation] = set()
     pending = [value.owner for value in values]

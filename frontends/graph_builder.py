@@ -218,7 +218,7 @@ def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
 
 
 def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp], Mapping[str, MatchShapeOp]]) -> _Room:
-    """The extents in which results of both types fit; the functions bind some names."""
+    """Returns the extents in which results of both types fit; the functions bind some names."""
     shape, axes = list[KnownExtent](), list[int]()
     for axis, extents in enumerate(zip(*map(shape_of, types), strict=True)):
         rooms = [_greatest(extent, names) for extent, names in zip(extents, bound, strict=True)]
@@ -233,7 +233,7 @@ def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp],
 
 
 def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
-    """The maximum of an extent by the bounds of its names, None if unknown."""
+    """Returns the maximum of an extent by the bounds of its names, or None if unknown."""
     while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
         most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
         if None in most.values() or not _grows_with(extent, names):
@@ -243,7 +243,7 @@ def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
 
 
 def _grows_with(extent: Expression, names: Collection[str]) -> bool:
-    """Whether all terms with these names are products of names with a positive factor."""
+    """Returns whether all terms with these names are products of names with a positive factor."""
     return all(
         names_in(Expression(((monomial, 1),))).isdisjoint(names)
         or (factor > 0 and all(isinstance(atom, str) for atom in monomial))
@@ -252,8 +252,8 @@ def _grows_with(extent: Expression, names: Collection[str]) -> bool:
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
-    """A parameter of a function. Raises `CompileError` for an invalid shape or dtype, and for a name that is not an
-    ASCII identifier."""
+    """Returns a parameter of a function. Raises `CompileError` for an invalid shape or dtype, and for a name that is
+    not an ASCII identifier."""
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
@@ -263,7 +263,7 @@ def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value
 
 
 def const(array: ArrayLike, dtype: str | None = None) -> Value:
-    """A constant; Python floats are float32 by default.
+    """Returns a constant; Python floats are float32 by default.
 
     Raises `CompileError` for an unknown dtype, and for an integer that does not fit it.
     """
@@ -317,7 +317,7 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
 
 
 def operator(name: str) -> Callable[..., Value | tuple[Value, ...]]:
-    """An operator as a function of values. Raises `AttributeError` for an unknown one."""
+    """Returns an operator as a function of values. Raises `AttributeError` for an unknown one."""
     found = _BY_NAME.get(name)
     if found is None:
         raise AttributeError(f"there is no operator '{name}'{did_you_mean(name, _BY_NAME)}")
@@ -461,7 +461,7 @@ class BlockBuilder:
         if isinstance(owner := block.parent_op(), FuncOp):
             raise CompileError(
                 f"function @{name}: '{param.ssa.name_hint}' is a parameter of @{owner.sym_name.data} already: each "
-                "function takes variables of its own"
+                "function takes separate variables"
             )
 
     @contextmanager
@@ -533,7 +533,7 @@ class BlockBuilder:
         return found
 
     def _shared(self, function: FuncOp) -> str:
-        """The name of an equal earlier function, or of `function`, which is added."""
+        """Returns the name of an equal earlier function, or of `function`, which is added."""
         name = function.sym_name.data
         for other in self._made:
             function.sym_name = other.sym_name
@@ -611,7 +611,7 @@ class BlockBuilder:
         otherwise: Callable[..., Value | Sequence[Value]],
         *args: Value,
     ) -> Value | tuple[Value, ...]:
-        """The result of one of two functions on `args`, selected by a bool tensor of rank 0.
+        """Returns the result of one of two functions on `args`, selected by a bool tensor of rank 0.
 
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
@@ -805,7 +805,7 @@ class BlockBuilder:
     def _with_axis(
         self, name: str, function: FuncOp, enclosing: Sequence[FuncOp | None], *blocks: Block
     ) -> SSAValue | None:
-        """A value with an axis called `name`; one of an enclosing function becomes a parameter."""
+        """Returns a value with an axis called `name`; one of an enclosing function becomes a parameter."""
         results = [
             result
             for block in dict.fromkeys((function.body.block, *blocks))
@@ -857,7 +857,7 @@ class BlockBuilder:
         return function.sym_name.data
 
     def get(self) -> ModuleOp:
-        """The module, verified. Raises `CompileError` while a function is open."""
+        """Returns the module, verified. Raises `CompileError` while a function is open."""
         if self._function is not None:
             raise CompileError(f"function @{self._function.sym_name.data} has not ended")
         self._module.verify()
@@ -919,7 +919,7 @@ def _add_parameter(function: FuncOp, place: int, value: SSAValue) -> SSAValue:
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:
-    """A copy with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
+    """Returns a copy with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
     copy = module.clone()
     bind_in_place(copy, function, values)
     return copy

@@ -39,13 +39,13 @@ Build: TypeAlias = Callable[[Captures], "Value | None"]
 
 
 def match(pattern: Pattern, value: Value) -> Captures | None:
-    """The values named by a match, or None."""
+    """Returns the values named by a match, or None."""
     found = pattern.match(value)
     return None if found is None else _captures(found)
 
 
 def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, Value]]:
-    """The matches of the pattern in the graph functions of a module, or in a function."""
+    """Yields the matches of the pattern in the graph functions of a module, or in a function."""
     for function in _functions(target):
         for operation in function.walk():
             for result in operation.results if operation.dialect_name() == DIALECT else ():

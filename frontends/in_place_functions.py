@@ -17,8 +17,8 @@ INPLACE = " in place "
 
 
 def functional(module: ModuleOp, name: str, count: int) -> str:
-    """The name of a function that writes results instead of its first `count` arguments; added if the module lacks it.
-    `name` contains the places of the results: `inc in place 0_-1`."""
+    """Returns the name of a function that writes results instead of its first `count` arguments; added if the module
+    lacks it. `name` contains the places of the results: `inc in place 0_-1`."""
     source, _, places = name.partition(INPLACE)
     made = f"{source}_of_{places.replace('-1', 'new')}"
     if made in function_names(module):
@@ -26,7 +26,7 @@ def functional(module: ModuleOp, name: str, count: int) -> str:
     module.body.block.add_op(function := copy_of(lookup(module, source)))
     function.sym_name = StringAttr(made)
     if function.arg_attrs is not None:
-        raise CompileError(f"call in place: {source} has parameters with element types of their own")
+        raise CompileError(f"call in place: {source} has parameters whose arrays have other element types")
     block = function.body.block
     for at, place in enumerate(map(int, places.split("_"))):
         if place < 0:

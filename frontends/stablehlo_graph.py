@@ -98,7 +98,7 @@ _SIZE_OPERANDS: Mapping[str, int] = {
 
 
 def _sources_of_sizes(block: Block) -> set[SSAValue]:
-    """Values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
+    """Returns the values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
     found: set[SSAValue] = set()
     pending = [
         value for op in block.walk() if op.name in _SIZE_OPERANDS for value in op.operands[_SIZE_OPERANDS[op.name] :]
@@ -119,19 +119,19 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _is_control(op: Operation) -> bool:
-    """A loop, or a conditional with branches that are not merely elementwise."""
+    """Returns whether an op is a loop, or a conditional with branches that are not merely elementwise."""
     if isinstance(op, _BRANCHES):
         return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
     return isinstance(op, WhileOp) or is_registered_call(op)
 
 
 def is_registered_call(op: Operation) -> bool:
-    """The callee is registered by the user and has no tensor expression."""
+    """Returns whether the callee is registered by the user and has no tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 
 def _is_elementwise(op: Operation) -> bool:
-    """Each element depends on a few elements, so that it costs nothing unless it is used."""
+    """Returns whether each element depends on a few elements, so that it costs nothing unless it is used."""
     return is_constant(op) or isinstance(op, (ElementwiseOp, *_RETURNS)) or op.name in _OF_SIZES
 
 
@@ -175,7 +175,7 @@ class _Importer:
         return [known[value] for value in wanted]
 
     def _is_cheap(self, value: SSAValue) -> bool:
-        """A constant, a splat, or integers computed only from constants and extents."""
+        """Returns whether a value is a constant, a splat, or integers computed only from constants and extents."""
         if value in self._sizes:
             return True
         if value not in self._rematerialized:
@@ -193,13 +193,13 @@ class _Importer:
         return is_short and is_arithmetic and bool(op.operands) and all(map(self._is_cheap, op.operands))
 
     def _sources(self, value: SSAValue) -> Iterable[SSAValue]:
-        """The value, or those whose extents it is computed from."""
+        """Returns the value, or the values whose extents it is computed from."""
         if not self._is_cheap(value) or value in self._sizes:
             return (value,)
         return (source for operand in cast("OpResult", value).op.operands for source in self._sources(operand))
 
     def _leaves(self, values: Iterable[SSAValue], known: Mapping[SSAValue, Value]) -> list[SSAValue]:
-        """Values of `known` from which some values are computed cheaply."""
+        """Returns the values of `known` from which some values are computed cheaply."""
         found: dict[SSAValue, None] = {}
         pending = list(values)
         while pending:
@@ -322,7 +322,7 @@ class _Importer:
         return dict(zip(op.results, _several(found), strict=True))
 
     def _extent(self, value: SSAValue, known: Mapping[SSAValue, Value]) -> KnownExtent | None:
-        """The extent equal to a cheap value; None for others, and for unsupported sums."""
+        """Returns the extent equal to a cheap value; None for others, and for unsupported sums."""
         op = value.owner
         match op:
             case stablehlo.DenseConstantOp() | arith.ConstantOp():
@@ -338,7 +338,7 @@ class _Importer:
     def _loop(
         self, op: WhileOp, scan: Scan, steps: KnownExtent, known: Mapping[SSAValue, Value]
     ) -> Mapping[SSAValue, Value]:
-        """A loop over rows; stacks of rows are not carried."""
+        """Emits a loop over rows; stacks of rows are not carried."""
         block = op.body.block
         rows = [row for row in scan.rows if row.source in known and known[row.source].shape[0] == steps]
         stacks = scan.stacks

@@ -303,7 +303,7 @@ class StageSchedule:
         """
         stage = self[tensor]
         if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
-            raise error(f"cache_write of stage '{stage.op.name}' comes before other requests of it")
+            raise error(f"cache_write of stage '{stage.op.name}' precedes other requests of it")
         if len(stage.op.outputs) > 1:
             raise error(f"cache_write: stage '{stage.op.name}' computes {len(stage.op.outputs)} tensors together")
         reduced = tuple(_like(axis) for axis in stage.op.reduce_axis)
@@ -397,7 +397,7 @@ def _like(axis: IterVar) -> IterVar:
 
 
 def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
-    """The op of a stage after another one took over a part of it."""
+    """Returns the op of a stage after another one took over a part of it."""
     left = MadeOp(op.name, op.place, op.axis, (), reduced)
     left.outputs.extend(op.outputs)
     return left
@@ -405,7 +405,7 @@ def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
 
 @checked
 def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> StageSchedule:
-    """A schedule of all computations that `ops` need, a stage per tensor."""
+    """Returns a schedule of all computations that `ops` need, a stage per tensor."""
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
     roots = [item.op if isinstance(item, Tensor) else item for item in given]
     outputs = dict.fromkeys(tensor for op in roots if isinstance(op, ComputeOp) for tensor in op.outputs)
@@ -415,7 +415,8 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
 
 @checked
 def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
-    """The GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the loop's."""
+    """Returns the GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the
+    loop's."""
     if isinstance(dom, str) and not tag:
         return ThreadAxis(dom)
     return ThreadAxis(tag)

@@ -164,9 +164,7 @@ def _refuse_foreign_ops(functions: Iterable[FuncOp]) -> None:
     for function in functions if foreign else ():
         for op in operations_in(function):
             if op_name(op) in foreign:
-                text = (
-                    f"{op_name(op)} may not stand at level 'low': a pass that is inserted into the lowering replaces it"
-                )
+                text = f"{op_name(op)} is not allowed at level 'low': a pass inserted into the lowering replaces it"
                 raise CompileError.at(op, text)
 
 

@@ -63,7 +63,7 @@ def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed
     if permitted is None:
         permitted = allowed[name] = level is None or allowed_at(level, name)
     if not permitted:
-        raise CompileError.at(op, f"{name} may not stand at level '{level}'")
+        raise CompileError.at(op, f"{name} is not allowed at level '{level}'")
     for operand in op.operands:
         if operand not in visible:
             value = f"%{operand.name_hint}" if operand.name_hint else "a value"

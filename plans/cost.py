@@ -24,7 +24,8 @@ class Work:
     """Instructions that a nest of loops executes on all threads together, and its operands."""
 
     operations: float = 0.0
-    """Additions, multiplications, comparisons and the like; a vector of several registers counts once for each."""
+    """Additions, multiplications, comparisons and similar operations; a vector of several registers counts once for
+    each."""
     functions: float = 0.0
     """Divisions and elementary functions."""
     loads: float = 0.0
@@ -37,14 +38,14 @@ class Work:
     """Executions of innermost loops."""
     nest: LoopNest = field(default_factory=LoopNest)
     threads: float = 1.0
-    """Busy threads, on average."""
+    """The average number of busy threads."""
 
 
 @dataclass
 class Cost:
     """An estimate: `cycles` of wall time, bytes by level, and the bounds that the cycles are composed of.
 
-    A bound is the time that one part of a core needs for its share of the work if it never waits for the others.
+    A bound is the time that one part of a core needs for its share of the work if it does not wait for other parts.
     """
 
     cycles: float = 0.0
@@ -67,7 +68,7 @@ class Cost:
 
 
 def cost(work: Work, target: Target) -> Cost:
-    """The cost of `work` on the CPU of `target`.
+    """Returns the cost of `work` on the CPU of `target`.
 
     Cycles are a share of the sum of the bounds, because the units of a core overlap, plus entries of loops and misses
     of pages. Adding the transfers did not improve the order of measured schedules, because prefetching hides them
@@ -92,7 +93,7 @@ def cost(work: Work, target: Target) -> Cost:
 
 
 def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
-    """The cost of one step of a reduction over a register tile, in multiply-adds of vectors.
+    """Returns the cost of one step of a reduction over a register tile, in multiply-adds of vectors.
 
     The step does `products` multiply-adds, and loads `vectors` vectors and `elements` elements. Fewer multiply-adds
     than the ports have in flight wait for each other.
@@ -103,15 +104,16 @@ def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, 
 
 
 def threads_pay_from(processor: Processor) -> int:
-    """The least number of scalar multiply-adds for which other threads are woken, at the peak rate of vectors of 32
-    bytes."""
+    """Returns the least number of scalar multiply-adds for which other threads are woken, at the peak rate of vectors
+    of 32 bytes."""
     return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 
 def instructions_pay_from(processor: Processor) -> int:
-    """The least number of instructions for which other threads are woken, if it is known at run time only."""
+    """Returns the least number of instructions for which other threads are woken, if the number is known at run time
+    only."""
     return int(fitted.INSTRUCTIONS_PAY * processor.waking_cycles)
 
 
 _LANES: Final = 8
-"""Elements of 4 bytes in a vector of 32."""
+"""The number of elements of 4 bytes in a vector of 32 bytes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# Nests: cycles of a core (docs/decisions/0088-what-the-cost-model-learns.md).
+# Nests; costs are in cycles of a core (docs/decisions/0088-what-the-cost-model-learns.md).
 
 FUNCTION: Final = 8
 """Cycles per division or elementary function of a vector."""
@@ -24,27 +24,28 @@ ACCUMULATORS: Final = 4
 FUNCTION_REGISTERS: Final = 8
 """Registers per vector of results if several chains of function evaluations are interleaved."""
 SWEPT_STEPS: Final = 64
-"""Reduction steps from which memory is read in order, and results are loaded and stored in exchange."""
+"""Minimum number of reduction steps for which memory is read in order, while results are loaded and stored
+repeatedly."""
 SWEPT_ROWS: Final = 4
-"""Rows that are added to results for one load and store of them."""
+"""Rows that are added to results for one load and one store of the results."""
 ROWS_AT_A_TIME: Final = 4
 """Limit of the rows that a nest computes before the next nest reads them."""
 PADDED_STEPS: Final = 4
-"""Least steps of a separately padded piece of an image: pieces share rows of their windows."""
+"""Minimum number of steps of a separately padded piece of an image: pieces share rows of their windows."""
 UNROLLED_WINDOW: Final = 16
 """Limit of the elements of a window whose loops are unrolled."""
 UNROLLED_PRODUCTS: Final = 160
 """Limit of the multiply-adds of a register tile in one unrolled body."""
 UNROLLED_SHARED_ROWS: Final = 200
-"""`UNROLLED_PRODUCTS` of tiles whose rows share data, which only unrolled windows exploit."""
+"""`UNROLLED_PRODUCTS` for tiles whose rows share data; only unrolled windows exploit that."""
 SHORT_STREAM: Final = 16 << 10
-"""Bytes of a stream up to which it is not prefetched."""
+"""Maximum bytes of a stream that is not prefetched."""
 FAR_CACHES: Final = 8
-"""Bytes, per byte of L2, from which arrays are read at the bandwidth of memory."""
+"""Minimum bytes of arrays, per byte of L2, that are read at the bandwidth of memory."""
 SHORT_ROW: Final = 448
-"""Bytes of a row of an image up to which the prefetchers treat it and its neighbours as one stream."""
+"""Maximum bytes of a row of an image for which the prefetchers treat it and its neighbours as one stream."""
 LONG_ROW: Final = 32
-"""Pixels of a row from which its remainder is negligible."""
+"""Minimum pixels of a row whose remainder is negligible."""
 
 SYMBOLIC_PIXELS: Final = 56
 """Assumed pixels along an image axis of symbolic extent, for comparisons of plans."""
@@ -52,61 +53,63 @@ SYMBOLIC_PIXELS: Final = 56
 # Threads.
 
 THREADS_PAY: Final = 8
-"""Cycles of work on one core, per cycle of waking other threads, from which waking them is profitable."""
+"""Minimum cycles of work on one core, per cycle of waking other threads, for which waking them is profitable."""
 INSTRUCTIONS_PAY: Final = 4
-"""Instructions, per cycle of waking other threads, from which it is profitable; about two execute per cycle."""
+"""Minimum instructions, per cycle of waking other threads, for which waking them is profitable; about two instructions
+execute per cycle."""
 ELEMENT: Final = 16
-"""Scalar multiply-adds that take as long as an operation on an element in memory: 8 bytes at 6 bytes per
-cycle, against 16 multiply-adds per cycle with vectors of 32 bytes."""
+"""Scalar multiply-adds that take the time of an operation on an element in memory: 8 bytes at 6 bytes per cycle,
+against 16 multiply-adds per cycle with vectors of 32 bytes."""
 DOT_PRODUCTS: Final = 4
-"""Products of narrow integers that take as long as a scalar multiply-add."""
+"""Products of narrow integers in the time of a scalar multiply-add."""
 TILE_PRODUCTS: Final = 16
-"""Products in tile registers that take as long as a scalar multiply-add."""
+"""Products in tile registers in the time of a scalar multiply-add."""
 BUSY_PANELS: Final = 0.8
-"""Least fraction of busy threads for which they share panels, and not rows."""
+"""Minimum fraction of busy threads for which threads share panels, and not rows."""
 BUSY_STRIPS: Final = 0.9
-"""Least fraction of busy threads for which they share strips of rows, and not filters."""
+"""Minimum fraction of busy threads for which threads share strips of rows, and not filters."""
 
-# Shares of caches. L2_PER_STRIP = 4: one strip takes at most a quarter of L2.
+# Shares of caches. `L2_PER_STRIP` = 4 means that one strip occupies at most a quarter of L2.
 
 L2_PER_STRIP: Final = 4
-"""A strip of data in blocks of channels, with its halo; weights are streamed."""
+"""For a strip of data in blocks of channels, with its halo, while weights are streamed."""
 L2_PER_TILES: Final = 2
-"""A strip of register tiles that continue from row to row."""
+"""For a strip of register tiles that continue from row to row."""
 L2_PER_LEFT: Final = 4
-"""A left factor that stays while panels of the right one are streamed."""
+"""For a left factor that is kept while panels of the right one are streamed."""
 L2_PER_PADDED_ROWS: Final = 8
-"""A strip of rows with its halo; the first-level TLB lacks pages of a larger one."""
+"""For a strip of rows with its halo; the first-level TLB lacks pages of a larger one."""
 L2_PER_TRANSFORMED: Final = 2
-"""Transformed data of a strip, for Winograd."""
+"""For the transformed data of a strip, by Winograd."""
 L1_PER_PADDED_ROWS: Final = 4
-"""Padded rows of a pool; their source and the results are in L1 as well."""
+"""For the padded rows of a pool; their source and the results are in L1 as well."""
 L1_OF_ROWS: Final = 0.3
 """Fraction of L1 for rows that a nest computes before the next nest reads them; the next rows are prefetched there."""
 L1_OF_ROWS_AHEAD: Final = 0.8
 """`L1_OF_ROWS` if the processor prefetches across pages."""
 STREAMED_WEIGHT: Final = 2
-"""Bytes of data that take as long as a byte of weights, which are farther away."""
+"""Bytes of data that are read in the time of a byte of weights, which are farther away."""
 
 # Packing.
 
 PACKED_ROWS: Final = 12
-"""Rows of a product from which panels of its right factor are packed."""
+"""Minimum number of rows of a product for which panels of its right factor are packed."""
 PACKED_ROWS_TRANSPOSED: Final = 8
-"""Rows from which panels are packed that would else be read column by column, or in groups by dot products."""
+"""Minimum number of rows for which panels are packed that would otherwise be read column by column, or in groups by dot
+products."""
 PACKED_PRODUCTS: Final = 1 << 12
-"""Products of narrow integers from which packing is profitable."""
+"""Minimum number of products of narrow integers for which packing is profitable."""
 LOADED_ELEMENT: Final = 4
-"""Rows of a product for which its multiply-adds take as long as loading a packed element from beyond L2."""
+"""Rows of a product whose multiply-adds take the time of loading a packed element from beyond L2."""
 LAID_OUT_RESULTS: Final = 16
-"""Results per window from which windows are packed."""
+"""Minimum number of results per window for which windows are packed."""
 FULL_LANES: Final = 0.9
-"""Least fraction of full lanes for which windows are read in place."""
+"""Minimum fraction of full lanes for which windows are read in place."""
 ROWS_IN_TURN: Final = 16
 """Rows of a factor that are packed together, so that their lines stay in L1."""
 SYMBOLIC_TILE: Final = 16
-"""Limit of the vectors of a register tile with symbolic columns: remainders of rows and columns have separate kernels,
-and more vectors are hardly faster."""
+"""Maximum vectors of a register tile with symbolic columns: remainders of rows and columns have separate kernels, and
+more vectors are hardly faster."""
 PIECE_STEPS: Final = 64
 """Steps of a panel that are packed for all of its columns before the next ones."""
 PACKED_STEPS_AHEAD: Final = 8
@@ -115,36 +118,36 @@ PANEL_STEPS_AHEAD: Final = 16
 """Distance of prefetches in a packed panel, in steps: about 200 cycles, the latency of L3, from which the first tile of
 rows reads the panel."""
 WEIGHT_STEPS_AHEAD: Final = 32
-"""`PANEL_STEPS_AHEAD` in the weights of a convolution in NCHWc, which are read anew for few pixels."""
+"""`PANEL_STEPS_AHEAD` for the weights of a convolution in NCHWc, which are read again for a few pixels each."""
 ELEMENTS_AHEAD: Final = 64
 """Distance of prefetches of the source of packed panels, in elements along its rows."""
 WINDOW_VECTOR: Final = 16
-"""Per vector of packed windows."""
+"""Cost per vector of packed windows."""
 GATHERED_WINDOW_VECTOR: Final = 200
-"""Per vector of packed windows, if neighbours are not consecutive."""
+"""Cost per vector of packed windows, if neighbours are not consecutive."""
 PACKED_WEIGHT: Final = 10
-"""Per packed weight; those of a tile are in distant lines."""
+"""Cost per packed weight; the weights of a tile are in distant lines."""
 TRANSPOSED_RESULT: Final = 3
-"""Per result that is transposed when it is stored."""
+"""Cost per result that is transposed when it is stored."""
 TRANSPOSED_RESULT_STEPS: Final = 10
-"""Steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is negligible."""
+"""Minimum steps of a sum, per `TRANSPOSED_RESULT`, for which the cost of transposing is negligible."""
 
 # Products of tiles of 16 x 16 sums, in cycles.
 
 TILE_PRODUCT: Final = 16.0
-"""Per product of two tiles."""
+"""Cycles per product of two tiles."""
 TILE_LATENCY: Final = 52.0
-"""Between dependent products. (Intel Optimization Reference Manual, "TMUL throughput and latency")"""
+"""Cycles between dependent products. (Intel Optimization Reference Manual, "TMUL throughput and latency")"""
 TILE_ROW_PACKED: Final = 4.0
-"""Per row of a tile that is laid out before."""
+"""Cycles per row of a tile that is packed before."""
 TILE_LOAD: Final = 24.0
-"""Per load of a tile from L2."""
+"""Cycles per load of a tile from L2."""
 TILE_RESULT: Final = 64.0
-"""Per tile of sums, which is stored and copied."""
+"""Cycles per tile of sums, which is stored and copied."""
 TILES_REREAD: Final = 8
-"""Panels of the right factor from which copying the left one to consecutive tiles is profitable."""
+"""Minimum panels of the right factor for which copying the left factor to consecutive tiles is profitable."""
 TILE_CALL: Final = 60.0
-"""Per product of small matrices."""
+"""Cycles per product of small matrices."""
 
 # Steps of a reduction over a register tile.
 
@@ -154,15 +157,15 @@ class TileCosts:
     """Costs of one step of a reduction over a register tile."""
 
     vector: float
-    """Per load of a vector."""
+    """Cost per load of a vector."""
     element: float
-    """Per load of an element into all lanes."""
+    """Cost per load of an element into all lanes."""
     product: float = 1.0
-    """Per multiply-add."""
+    """Cost per multiply-add."""
     remainder: float = 1.0
     """Factor if the last tile of an extent is smaller or has masked lanes, in addition to the time of those."""
     loads_wait: bool = False
-    """Whether loads slow down like multiply-adds if too few of these are in flight."""
+    """Whether loads are slowed down, as multiply-adds are, if too few multiply-adds are in flight."""
 
 
 PRODUCTS: Final = TileCosts(vector=1.0, element=1.0, product=0.0, loads_wait=True)
@@ -179,10 +182,10 @@ FLAT_ROWS: Final = 1.03
 # Layouts of images (docs/decisions/0086-minimal-filtering.md).
 
 BLOCK_VECTORS: Final = (2, 3, 5, 1)
-"""Vectors of channels in a block, the best first: with two or three, weights and data arrive at the rate of the
+"""Vectors of channels in a block, in order of preference: with two or three, weights and data arrive at the rate of the
 multiply-adds, and enough sums are in registers."""
 BLOCK_LANES: Final = 8
-"""Least lanes of a vector of channels if not all channels fill vectors of the machine."""
+"""Minimum lanes of a vector of channels if not all channels fill vectors of the machine."""
 PLAIN_WINDOWS: Final = 1 / 24
 """Multiply-adds lost, per multiply-add of a convolution, if channels are not in blocks."""
 PLAIN_POINTS: Final = 1 / 6
@@ -194,7 +197,7 @@ PLAIN_INTEGERS: Final = 1.0
 PLAIN_DATA: Final = 1 / 10
 """Multiply-adds lost, per multiply-add of a convolution in blocks, if its data are not."""
 FEW_CHANNELS: Final = 4
-"""Channels of data up to which `PLAIN_DATA` is 0."""
+"""Maximum channels of data for which `PLAIN_DATA` is 0."""
 CONVERSION: Final = 22.0
 """Multiply-adds per element of an image whose layout is changed."""
 TRANSFORM: Final = 6.0
@@ -202,4 +205,4 @@ TRANSFORM: Final = 6.0
 KERNEL_ELEMENT: Final = 8.0
 """Multiply-adds per element of a kernel, which is in memory."""
 FILTERING_PAYS: Final = 0.9
-"""Largest fraction of the cost of the direct convolution at which Winograd is used."""
+"""Maximum fraction of the cost of the direct convolution at which Winograd is used."""

@@ -9,7 +9,7 @@ from weft.plans import fitted
 
 
 def conversion(elements: int) -> float:
-    """Cost of a change of the layout of an image."""
+    """Returns the cost of a change of the layout of an image."""
     return fitted.CONVERSION * elements
 
 
@@ -22,7 +22,7 @@ def plain_data(work: int, channels: int, products: int = 1) -> float:
 def saved_by_blocks(
     work: int, window: Sequence[int], *, is_depthwise: bool = False, is_strided: bool = False, is_integer: bool = False
 ) -> float:
-    """Multiply-adds that NCHWc saves in a convolution with `work` multiply-adds."""
+    """Returns the multiply-adds that NCHWc saves in a convolution with `work` multiply-adds."""
     if is_depthwise and is_strided:
         return fitted.PLAIN_STRIDED_CHANNELS * work
     if is_integer:
@@ -35,8 +35,8 @@ def saved_by_blocks(
 def saved_by_filtering(
     images: int, extents: Sequence[int], channels: int, filters: int, window: int, tiles: Iterable[int]
 ) -> tuple[int, float]:
-    """The Winograd tile with the least cost, and the multiply-adds that it saves in a convolution with square windows;
-    (0, 0) if it saves too little.
+    """Returns the Winograd tile with the least cost, and the multiply-adds that it saves in a convolution with square
+    windows; (0, 0) if it saves too little.
 
     `extents` are rows and columns of the results, `tiles` the candidate sides of tiles of results. A tile of side `t`
     needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.

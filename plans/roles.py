@@ -34,9 +34,9 @@ class Factor:
     contiguous: bool
     element_bytes: int
     constant: bool
-    """Whether it is known at compile time, so that any layout of it is free."""
+    """Whether the factor is known at compile time, so that any layout of it is free."""
     dequantized: bool
-    """Whether it is computed from weights that are stored as integers."""
+    """Whether the factor is computed from weights that are stored as integers."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,18 @@ class ContractionRoles:
     rows: tuple[int, ...]
     """Other spatial iterators that do not index the right factor."""
     row: int | None
-    """The longest of those, if there are any. A symbolic extent counts as shorter than a known one that fills tiles: it
-    may be 1, as the batch of a model often is."""
+    """The longest of those, if there are any. A symbolic extent counts as shorter than a known one that fills tiles,
+    because it may be 1, as the batch of a model often is."""
     column: int
     reduced: tuple[int, ...]
     left: Factor
-    """Its dimension and `contiguous` refer to the row."""
+    """The left factor. Its dimension and `contiguous` refer to the row."""
     right: Factor
     extents: tuple[int | None, ...]
     element: Attribute
     """The type of the results."""
     most: tuple[int | None, ...]
-    """Upper bounds of the extents by assumptions; None without one."""
+    """Upper bounds of the extents by assumptions, or None without one."""
     same_buffer: bool
 
     @property
@@ -80,8 +80,8 @@ class ContractionRoles:
 
 
 def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
-    """The roles of the iterators of a contraction; None for other blocks, or if the results are not consecutive along
-    an iterator of exactly one factor."""
+    """Returns the roles of the iterators of a contraction, or None for other blocks, and if the results are not
+    consecutive along an iterator of exactly one factor."""
     if pattern.kind is not PatternKind.CONTRACTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
     (write,) = pattern.writes
@@ -127,7 +127,7 @@ def _rows(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, bool, i
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
-    """The properties of a factor; None if its row or column indexes several dimensions."""
+    """Returns the properties of a factor, or None if its row or column indexes several dimensions."""
     dimensions = () if iterator is None else operand.dimensions_of(iterator)
     if iterator is not None and len(dimensions) != 1:
         return None
@@ -157,7 +157,7 @@ class ConvolutionRoles:
     kernel_is_constant: bool
     """Whether the kernel is known at compile time, so that any layout of it is free."""
     data_position: int
-    """Of the data among the buffers that the block reads."""
+    """The position of the data among the buffers that the block reads."""
     column: int
     """The spatial iterator along which results are consecutive."""
     pixels: tuple[int, ...]
@@ -165,32 +165,33 @@ class ConvolutionRoles:
     channels: tuple[int, ...]
     """Spatial iterators of the kernel only."""
     shared: tuple[int, ...]
-    """Spatial iterators of both (groups, the channels of depthwise convolutions), and of neither."""
+    """Spatial iterators of both operands (groups, the channels of depthwise convolutions), and of neither."""
     reduced: tuple[int, ...]
     extents: tuple[int, ...]
-    """Symbolic extents are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and columns."""
+    """The extents of the iterators. Symbolic extents are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and
+    columns."""
     symbolic: frozenset[int]
     """The iterators of symbolic extent."""
     iterators: tuple[BlockArgument, ...]
 
     def stride(self, operand: Operand, at: int) -> int | None:
-        """The distance of the elements of consecutive values of an iterator; None if it varies."""
+        """Returns the distance of the elements of consecutive values of an iterator, or None if it varies."""
         return operand.stride_of(self.iterators[at])
 
     def moves_evenly(self, operand: Operand, at: int) -> bool:
-        """Whether the distance of the elements of consecutive values of an iterator is constant, though it may be
-        symbolic."""
+        """Returns whether the distance of the elements of consecutive values of an iterator is constant, though it may
+        be symbolic."""
         value = self.iterators[at]
         return all(
             not (index - Index({value: index.coefficient(value)})).depends_on([value]) for index in operand.indices
         )
 
     def size(self, places: tuple[int, ...]) -> int:
-        """The number of instances of some iterators together."""
+        """Returns the number of instances of some iterators together."""
         return prod(self.extents[at] for at in places)
 
     def known(self, at: int) -> int | None:
-        """The extent of an iterator; None if it is symbolic."""
+        """Returns the extent of an iterator, or None if it is symbolic."""
         return None if at in self.symbolic else self.extents[at]
 
     @property
@@ -199,7 +200,7 @@ class ConvolutionRoles:
         return self.symbolic <= {*self.pixels}
 
     def data_extents(self) -> list[int]:
-        """The extents of the data; symbolic ones exclude the elements between windows."""
+        """Returns the extents of the data; symbolic ones exclude the elements between windows."""
         extents: list[int] = []
         for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
             if extent < 0:
@@ -215,7 +216,7 @@ class ConvolutionRoles:
         return any(sum(index.depends_on([self.iterators[at]]) for at in spatial) > 1 for index in self.result.indices)
 
     def is_windowed(self, at: int) -> bool:
-        """Whether windows overlap along an iterator."""
+        """Returns whether windows overlap along an iterator."""
         value = self.iterators[at]
         reduced = [self.iterators[r] for r in self.reduced]
         return any(index.depends_on([value]) and index.depends_on(reduced) for index in self.data.indices)
@@ -251,7 +252,7 @@ class ConvolutionRoles:
         return self.column in self.pixels and not sums_channels and not self.channels
 
     def rows_of_data(self, row: int, around: tuple[int, ...]) -> RowsOfData:
-        """The rows of the data for rows of results along an iterator, inside of the iterators `around`."""
+        """Returns the rows of the data for rows of results along an iterator, inside of the iterators `around`."""
         value, others = self.iterators[row], [self.iterators[at] for at in around]
         size, step, span = bytes_of(self.data.element_type), 1, 1
         for extent, index in zip(self.data_extents(), self.data.indices, strict=True):
@@ -268,20 +269,20 @@ class RowsOfData:
     """The data that a row of results depends on."""
 
     bytes: int
-    """Of a row of the data, with all channels."""
+    """The bytes of a row of the data, with all channels."""
     step: int
     """Rows of the data from one row of results to the next."""
     span: int
     """Rows of the data for one row of results, from the first to the last."""
 
     def results(self, size: int) -> int:
-        """The rows of results that `size` bytes of data suffice for."""
+        """Returns the number of rows of results that `size` bytes of data suffice for."""
         return (size // self.bytes - self.span) // max(self.step, 1) + 1
 
 
 def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
-    """The roles of the iterators of a convolution; None for other blocks, or if the results are not consecutive along
-    any iterator."""
+    """Returns the roles of the iterators of a convolution, or None for other blocks, and if the results are not
+    consecutive along any iterator."""
     if pattern.kind is not PatternKind.CONVOLUTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
     sliding = [factor for factor in pattern.factors if slides(pattern.block, factor)]
@@ -328,7 +329,8 @@ def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
 
 
 def group_of(pattern: BlockPattern) -> tuple[int, int] | None:
-    """The position of an iterator whose quotient by a number selects a group of channels, and that number."""
+    """Returns the position of an iterator whose quotient by a number selects a group of channels, and that number, or
+    None."""
     for factor in pattern.factors or ():
         for index in factor.indices:
             for atom in index.terms:

@@ -13,7 +13,8 @@ from 0 for the outermost. `(2,)` is the loop of the third iterator; after a spli
 1)`."""
 
 Factors: TypeAlias = tuple[int | None, ...]
-"""Iterations of the parts of a loop, outermost first; None is derived from the others and the extent."""
+"""The numbers of iterations of the parts of a loop, outermost first. One may be None, which is derived from the others
+and the extent."""
 
 
 @dataclass(frozen=True)
@@ -44,30 +45,31 @@ matrix."""
 
 
 def digits_of(dimensions: Sequence[int]) -> Layout:
-    """A permutation of the dimensions."""
+    """Returns a permutation of the dimensions."""
     return tuple(Digit(dimension) for dimension in dimensions)
 
 
 def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout:
-    """Panels of `width` elements of a dimension: the panel number replaces the dimension, or precedes all others, and
-    the position in the panel is last."""
+    """Returns panels of `width` elements of a dimension: the panel number replaces the dimension, or precedes all
+    others, and the position in the panel is last."""
     rest = digits_of([dimension for dimension in range(rank) if dimension != at])
     panel = 0 if outermost else at
     return (*rest[:panel], Digit(at, width), *rest[panel:], Digit(at, 1, width))
 
 
 def moved_last(rank: int, at: int) -> Layout:
-    """The dimension `at` after the others."""
+    """Returns a layout with the dimension `at` after the others."""
     return digits_of([*(dimension for dimension in range(rank) if dimension != at), at])
 
 
 def parted(rank: int, step: int) -> Layout:
-    """The last dimension split by residue modulo `step`, so that elements `step` apart are consecutive."""
+    """Returns a layout with the last dimension split by residue modulo `step`, so that elements `step` apart are
+    consecutive."""
     return (*digits_of(range(rank - 1)), Digit(rank - 1, 1, step), Digit(rank - 1, step))
 
 
 def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
-    """The map from indices of the unpacked buffer to those of the packed one."""
+    """Returns the map from indices of the unpacked buffer to those of the packed one."""
 
     def mapped(*indices: int) -> tuple[int, ...]:
         result: list[int] = []
@@ -81,7 +83,7 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
 
 
 def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
-    """The distances along the dimensions of a layout that correspond to distances `shifts` before packing."""
+    """Returns the distances along the dimensions of a layout that correspond to distances `shifts` before packing."""
     return tuple(
         shifts[digit.dimension] // digit.divisor % digit.modulus
         if digit.modulus
@@ -91,7 +93,7 @@ def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
 
 
 ALL: Final = 1 << 10
-"""More loops than a nest has."""
+"""A number greater than that of the loops of any nest."""
 
 
 @dataclass(frozen=True)
@@ -112,24 +114,24 @@ class Nest:
     steps: int = 0
     """Iterations of a piece of the innermost loop of the other dimensions; 0 does not split it."""
     divides: bool = False
-    """Replace `steps` by a divisor of the extent if one is not much smaller."""
+    """Whether `steps` is replaced by a divisor of the extent, if one is not much smaller."""
     vector: bool = True
-    """Vectorize the innermost loop; otherwise it is unrolled."""
+    """Whether the innermost loop is vectorized; otherwise it is unrolled."""
     unrolled: int = 0
-    """Loops around the innermost one that are unrolled."""
+    """The number of loops around the innermost one that are unrolled."""
     exact: tuple[int, ...] = ()
-    """Replace the last factor by the first of these numbers of lanes that divides the extent; if there is none, the
+    """Numbers of lanes, the first of which that divides the extent replaces the last factor. If none divides it, the
     nest is unchanged."""
     stepped: int | None = None
     """The dimension whose loop is split into pieces of `steps`, if it is not the innermost of the others."""
     intrinsic: str = ""
     """The tensor intrinsic that computes the innermost two loops."""
     threads: int = 0
-    """Threads of a kernel's block that share all own loops, which are fused; factors are then ignored."""
+    """Threads of a kernel's block that share all loops of the copy, which are fused. The factors are then ignored."""
     thread_bytes: int = 0
     """Limit of the bytes that a thread moves at once, if rows of known length are aligned."""
     fused: int = 1
-    """Innermost loops that are fused first."""
+    """The number of innermost loops that are fused first."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class MadeBy(Enum):
     ONLY_PRODUCER = auto()
     """The elementwise producer; without one the operand is read in place."""
     INLINED_PRODUCER = auto()
-    """As `ONLY_PRODUCER`, but inlined into the block."""
+    """The elementwise producer, inlined into the block; without one the operand is read in place."""
     PADDING = auto()
     """The block that pads the operand (`TilePlan.padding`)."""
     NONE = auto()
@@ -176,24 +178,25 @@ class Staged:
     """The loop whose iterations copy the part that they read; None copies all of it before the nest."""
     made_by: MadeBy = MadeBy.COPY
     reindexed: tuple[int, ...] = ()
-    """The copy has a dimension for each of these iterators of the block."""
+    """The iterators of the block for which the copy has a dimension each."""
     recoded: str = ""
     """The encoding that the operand is recoded to before it is copied."""
     source: Nest | None = None
-    """The block that recodes or pads the operand is computed for each piece of the copy, by this nest."""
+    """The nest by which the block that recodes or pads the operand is computed, for each piece of the copy."""
     scope: str = "global"
     fuses_producer: bool = False
-    """Compute the elementwise producer of the operand while it is copied."""
+    """Whether the elementwise producer of the operand is computed while it is copied."""
     layout: Layout = ()
     align: int = 0
-    """Rows of the copy start at multiples of this number of elements."""
+    """The number of elements to whose multiples the starts of rows of the copy are aligned."""
     nest: Nest = Nest()
     prefetches: tuple[Prefetch, ...] = ()
-    """Of the buffers that the copy accesses, along its dimensions."""
+    """Prefetches of the buffers that the copy accesses, along its dimensions."""
     parallel: bool = False
-    """Threads share the outermost loop of the copy."""
+    """Whether threads share the outermost loop of the copy."""
     shared: bool = False
-    """Threads share the copy if profitable; otherwise each thread copies what it reads, or one copies all."""
+    """Whether threads share the copy if profitable; otherwise each thread copies the elements that it reads, or one
+    copies all."""
 
 
 @dataclass(frozen=True)
@@ -204,31 +207,31 @@ class Result:
     """The loop whose iterations copy results."""
     scope: str = "local"
     padded: bool = False
-    """The copy that omits the padding replaces another one."""
+    """Whether the copy that omits the padding replaces another one."""
     reindexed: bool = False
-    """The accumulator has a dimension for each iterator of the block."""
+    """Whether the accumulator has a dimension for each iterator of the block."""
     align: int = 0
     layout: Layout = ()
-    """Of the accumulator."""
+    """The layout of the accumulator."""
     kept: int | None = None
-    """The number of innermost loops of the copy that are kept in registers; None for all of those inside `at`."""
+    """The number of innermost loops of the copy that are kept in registers, or None for all of those inside `at`."""
     nest: Nest | None = None
-    """The loops of the copy if they are not kept in registers, and the copy computes something."""
+    """The loops of the copy, if they are not kept in registers and the copy computes something."""
     prefetch: Prefetch | None = None
     is_first: bool = False
-    """Made before the copies of operands, which determines the order of allocations."""
+    """Whether the copy of results is made before the copies of operands, which determines the order of allocations."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A reduction in parts, whose sums are added to the results in turn."""
+    """A reduction in parts. The sums of each part are added to the results in turn."""
 
     steps: int
-    """Iterations of the first reduced iterator in a part; its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
+    """Iterations of the first reduced iterator in a part. Its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
     at: Loop
     """The loop whose iterations add the sums of a part to the results."""
     dimensions: tuple[int, ...] = ()
-    """The iterators of the dimensions of the results, if sums are added to them in place."""
+    """The iterators of the dimensions of the results, if sums are added to the results in place."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +241,7 @@ class TilePlan:
     order: tuple[Loop, ...] = ()
     """The loops after all splits, outermost first; other loops keep their positions."""
     outermost: tuple[Loop, ...] = ()
-    """Loops that are reordered like this first."""
+    """The order to which loops are permuted before the splits."""
     fused: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops that are fused before the splits; the result has the name of the first."""
     splits: tuple[Split, ...] = ()
@@ -255,17 +258,18 @@ class TilePlan:
     start: Loop | None = None
     """The loop before which accumulators are initialised."""
     registers: int = 1
-    """Innermost loops that are kept in registers: the last is vectorized, the others are unrolled."""
+    """The number of innermost loops that are kept in registers: the last is vectorized, the others are unrolled."""
     lanes: int = 0
-    """Lanes of the vector axis; 0 for all iterations of its loop."""
+    """Lanes of the vector axis, or 0 for all iterations of its loop."""
     intrinsic: str = ""
     """The intrinsic that computes the innermost `intrinsic_loops` loops."""
     intrinsic_loops: int = 2
-    """2 for dot products: lanes, and the group that each lane sums; all loops of the sums for tiles."""
+    """The number of these loops: 2 for dot products (lanes, and the group that each lane sums), and all loops of the
+    sums for tiles."""
     reassociated: bool = False
-    """The vector axis is that of the reduction: lanes are combined at the end of it."""
+    """Whether the vector axis is that of the reduction: lanes are combined at the end of it."""
     prefetches: tuple[Prefetch, ...] = ()
-    """Of the buffers that the block accesses."""
+    """Prefetches of the buffers that the block accesses."""
     nontemporal: tuple[int, ...] = ()
     """Positions of written buffers with non-temporal stores."""
     unrolled: tuple[Loop, ...] = ()
@@ -277,6 +281,6 @@ class TilePlan:
     unit: str = ""
     """The axis of a single thread, or thread block, around the nest."""
     threads: tuple[Loop, ...] | None = None
-    """Adjacent loops that threads share; None for the outermost ones, if profitable."""
+    """Adjacent loops that threads share, or None for the outermost ones, if profitable."""
     most_shared: int | None = None
-    """Limit of the loops that threads share."""
+    """Maximum number of loops that threads share."""

@@ -27,7 +27,7 @@ class LoopNest:
     """Loops, outermost first, and the operands of their body. Vectorized and unrolled loops are innermost."""
 
     loops: Sequence[int] = ()
-    """Extents."""
+    """The extents of the loops."""
     operands: Sequence[Operand] = ()
 
 
@@ -40,7 +40,7 @@ class Cache:
 
 
 def caches(target: Target) -> tuple[Cache, Cache, Cache]:
-    """L1, L2 and L3 of a core; L2 replaces an L3 that is not larger."""
+    """Returns L1, L2 and L3 of a core; L2 replaces an L3 that is not larger."""
     second = Cache(target.l2_bytes, target.l2_bytes // max(target.l2_ways, 1))
     third = Cache(target.l3_bytes, target.l3_bytes) if target.l3_bytes > target.l2_bytes else second
     # L1 is indexed by the offset in a page.
@@ -48,11 +48,11 @@ def caches(target: Target) -> tuple[Cache, Cache, Cache]:
 
 
 def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> list[float]:
-    """Bytes, in whole lines, that a nest moves from beyond a cache for each operand.
+    """Returns the bytes, in whole lines, that a nest moves from beyond a cache for each operand.
 
     The largest inner part of the nest whose operands fit in the cache moves them once. It runs once per iteration of
     the loops around it, except that the iterations of the innermost of these share common elements. Lines whose
-    distance is a multiple of a large power of two compete for few sets, and take the room of more lines.
+    distance is a multiple of a large power of two compete for few sets, and occupy more of the cache.
     """
     line = processor.line_bytes
 
@@ -63,7 +63,7 @@ def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> lis
 
 
 def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
-    """Pages whose translation a nest requests from beyond the first-level TLB."""
+    """Returns the number of pages whose translation a nest requests from beyond the first-level TLB."""
 
     def pages(box: _Box) -> float:
         return box.pages(processor.page_bytes)
@@ -74,7 +74,7 @@ def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
 def _moved(
     nest: LoopNest, capacity: float, amount: Callable[[_Box], float], room: Callable[[_Box], float]
 ) -> list[float]:
-    """Amounts per operand that a nest moves from beyond a memory of limited capacity."""
+    """Returns the amounts per operand that a nest moves from beyond a memory of limited capacity."""
 
     def touched(depth: int) -> list[_Box]:
         return [_Box(operand.boxes[depth], operand.shape, operand.element_bytes) for operand in nest.operands]
@@ -97,7 +97,7 @@ class _Box:
     element_bytes: int
 
     def _runs(self) -> tuple[float, int]:
-        """The number of contiguous runs, and the bytes of one."""
+        """Returns the number of contiguous runs, and the bytes of one."""
         run = self.element_bytes
         for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
             run *= extent
@@ -106,20 +106,21 @@ class _Box:
         return prod(self.extents) * self.element_bytes / max(run, 1), run
 
     def bytes(self, line: int) -> float:
-        """In whole lines."""
+        """Returns the bytes of the box, in whole lines."""
         runs, run_bytes = self._runs()
         whole = float(prod(self.shape) * self.element_bytes)
         return min(runs * ceil(run_bytes / line) * line, max(whole, line))
 
     def pages(self, page: int) -> float:
-        """The number of pages that it touches."""
+        """Returns the number of pages that the box contains elements of."""
         runs, run_bytes = self._runs()
         strides, last = self._strides(), self.element_bytes
         span = last + sum((extent - 1) * stride for extent, stride in zip(self.extents, strides, strict=True))
         return min(runs * ceil(run_bytes / page), span // page + 1)
 
     def room(self, way: int) -> float:
-        """Bytes of a cache with ways of that size that its lines take, given conflicts in sets."""
+        """Returns the bytes of a cache, with ways of that size, that the lines of the box occupy, given conflicts in
+        sets."""
         ways = 1
         for extent, stride in zip(self.extents, self._strides(), strict=True):
             ways *= ceil(extent * gcd(stride, way) / way)

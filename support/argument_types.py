@@ -1,4 +1,4 @@
-"""Checks arguments of public functions against the annotations of their parameters."""
+"""Checks of arguments of public functions against the annotations of their parameters."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _DEEPEST: Final = 32
 
 
 class _WrongTypeError(Exception):
-    """The value does not match the annotation."""
+    """Raised for a value that does not match the annotation."""
 
 
 def checked_methods(class_: C) -> C:
-    """A class decorator that makes the class's public methods `checked`."""
+    """Decorates a class so that its public methods are `checked`."""
     for name, method in list(vars(class_).items()):
         if name.startswith("_") and name != "__init__":
             continue
@@ -86,7 +86,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown(value: object) -> str:
-    """A value as shown in messages, shortened."""
+    """Returns a value as shown in messages, shortened."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -114,7 +114,7 @@ def _parameter_text(parameter: inspect.Parameter) -> str:
 
 
 def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:
-    """One argument, checked as by `checked`, for classes that a module imports lazily."""
+    """Checks one argument as `checked` does, for classes that a module imports lazily."""
     try:
         return _converted(value, hint)
     except _WrongTypeError:
@@ -201,7 +201,8 @@ def _require(condition: bool) -> None:
 
 
 def _is_sequence(origin: Any) -> bool:
-    """Whether values of a generic class are read as sequences; iterators are not, because that would exhaust them."""
+    """Returns whether values of a generic class are read as sequences; iterators are not, because that would exhaust
+    them."""
     return origin is Iterable or (origin is not Callable and issubclass(origin, Collection))
 
 

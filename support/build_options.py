@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 Inserted: TypeAlias = "ModulePass | str | Sequence[ModulePass | str]"
 """A pass, passes as text (`"my-pass{x=1},canonicalize"`), or several of them."""
 Insertions: TypeAlias = Mapping[str, Inserted]
-"""Insertion point, such as `"before:vectorize"`, -> the passes to run there."""
+"""Maps an insertion point, such as `"before:vectorize"`, to the passes to run there."""
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a program is compiled, except for its target."""
+    """The options of the compilation of a program, except its target."""
 
     scheduled: bool = True
     """Whether schedules in the module are applied."""
@@ -54,20 +54,18 @@ class BuildOptions:
     """Sizes of symbols for which functions get versions, chosen at the call (`passes/versions.py`)."""
 
     def can_compile_apart(self, target: Target) -> bool:
-        """Whether kernels of models are compiled separately for a target. User passes operate on whole modules, and
-        checked functions log for their caller, so neither is possible then.
-        """
+        """Returns whether kernels of models are compiled separately for a target. User passes operate on whole modules,
+        and checked functions log for their caller, so neither is possible then."""
         return target.kind == "llvm" and not target.obstacle and not self.passes and not self.checked
 
     def of_kernels(self) -> BuildOptions:
-        """The options of separately compiled kernels, which have no user schedules and no graphs."""
+        """Returns the options of separately compiled kernels, which have no user schedules and no graphs."""
         database = None if self.database is None else os.fspath(self.database)  # passed to worker processes
         return BuildOptions(default_schedule=self.default_schedule, verify=self.verify, database=database)
 
     def key(self) -> str:
-        """The options as part of cache keys. Nothing is cached with `passes`; keys cover records of `database`
-        separately.
-        """
+        """Returns the options as part of cache keys. Nothing is cached with `passes`; keys cover records of `database`
+        separately."""
         parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
         parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
         parts += [f"precision={self.precision}"] if self.precision else []

@@ -1,8 +1,4 @@
-"""Checks the arguments of a call in Python, with a separate error for each way in which they can be wrong.
-
-This module defines what a call accepts. The native path (`native_call.ll`) only recognises certainly valid arguments
-and leaves the rest to this one: array-likes that need conversion, omitted results, and all error messages.
-"""
+"""Checks of the arguments of a call in Python, with a separate error for each way in which they can be wrong."""
 
 from __future__ import annotations
 
@@ -59,7 +55,7 @@ class AllocatedResult:
         self.descriptor = np.zeros(1 + len(spec.shape), np.int64)
 
     def take(self) -> Array:
-        """The array, which then owns the memory."""
+        """Returns the array, which then owns the memory."""
         address, *shape = self.descriptor.tolist()
         self.descriptor[0] = 0
         dtype = bfloat16_dtype() if self.spec.dtype == "bfloat16" else numpy_dtype(self.spec)
@@ -91,7 +87,7 @@ def _free_function() -> Callable[[int], None]:
 
 
 def returned(results: tuple[Any, ...]) -> Any:
-    """The return value of a call with `results`."""
+    """Returns the value that a call with `results` returns."""
     if not results:
         return None
     found = tuple(result.take() if isinstance(result, AllocatedResult) else result for result in results)
@@ -171,7 +167,8 @@ def bind_arguments(
 
 
 def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
-    """The values in the order of the signature; trailing results are optional, allocated ones must be omitted."""
+    """Returns the values in the order of the signature. Trailing results are optional, and allocated ones must be
+    omitted."""
     allocated = [arg.name for arg in signature.arrays if arg.is_allocated]
     names = [arg.name for arg in signature.args if arg.name not in allocated]
     optional = signature.results - sum(spec.is_allocated for spec in signature.result_specs)
@@ -183,7 +180,7 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
     for name, value in keywords.items():
         if name in allocated:
             raise TypeError(
-                f"{signature.name}: result '{name}' must be left out: its size depends on data, so the call allocates "
+                f"{signature.name}: result '{name}' must be omitted: its size depends on data, so the call allocates "
                 f"it: {signature}"
             )
         if name not in names:
@@ -207,14 +204,14 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
 def argument_error(
     signature: Signature, position: int, kind: type[Exception], expected: object, got: object
 ) -> Exception:
-    """The error that names the function, the argument (counted from 1), and the expected and actual value."""
+    """Returns the error that names the function, the argument (counted from 1), and the expected and actual value."""
     name = signature.args[position].name
     return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
 
 
 def as_array(signature: Signature, position: int, value: object) -> Array:
-    """The value of an array argument as an array of NumPy's own class over the same memory; bfloat16 elements as
-    integers with their bits.
+    """Returns the value of an array argument as an array of NumPy's own class over the same memory. Elements of
+    bfloat16 become integers with their bits.
 
     Shape, strides, element type and address are those found by NumPy's constructor, since attributes of subclasses and
     of other libraries' arrays are not trusted. Memory described by a DLPack capsule or a buffer is trusted. A Python
@@ -246,7 +243,7 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
 
 
 def is_number(spec: ArraySpec) -> bool:
-    """Whether a Python number is accepted for an array."""
+    """Returns whether a Python number is accepted for an array."""
     return not spec.shape and spec.access == "read" and spec.element.kind != "stored"
 
 
@@ -268,7 +265,8 @@ def _plain_view(value: object, bfloat: bool) -> Array:
 
 
 def hidden_meaning(value: object) -> str:
-    """How the elements of an array differ from the contents of its memory; empty if they are the same."""
+    """Returns the difference between the elements of an array and the contents of its memory, or an empty text if they
+    are the same."""
     if isinstance(value, np.ma.MaskedArray):
         return f"{_kind_of(value)}, whose mask would be lost (pass its .filled(value) or .data)"
     for query, bit in (("is_conj", "conjugate"), ("is_neg", "negative")):
@@ -282,21 +280,20 @@ def _kind_of(value: object) -> str:
 
 
 def described(value: object) -> str:
-    """The type of a value and its text, shortened."""
+    """Returns the type of a value and its text, shortened."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     return f"{_kind_of(value)} {reprlib.repr(value)}"
 
 
 def bfloat16_dtype() -> np.dtype[Any]:
-    """The dtype of new bf16 arrays: that of ml_dtypes if it is loaded, else uint16 with the bits."""
+    """Returns the dtype of new bf16 arrays: that of ml_dtypes if it is loaded, else uint16 with the bits."""
     return np.dtype(getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16))
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """The dtype of arrays for `spec`: uint16 for bfloat16. Raises `TypeError` for a type that requires the package
-    ml_dtypes if it is not installed.
-    """
+    """Returns the dtype of arrays for `spec`: uint16 for bfloat16. Raises `TypeError` for a type that requires the
+    package ml_dtypes if it is not installed."""
     if spec.element.kind != "stored":
         return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
     found = stored_dtype(spec.dtype)
@@ -306,7 +303,7 @@ def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def stored_dtype(name: str) -> np.dtype[Any] | None:
-    """The dtype of a type that only array elements have; None if the package ml_dtypes is not installed."""
+    """Returns the dtype of a type that only array elements have, or None if the package ml_dtypes is not installed."""
     try:
         module = import_module("ml_dtypes")
     except ImportError:
@@ -381,7 +378,7 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
 def choose_strides(
     arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
 ) -> dict[str, int]:
-    """Values for the stride symbols of arrays (shape and strides each) that are not in `symbols`.
+    """Returns values for the stride symbols of arrays (shape and strides each) that are not in `symbols`.
 
     The last dimension is the densest. The chosen strides never make two elements of an array overlap.
     """
@@ -403,7 +400,7 @@ def choose_strides(
 
 
 def row_major(shape: Sequence[int]) -> list[int]:
-    """The strides of a dense array, in elements."""
+    """Returns the strides of a dense array, in elements."""
     strides, stride = [1] * len(shape), 1
     for dimension in reversed(range(len(shape))):
         strides[dimension] = stride
@@ -412,7 +409,7 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 def memory_span(array: Array) -> Array:
-    """The memory from the first to the last element of an array as one dimension, including the gaps of a view.
+    """Returns the memory from the first to the last element of an array as one dimension, including the gaps of a view.
 
     Raises `ValueError` for negative strides.
     """
@@ -426,7 +423,7 @@ def memory_span(array: Array) -> Array:
 
 
 def overlaps_itself(array: Array) -> bool:
-    """Whether two elements may share bytes. Exact for views made by slicing and transposing."""
+    """Returns whether two elements may share bytes. Exact for views made by slicing and transposing."""
     steps = sorted(
         (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1
     )
@@ -482,7 +479,7 @@ def _no_extent(signature: Signature, fact: CallPrecondition, value: int, values:
 
 
 def _source(signature: Signature, symbol: str) -> str:
-    """The argument that determines a symbol's value, for messages."""
+    """Returns the argument that determines a symbol's value, for messages."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
         array = cast("ArraySpec", signature.args[position])
@@ -513,9 +510,8 @@ def _shape_text(shape: Sequence[int | str]) -> str:
 
 
 def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: bool = False) -> None:
-    """Raise `ValueError` if an output shares a byte with another argument, which the compiled code assumes it does not.
-    Two arguments may overlap if both specifications allow it and neither is `copied` to other memory.
-    """
+    """Raises `ValueError` if an output shares a byte with another argument: the compiled code assumes that it shares
+    none. Two arguments may overlap if both specifications allow it and neither is `copied` to other memory."""
     for position, array in arrays.items():
         spec = signature.args[position]
         if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
@@ -531,7 +527,7 @@ def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: 
 
 
 def share_memory(one: Array, other: Array) -> bool:
-    """Whether two arrays share a byte; True if that is expensive to determine."""
+    """Returns whether two arrays share a byte; True if that is expensive to determine."""
     if not np.may_share_memory(one, other):
         return False
     try:
@@ -543,14 +539,13 @@ def share_memory(one: Array, other: Array) -> bool:
 def allocate(
     signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]
 ) -> tuple[Array | AllocatedResult, ...]:
-    """Memory for results that the caller omitted, or descriptors of those that the call allocates. Raises `TypeError`
-    if no argument determines their extents.
-    """
+    """Returns memory for results that the caller omitted, or descriptors of those that the call allocates. Raises
+    `TypeError` if no argument determines their extents."""
     for spec in specs:
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:
             raise TypeError(
-                f"{signature.name}: result '{spec.name}' must be given: no argument tells the extent '{unknown}'"
+                f"{signature.name}: result '{spec.name}' must be given: no argument determines the extent '{unknown}'"
             )
     return tuple(
         AllocatedResult(spec)
@@ -561,9 +556,8 @@ def allocate(
 
 
 def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
-    """Memory for an argument, with its strides; `symbols` maps known stride symbols to their values. bfloat16 elements
-    need ml_dtypes to be loaded, else they are uint16 with the bits.
-    """
+    """Returns memory for an argument, with its strides; `symbols` maps known stride symbols to their values. Elements
+    of bfloat16 have the type of ml_dtypes if it is loaded, else they are uint16 with the bits."""
     if spec.strides is None:
         return _dense_array(spec, shape)
     known, dense = symbols or {}, row_major(shape)

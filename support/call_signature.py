@@ -31,7 +31,8 @@ compared with which the extra thread is cheap (0.2 ms, and cold caches).
 
 Access: TypeAlias = Literal["read", "write", "readwrite", "allocated"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
-"""`stored`: numbers of at most one byte, which are elements of arrays but not scalars."""
+"""The kind of an element type. `stored` marks numbers of at most one byte, which are elements of arrays but not
+scalars."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ ELEMENT_TYPES: Final = {
 
 
 def element_type(dtype: str) -> ElementType:
-    """The element type named `dtype`. Raises `CompileError` if it is unknown."""
+    """Returns the element type named `dtype`. Raises `CompileError` if it is unknown."""
     if dtype not in ELEMENT_TYPES:
         raise CompileError(f"unknown element type '{dtype}'{did_you_mean(dtype, ELEMENT_TYPES)}")
     return ELEMENT_TYPES[dtype]
@@ -100,7 +101,7 @@ class ArraySpec:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols whose values it determines, in order; extents first."""
+        """The symbols whose values the array determines, in order; extents first."""
         if self.is_allocated:
             return ()
         return tuple(number for number in (*self.shape, *(self.strides or ())) if isinstance(number, str))
@@ -146,9 +147,8 @@ class ScalarSpec:
 
 
 def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The symbols that are elements of integer arrays, such as `x.0`: the position of the argument, and the element in
-    row-major order.
-    """
+    """Returns the symbols that are elements of integer arrays, such as `x.0`: the position of the argument, and the
+    element in row-major order."""
     found: dict[str, tuple[int, int]] = {}
     for symbol in symbols:
         name, dot, element = symbol.rpartition(".")
@@ -185,9 +185,10 @@ class Signature:
     its bound.
     """
     iterations: int = 1
-    """Product of the extents of its loops that are known at compile time; the extents of a call multiply it."""
+    """Product of the extents of the function's loops that are known at compile time; the extents of a call multiply
+    it."""
     calls_out: bool = True
-    """Whether it calls external functions, which may have other effects than writing arrays."""
+    """Whether the function calls external functions, which may have other effects than writing arrays."""
     returned: tuple[str, ...] = ()
     """The names of the arguments that calls return if some are donated: these and the allocated results."""
     temporaries: tuple[CallPrecondition, ...] = ()
@@ -233,7 +234,7 @@ class Signature:
         return any(arg.is_allocated for arg in self.arrays)
 
     def with_descriptors(self) -> Signature:
-        """The signature with each allocated result replaced by its descriptor, an array of int64."""
+        """Returns the signature with each allocated result replaced by its descriptor, an array of int64."""
         if not self.allocates:
             return self
         args = tuple(
@@ -262,11 +263,11 @@ class Signature:
         return tuple(symbol for symbol in self.extent_symbols if symbol not in defined)
 
     def may_take_long(self, extents: Iterable[int], array_bytes: int) -> bool:
-        """Whether a call with these values of `independent_extents` may take more than about 20 ms."""
+        """Returns whether a call with these values of `independent_extents` may take more than about 20 ms."""
         most = self.iterations * math.prod(max(extent, 1) for extent in extents)
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 
     def parameter_types(self) -> tuple[str, ...]:
-        """The LLVM type of each parameter of the native function, symbols included."""
+        """Returns the LLVM type of each parameter of the native function, symbols included."""
         args = ("ptr" if isinstance(arg, ArraySpec) else arg.element.llvm for arg in self.args)
         return (*args, *("i64" for _ in self.symbols))

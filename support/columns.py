@@ -7,7 +7,7 @@ from typing import Final
 
 
 def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) -> str:
-    """Columns two spaces apart: those in `left` are left-aligned, the others right-aligned."""
+    """Returns columns two spaces apart: those in `left` are left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -21,12 +21,12 @@ def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) 
 WIDTH: Final = 80
 """Columns of a terminal that tables fit into."""
 _SHORTEST: Final = 12
-"""Characters that are left of a shortened cell."""
+"""Minimum number of characters of a shortened cell."""
 
 
 def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width: int) -> str:
-    """`aligned_columns`, with the cells of left-aligned columns shortened, the last column first, so that lines have at
-    most `width` characters."""
+    """Returns `aligned_columns`, with the cells of left-aligned columns shortened, the last column first, so that lines
+    have at most `width` characters."""
     rows = [list(line) for line in lines]
     for at in sorted(left, reverse=True):
         widest = max(len(row[at]) for row in rows)
@@ -62,7 +62,8 @@ def _fits(lines: Sequence[Sequence[str]], left: Sequence[int], others: Sequence[
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most `most` characters: its start and its end, because names of kernels differ at both."""
+    """Shortens a text to at most `most` characters of its start and its end, because names of kernels differ at
+    both."""
     if len(text) <= most:
         return text
     end = (most - 1) // 2
@@ -70,7 +71,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def bytes_text(number: int) -> str:
-    """`1.5 MiB`."""
+    """Returns a number of bytes as text: `1.5 MiB`."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= size:
             return f"{number / size:.1f} {unit}"

@@ -44,9 +44,9 @@ class DotInstruction:
     right_signed: bool
     features: Features
     adds: bool = True
-    """Whether it adds to an accumulator; otherwise it returns only the dot products."""
+    """Whether the instruction adds to an accumulator; otherwise it returns only the dot products."""
     floats: bool = False
-    """Whether it multiplies bf16 and accumulates in float32."""
+    """Whether the instruction multiplies bf16 and accumulates in float32."""
 
     @property
     def bits(self) -> int:
@@ -54,7 +54,7 @@ class DotInstruction:
         return 32 // self.group
 
     def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
-        """Whether it computes this, possibly with swapped operands."""
+        """Returns whether the instruction computes such products, possibly with swapped operands."""
         signs = (self.left_signed, self.right_signed)
         return (self.lanes, self.group, self.floats) == (lanes, group, floats) and signs in (
             (left_signed, right_signed),
@@ -66,7 +66,7 @@ _TILE_PRODUCTS: Final[Mapping[tuple[bool | None, bool | None], str]] = {
     (None, None): "x86.tdpbf16ps",
     **{(a == "s", b == "s"): f"x86.tdpb{a}{b}d" for a in "su" for b in "su"},
 }
-"""Whether the elements of A and of B are signed bytes, or None for bf16 -> the instruction."""
+"""Maps whether the elements of A and of B are signed bytes, or None for bf16, to the instruction."""
 _TILE_MOVES: Final = ("x86.ldtilecfg", "x86.tilerelease", "x86.tilezero", "x86.tileloadd64", "x86.tilestored64")
 _EITHER_VNNI: Final = (("avx512vnni", "avx512vl"), ("avxvnni",))
 _DOT_INSTRUCTIONS: Final = (
@@ -105,7 +105,7 @@ _DOT_INSTRUCTIONS: Final = (
     ),
     DotInstruction("aarch64.neon.bfdot.v4f32.v8bf16", 4, 2, True, True, (("bf16",),), floats=True),
 )
-"""Bytes before 16-bit integers, then the widest first; floats last."""
+"""The instructions in order of preference: bytes before 16-bit integers, then the widest first; floats are last."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ _INTEGER_CONVERSIONS: Final = (
         for lanes, features in ((8, (("avx512dq",),)), (4, (("avx512dq", "avx512vl"),)))
     ),
 )
-"""The widest of each pair of types first."""
+"""The instructions; for each pair of types the widest is first."""
 
 TABLE_LOOKUP: Final = "x86.avx512.vpermi2var.qi.512"
 """The intrinsic, without `llvm.`, that selects bytes of two vectors by seven bits of an index. (Intel SDM,
@@ -168,10 +168,10 @@ FEATURES: Final[Mapping[str, Features]] = {
     **{conversion.name: conversion.features for conversion in _INTEGER_CONVERSIONS},
     "aarch64.hint": ((),),
 }
-"""Intrinsic without `llvm.` -> required features."""
+"""Maps an intrinsic without `llvm.` to the required features."""
 
 _ARCHITECTURES: Final = {"x86": ("x86_64", "i386", "i686"), "aarch64": ("aarch64", "arm64")}
-"""The first part of an intrinsic's name -> its architectures; other parts are the architecture."""
+"""Maps the first part of an intrinsic's name to its architectures; other parts are the architecture."""
 _NAME: Final = re.compile(
     r"@llvm\.((?:x86|aarch64|arm|riscv|ppc|s390|wasm|loongarch|mips|hexagon|nvvm|amdgcn)\.[\w.]+)\("
 )
@@ -179,7 +179,7 @@ _CALL: Final = re.compile(r"\bcall\b[^@\n]*$")
 
 
 def has_intrinsic(target: Target, name: str) -> bool:
-    """Whether the CPU of `target` has the instruction of an intrinsic of `FEATURES`."""
+    """Returns whether the CPU of `target` has the instruction of an intrinsic of `FEATURES`."""
     known = FEATURES[name]
     return _has_architecture(target, name) and any(all(map(target.has_feature, features)) for features in known)
 
@@ -190,16 +190,15 @@ def _has_architecture(target: Target, name: str) -> bool:
 
 
 def called_intrinsics(text: str) -> frozenset[str]:
-    """The target-specific intrinsics that LLVM IR calls, without `llvm.`."""
+    """Returns the target-specific intrinsics that LLVM IR calls, without `llvm.`."""
     # Texts of models are long and such names are rare, so the preceding text of the line is searched only for these.
     found = ((match[1], match.start()) for match in _NAME.finditer(text))
     return frozenset(name for name, at in found if _CALL.search(text, text.rfind("\n", 0, at) + 1, at))
 
 
 def missing_for(target: Target, name: str) -> str:
-    """Why `target` lacks the instruction of an intrinsic, for messages; empty if it has it, or if the intrinsic is not
-    in the table.
-    """
+    """Returns the reason why `target` lacks the instruction of an intrinsic, for messages. The text is empty if the
+    target has it, or if the intrinsic is not in the table."""
     if not _has_architecture(target, name):
         return f"is an instruction of {name.split('.', 1)[0]}"
     if name not in FEATURES or has_intrinsic(target, name):
@@ -209,9 +208,8 @@ def missing_for(target: Target, name: str) -> str:
 
 @cache
 def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
-    """The dot-product instructions of a target's CPU, best first: bytes before 16-bit integers, then the widest. Empty
-    for targets that LLVM does not compile.
-    """
+    """Returns the dot-product instructions of a target's CPU, best first: bytes before 16-bit integers, then the
+    widest. The result is empty for targets that LLVM does not compile."""
     if target.kind != "llvm":
         return ()
     return tuple(
@@ -222,21 +220,22 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
 
 
 def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
-    """Whether a target's CPU has an instruction that accumulates `group` products of such integers, or of bf16."""
+    """Returns whether a target's CPU has an instruction that accumulates `group` products of such integers, or of
+    bf16."""
     return any(i.takes(i.lanes, group, left_signed, right_signed, floats) for i in dot_instructions(target))
 
 
 def has_bf16_products(target: Target) -> bool:
-    """Whether a target's CPU has instructions that accumulate products of bf16 in float32, faster than products of
-    float32."""
+    """Returns whether a target's CPU has instructions that accumulate products of bf16 in float32, faster than products
+    of float32."""
     if tile_product_intrinsic(target, None, None):
         return True
     return target.processor.bf16_dots_pay and has_dot_product(target, 2, True, True, floats=True)
 
 
 def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool | None) -> str:
-    """The intrinsic, without `llvm.`, that adds the product of two tiles of bytes, signed or not, or of bf16 (None);
-    empty if the CPU or the operating system has none."""
+    """Returns the intrinsic, without `llvm.`, that adds the product of two tiles of bytes, signed or not, or of bf16
+    (None). The text is empty if the CPU or the operating system has none."""
     name = _TILE_PRODUCTS[a_signed, b_signed]
     is_known = target.kind in ("llvm", "c") and "linux" in target.triple and target.architecture == "x86_64"
     return name if is_known and has_intrinsic(target, name) else ""
@@ -248,14 +247,13 @@ def has_table_lookup(target: Target) -> bool:
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:
-    """The AVX-512DQ intrinsic, without `llvm.`, for the extrema of float vectors."""
+    """Returns the AVX-512DQ intrinsic, without `llvm.`, for the extrema of float vectors."""
     return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"
 
 
 def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
-    """Lanes per register of a float vector for `range_intrinsic`. 0 if the CPU lacks it, or if the vector does not fill
-    registers: LLVM splits and pads such vectors better itself.
-    """
+    """Returns the lanes per register of a float vector for `range_intrinsic`, or 0 if the CPU lacks it or the vector
+    does not fill registers: LLVM splits and pads such vectors better itself."""
     whole = lanes * element_bits
     size = min(whole, 8 * target.vector_bytes)
     fills = size in (128, 256, 512) and whole % size == 0
@@ -264,9 +262,8 @@ def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
 
 @cache
 def conversion_to_integer(target: Target, lanes: int, source_bits: int, bits: int) -> IntegerConversion | None:
-    """The widest instruction that converts vectors of `lanes` floats of `source_bits` to integers of `bits`, possibly
-    in several parts; None if the CPU has none, or for scalars (0 lanes).
-    """
+    """Returns the widest instruction that converts vectors of `lanes` floats of `source_bits` to integers of `bits`,
+    possibly in several parts. Returns None if the CPU has none, and for scalars (0 lanes)."""
     for conversion in _INTEGER_CONVERSIONS:
         widest = conversion.lanes * max(source_bits, bits) // 8
         if (

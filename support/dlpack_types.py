@@ -17,4 +17,4 @@ DLPACK_TYPES: Final[Mapping[str, tuple[int, int]]] = {
     "float8_e5m2fnuz": (13, 8),
     "float8_e8m0fnu": (14, 8),
 }
-"""Element type of an array -> its DLPack code (`DLDataTypeCode`) and the bits of an element in memory."""
+"""Maps an element type of an array to its DLPack code (`DLDataTypeCode`) and the bits of an element in memory."""

@@ -158,7 +158,7 @@ CLASSES: Final = (
     ),
     ErrorClass(
         "level.misplaced-operation",
-        r"[a-z_]+\.[\w.]+ may not stand at level '",
+        r"[a-z_]+\.[\w.]+ is not allowed at level '",
         "An operation is left at a level that does not have it: no lowering handles it.",
         "Lower the operation before, or register it with `weft.register_operation(..., levels=...)`.",
         "from xdsl.context import Context\nfrom weft.passes.verify_level import VerifyLevelPass\n"
@@ -282,12 +282,12 @@ def _pattern() -> re.Pattern[str]:
 
 
 def class_of(message: str) -> ErrorClass | None:
-    """The class of a message of a `CompileError`."""
+    """Returns the class of a message of a `CompileError`, or None if none matches."""
     match = _pattern().match(message)
     return None if match is None else CLASSES[next(n for n in range(len(CLASSES)) if match[f"c{n}"] is not None)]
 
 
 def with_code(message: str) -> str:
-    """A message followed by its code, ` [tir.out-of-bounds]`; unchanged if no class matches."""
+    """Returns a message followed by its code, ` [tir.out-of-bounds]`, or the message alone if no class matches."""
     found = class_of(message)
     return message if found is None else f"{message} [{found.code}]"

@@ -34,7 +34,7 @@ class WeftError(PassFailedException):
             self.passes = (*self.passes, name)
 
     def with_passes(self, message: str) -> str:
-        """`message (pass 'cse' in 'func.func')`, with the passes that the message does not name."""
+        """Returns `message (pass 'cse' in 'func.func')`, with the passes that the message does not name."""
         names = [repr(name) for name in self.passes if f"pass '{name}'" not in message]
         if not names:
             return message
@@ -44,7 +44,7 @@ class WeftError(PassFailedException):
 
 @dataclass(eq=False, repr=False)
 class CompileError(WeftError):
-    """A program, an option or a target is invalid.
+    """An error in a program, an option or a target.
 
     `location` is the place. `str(error)` is the message as `file:line:col: error: ...`, with the source line and a
     caret if the place is known, followed by `notes`: related places with their descriptions.
@@ -56,7 +56,7 @@ class CompileError(WeftError):
 
     @staticmethod
     def at(operation: Operation, message: str) -> CompileError:
-        """An error about `operation`, with its location."""
+        """Returns an error about `operation`, with its location."""
         return CompileError(message, location=location_of(operation))
 
     def __str__(self) -> str:
@@ -104,9 +104,8 @@ class Violation:
     detail: str
     claim: str = "refuted"
     counterexample: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    """Role of the point (for example "first iteration") -> variable name -> value; only a candidate unless
-    validated.
-    """
+    """Maps the role of a point (for example "first iteration") to the values of its variables. The points are only
+    candidates unless validated."""
     legal: str | None = None
     """A legal alternative."""
     validate: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
@@ -166,14 +165,14 @@ class ScheduleError(WeftError):
 
 
 class InternalError(Exception):
-    """A bug in weft. It is never caught; please report it with the program that caused it."""
+    """A bug in weft, which weft never catches; please report it with the program that caused it."""
 
     def __str__(self) -> str:
         return f"{super().__str__()}\nThis is a bug in weft, not in your program. Please report it with the input."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """ ", did you mean 'x'?" with the closest of `known`, or a list of them if none is close."""
+    """Returns ", did you mean 'x'?" with the closest of `known`, or a list of them if none is close."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:

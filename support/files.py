@@ -1,4 +1,4 @@
-"""Writes files atomically."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from weft.support.errors import CompileError
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Raise `CompileError` if the folder of `path` is missing, or if `path` is a folder or one of `inputs`: called
-    before the work is done.
-    """
+    """Raises `CompileError` if the folder of `path` is missing, or if `path` is a folder or one of `inputs`. It is
+    called before the work is done."""
     if not os.path.isdir(path.parent):
         raise CompileError(f"'{path}': there is no folder '{path.parent}'")
     if os.path.isdir(path):

@@ -19,16 +19,16 @@ _LIMIT = 2.0**63
 
 
 def register_bits(bits: int, *, signed: bool, is_double: bool) -> int:
-    """Bits of the signed integer whose low bits are the result of a conversion to an integer of `bits`."""
+    """Returns the bits of the signed integer whose low bits are the result of a conversion to an integer of `bits`."""
     if bits < 8:
-        return 64 if is_double else 32  # the low bits of a float32 beyond 2^31 are 0
+        return 64 if is_double else 32  # because the low bits of a float32 beyond 2^31 are 0
     if signed:
         return 32 if bits <= 32 else 64
     return 32 if bits <= 16 and not (bits == 8 and is_double) else 64
 
 
 def float_to_integer(x: float, bits: int, *, signed: bool, is_double: bool) -> int:
-    """The result of a conversion, read as a signed integer. `is_double`: `x` is an f64."""
+    """Converts a float to a signed integer with the bits of the result. `is_double`: `x` is an f64."""
     if x >= _LIMIT and bits < 8:
         return -1
     if x >= _LIMIT and bits == 64 and not signed:
@@ -40,7 +40,7 @@ def float_to_integer(x: float, bits: int, *, signed: bool, is_double: bool) -> i
 
 
 def floats_to_integers(array: Array, bits: int, *, signed: bool) -> Array:
-    """An array of floats converted by the same rule, as integers of at least `bits`."""
+    """Converts an array of floats by the same rule to integers of at least `bits`."""
     import numpy as np
 
     limit = 2.0 ** (register_bits(bits, signed=signed, is_double=array.dtype == np.float64) - 1)

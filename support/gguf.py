@@ -41,7 +41,7 @@ _NAMES: Final[Mapping[int, str]] = {
     29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
 }  # fmt: skip
 PLAIN: Final[Mapping[str, str]] = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-"""Types whose elements are not in blocks -> element types."""
+"""Maps a type whose elements are not in blocks to the element type."""
 _PLAIN_BYTES: Final = {"F32": 4, "F16": 2, "BF16": 2}
 
 
@@ -50,11 +50,11 @@ class Blocks:
     """Weights `(integers - zero_point) * scale` in groups of consecutive weights of a row."""
 
     integers: Array
-    """(n, k): int8, or uint8 of `bits` bits."""
+    """The integers (n, k): int8, or uint8 of `bits` bits."""
     scale: Array
-    """Of shape (n, k / group)."""
+    """The scales (n, k / group)."""
     zero_point: Array | None
-    """(n, k / group) of float32; None for 0."""
+    """The zero points (n, k / group) of float32, or None if they are 0."""
     bits: int
     group: int
 
@@ -72,7 +72,7 @@ class _Format:
 
 @dataclass(frozen=True)
 class GgufTensor:
-    """A tensor of a file. `data` are its bytes; None for an unsupported type."""
+    """A tensor of a file. `data` contains its bytes, or None for an unsupported type."""
 
     name: str
     type: str
@@ -81,9 +81,8 @@ class GgufTensor:
 
 
 def read_gguf(path: Path) -> dict[str, GgufTensor]:
-    """The tensors of a file, mapped. Raises `CompileError` for a file of another format, a truncated one, and tensors
-    outside of the file; `OSError`.
-    """
+    """Returns the tensors of a file, memory-mapped. Raises `CompileError` for a file of another format, a truncated
+    one, and tensors outside of the file, and `OSError` if the file cannot be read."""
     size = path.stat().st_size
     with path.open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
@@ -155,7 +154,7 @@ class _FileReader:
             raise CompileError(f"'{self.path}': {what} has the unknown type {kind}")
 
     def entry(self) -> tuple[str, tuple[int, ...], int, int]:
-        """The name, extents, type and offset of a tensor."""
+        """Returns the name, extents, type and offset of a tensor."""
         name = self.text("the name of a tensor")
         axes = self.number("I", f"the rank of '{name}'")
         if axes > _MOST_AXES:
@@ -183,7 +182,7 @@ def _tensor(
 
 
 def blocks_of(tensor: GgufTensor) -> Blocks:
-    """The weights of a tensor of a quantised type, as a matrix of rows along its last axis.
+    """Returns the weights of a tensor of a quantised type, as a matrix of rows along its last axis.
 
     Raises `CompileError`, which names the tensor, the row and the group, for scales and offsets that are not finite,
     and for an unsupported type.
@@ -224,16 +223,15 @@ def _in_rows(data: Array) -> Array:
 
 
 def _q8_0(data: Array) -> Blocks:
-    """32 weights: a float16 scale and 32 8-bit integers."""
+    """Decodes blocks of 32 weights: a float16 scale and 32 8-bit integers."""
     import numpy as np
 
     return Blocks(_in_rows(data[..., 2:].copy().view(np.int8)), _in_rows(data[..., :2].copy().view("<f2")), None, 8, 32)
 
 
 def _q4_0(data: Array) -> Blocks:
-    """32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits and weight 16 + i in its
-    high four, biased by 8.
-    """
+    """Decodes blocks of 32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits and
+    weight 16 + i in its high four, biased by 8."""
     import numpy as np
 
     integers = _in_rows(_low_then_high(data[..., 2:])).astype(np.int8) - np.int8(8)
@@ -241,16 +239,15 @@ def _q4_0(data: Array) -> Blocks:
 
 
 def _q4_1(data: Array) -> Blocks:
-    """32 weights: a float16 scale and offset, and 16 bytes as in Q4_0: `q * scale + offset`."""
+    """Decodes blocks of 32 weights: a float16 scale and offset, and 16 bytes as in Q4_0: `q * scale + offset`."""
     return _with_offset(
         _low_then_high(data[..., 4:])[..., None, :], _halves(data, 0)[..., None], _halves(data, 2)[..., None]
     )
 
 
 def _q4_k(data: Array) -> Blocks:
-    """256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes, then 32 bytes per
-    pair of groups, with the first group in the low four bits.
-    """
+    """Decodes blocks of 256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes,
+    then 32 bytes per pair of groups, with the first group in the low four bits."""
     import numpy as np
 
     bits = data[..., 4:16]
@@ -263,9 +260,8 @@ def _q4_k(data: Array) -> Blocks:
 
 
 def _with_offset(integers: Array, scale: Array, offset: Array) -> Blocks:
-    """Weights `q * scale + offset` (n, blocks, groups, 32) as zero points `-offset / scale`. A group with scale 0 is
-    constant: its integers become 1 and its scale the offset.
-    """
+    """Returns weights `q * scale + offset` (n, blocks, groups, 32) with zero points `-offset / scale`. A group with
+    scale 0 is constant: its integers become 1 and its scale the offset."""
     import numpy as np
 
     flat = scale == 0
@@ -275,9 +271,8 @@ def _with_offset(integers: Array, scale: Array, offset: Array) -> Blocks:
 
 
 def _q6_k(data: Array) -> Blocks:
-    """256 weights in groups of 16: 128 bytes with their low four bits, 64 with the high two, 16 int8 scales, a float16
-    factor; weights are biased by 32.
-    """
+    """Decodes blocks of 256 weights in groups of 16: 128 bytes with their low four bits, 64 with the high two, 16 int8
+    scales, a float16 factor. Weights are biased by 32."""
     import numpy as np
 
     shape = data.shape[:2]

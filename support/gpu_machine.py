@@ -54,7 +54,7 @@ _CUDA_SHARED_KIB: Final = {
     **{60: 48, 61: 48, 62: 48, 70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99},
     **{90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99},
 }
-"""Compute capability, times ten -> KiB of shared memory that a launch may request for a block."""
+"""Maps a compute capability, times ten, to the KiB of shared memory that a launch may request for a block."""
 
 CUDA_DEVICES: Final = {
     "nvidia/a100": "sm_80", "nvidia/h100": "sm_90", "nvidia/t4": "sm_75", "nvidia/v100": "sm_70",
@@ -66,7 +66,8 @@ DEFAULT_ARCHITECTURES: Final = {"cuda": "sm_80", "opencl": "", "metal": ""}
 
 
 def cuda_capability(architecture: str) -> int:
-    """`sm_90` -> 90, also with a suffix (`sm_90a`). Raises `CompileError` for an unknown architecture."""
+    """Returns the compute capability, times ten, of an architecture: 90 for `sm_90`, also with a suffix (`sm_90a`).
+    Raises `CompileError` for an unknown architecture."""
     known = [f"sm_{number}" for number in _CUDA_SHARED_KIB]
     match = re.fullmatch(r"sm_(\d+)[af]?", architecture)
     if match is None or int(match[1]) not in _CUDA_SHARED_KIB:
@@ -75,7 +76,8 @@ def cuda_capability(architecture: str) -> int:
 
 
 def _tensor_cores(capability: int) -> frozenset[str]:
-    """From the PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions", the target notes of each instruction."""
+    """Returns the instructions of the tensor cores. Source: the PTX ISA, "Warp Level Matrix Multiply-Accumulate
+    Instructions", the target notes of each instruction."""
     since = {
         **{"wmma f16": 70, "wmma bf16": 80, "ldmatrix": 75, "mma.sync m16n8k8 f16": 75},
         **{"mma.sync m16n8k16 f16": 80, "mma.sync m16n8k16 bf16": 80},
@@ -84,7 +86,7 @@ def _tensor_cores(capability: int) -> frozenset[str]:
 
 
 def gpu_machine(kind: str, architecture: str) -> GpuMachine:
-    """The limits of a kind of processor. Raises `CompileError` for an unknown architecture."""
+    """Returns the limits of a kind of processor. Raises `CompileError` for an unknown architecture."""
     if kind == "cuda":
         capability = cuda_capability(architecture)
         return GpuMachine(

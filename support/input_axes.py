@@ -1,4 +1,4 @@
-"""The axes of inputs as text: numbers, names or inclusive ranges, separated by `x`.
+"""Parsing of the axes of inputs from text: numbers, names or inclusive ranges, separated by `x`.
 
     1x128                    numbers
     b x s, bxs               names, or expressions over them: `b x 2 * s`
@@ -74,7 +74,8 @@ def parse_axis(text: str, what: str) -> Axis:
 
 
 def axes_of(value: str | Sequence[int | str], what: str) -> tuple[Axis, ...]:
-    """The axes of a text, or of a sequence of numbers and texts with one axis each. Raises `CompileError`."""
+    """Returns the axes that a text states, or a sequence of numbers and texts with one axis each. Raises
+    `CompileError`."""
     if isinstance(value, str):
         return parse_axes(value, what)
     axes: list[Axis] = []

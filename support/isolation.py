@@ -33,7 +33,7 @@ P = ParamSpec("P")
 
 
 def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
-    """`function(*arguments)`, called in the worker process, which finds `function` by its name in its module.
+    """Returns `function(*arguments)`, called in the worker process, which finds `function` by its name in its module.
 
     If the call ends the worker, raises `CompileError` with the last line that it wrote; `subject` names what was to be
     compiled. Also raises the errors of the call (`CompileError`, `InternalError`).
@@ -57,14 +57,14 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
 class Worker:
     """A worker process and its pipes. It imports weft with the first call.
 
-    Not from `multiprocessing`, which runs the main module of the program again in the child, and so breaks scripts
-    without `if __name__ == "__main__"`.
+    It does not use `multiprocessing`, which runs the main module of the program again in the child and so breaks
+    scripts without `if __name__ == "__main__"`.
     """
 
     def __init__(self, *, own_session: bool = False) -> None:
         """With `own_session`, the worker receives no keyboard interrupts, and its children are ended with it."""
         if not sys.executable:
-            raise CompileError("weft runs work in processes of their own: sys.executable must be Python")
+            raise CompileError("weft runs work in separate processes: sys.executable must be Python")
         self.owner = os.getpid()
         self._has_session = own_session and os.name == "posix"
         self.was_killed = False
@@ -79,9 +79,8 @@ class Worker:
         )
 
     def call(self, *request: object) -> tuple[type[Exception] | None, Any]:
-        """The class and message of the error, or None and the result; `request` is a function, its arguments and its
-        keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends.
-        """
+        """Returns the class and message of the error, or None and the result; `request` is a function, its arguments
+        and its keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends."""
         self.send(*request)
         return self.receive()
 
@@ -93,13 +92,13 @@ class Worker:
         self._process.stdin.flush()
 
     def receive(self) -> tuple[type[Exception] | None, Any]:
-        """The reply to the oldest call without one. Raises as `call` does."""
+        """Returns the reply to the oldest call without one. Raises as `call` does."""
         if self._process.stdout is None:
             raise EOFError
         return pickle.load(self._process.stdout)
 
     def last_words(self) -> str:
-        """The last line that the worker wrote, preferably LLVM's."""
+        """Returns the last line that the worker wrote, preferably LLVM's."""
         status = self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
@@ -134,7 +133,7 @@ _current: Worker | None = None
 
 
 def _worker() -> Worker:
-    """The worker of this process; a forked child starts its own."""
+    """Returns the worker of this process; a forked child starts a new one."""
     global _current
     if _current is None or _current.owner != os.getpid():
         _current = Worker()

@@ -34,7 +34,8 @@ class Limits:
 
     seconds: float = 30.0
     memory_bytes: int = 8 << 30
-    """Address space beyond that at the start of the call; 0 for no limit. Enforced on Linux only."""
+    """The address space that the call may use in addition to that at its start; 0 for no limit. Enforced on Linux
+    only."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,8 @@ class _Reply:
 
 
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
-    """`function(*arguments)` in a child process, or the failure; the child finds `function` by its name in its module.
-    Thread-safe: concurrent calls use separate children.
-    """
+    """Returns `function(*arguments)`, computed in a child process, or the failure; the child finds `function` by its
+    name in its module. Thread-safe: concurrent calls use separate children."""
     worker = _idle_worker(function) or Worker(own_session=True)
     timer = threading.Timer(limits.seconds + _GRACE, worker.kill)
     timer.daemon = True
@@ -108,11 +108,11 @@ def _signal_name(number: int) -> str:
 
 _lock = threading.Lock()
 _idle: dict[Callable[..., Any], list[Worker]] = {}
-"""Idle children, by function."""
+"""Maps a function to its idle children."""
 
 
 def _idle_worker(function: Callable[..., Any]) -> Worker | None:
-    """An idle child of this process, not of the process that it was forked from."""
+    """Returns an idle child of this process, not of the process that it was forked from."""
     with _lock:
         idle = _idle.get(function, [])
         while idle:
@@ -139,7 +139,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-# In the child
+# Functions that run in the child
 
 
 _began_bytes: int | None = None
@@ -185,7 +185,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of address space of this process; 0 if unknown."""
+    """Returns the bytes of address space of this process, or 0 if they are unknown."""
     try:
         return int(_STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

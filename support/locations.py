@@ -30,7 +30,7 @@ class SourceLocation:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def attribute(self) -> FileLineColLoc:
-        """The location attribute of operations."""
+        """Returns the location attribute of operations."""
         return _attribute(self.file, self.line, self.column)
 
 
@@ -52,7 +52,7 @@ def remember_text(file: str, text: str) -> None:
 
 
 def source_location(attribute: Attribute) -> SourceLocation | None:
-    """The place of a location attribute; for a fused location the first known one."""
+    """Returns the place of a location attribute; for a fused location the first known one."""
     from xdsl.dialects.builtin import FileLineColLoc, FusedLoc
 
     if isinstance(attribute, FileLineColLoc):
@@ -65,7 +65,7 @@ def source_location(attribute: Attribute) -> SourceLocation | None:
 
 
 def location_parts(attribute: Attribute) -> Sequence[Attribute]:
-    """The parts of a fused location, or the location itself."""
+    """Returns the parts of a fused location, or the location itself."""
     from xdsl.dialects.builtin import FusedLoc
 
     if not isinstance(attribute, FusedLoc):
@@ -74,7 +74,7 @@ def location_parts(attribute: Attribute) -> Sequence[Attribute]:
 
 
 def location_of(operation: Operation) -> SourceLocation | None:
-    """The place of `operation`, or if unknown that of the nearest enclosing operation."""
+    """Returns the place of `operation`, or, if it is unknown, that of the nearest enclosing operation."""
     op: Operation | None = operation
     while op is not None:
         if (found := source_location(op.location)) is not None:
@@ -109,7 +109,7 @@ def _placing(parse: Callable[[type[Operation], Parser], Operation]) -> Callable[
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """The lines as the parser counts them: only a newline ends a line."""
+    """Returns the lines as the parser counts them: only a newline ends a line."""
     return tuple(line.removesuffix("\r") for line in text.split("\n"))
 
 
@@ -122,13 +122,13 @@ def _lines_on_disk(file: str) -> tuple[str, ...]:
 
 
 def node_location(name: str) -> FileLineColLoc:
-    """The location of operations imported from a node of a model."""
+    """Returns the location of operations imported from a node of a model."""
     return _attribute(name, 0, 0)
 
 
 def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> LocationAttr:
-    """A fused location of several. The first part is what errors show: the combined names of the model nodes, or `own`
-    if there are fewer than two."""
+    """Returns a fused location of several. Its first part is the one that errors show: the combined names of the model
+    nodes. Returns `own` if there are fewer than two."""
     from xdsl.dialects.builtin import FusedLoc, NoneAttr
 
     if len(locations) < 2:
@@ -142,7 +142,7 @@ def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> Loc
 
 
 def source_line(location: SourceLocation) -> str | None:
-    """The line of `location`, or None if its text is not available."""
+    """Returns the line of `location`, or None if its text is not available."""
     if not location.line:
         return None
     lines = _lines(_texts[location.file]) if location.file in _texts else _lines_on_disk(location.file)
@@ -150,7 +150,7 @@ def source_line(location: SourceLocation) -> str | None:
 
 
 def _carets(line: str, location: SourceLocation) -> str:
-    """Carets for `location` in `line`: its length, or one word up to the first blank or bracket."""
+    """Returns carets for `location` in `line`: its length, or one word up to the first blank or bracket."""
     rest = line[location.column - 1 :]
     if location.length:
         return "^" * max(1, min(location.length, len(rest)))
@@ -165,11 +165,11 @@ def _blank(text: str) -> str:
 
 
 _WIDEST = 160
-"""Longer lines (constants have thousands of digits) are clipped around the place."""
+"""Lines of more characters are clipped around the place: constants have thousands of digits."""
 
 
 def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
-    """The part of `line` to show, and the place within it."""
+    """Returns the part of `line` to show, and the place within it."""
     if len(line) <= _WIDEST:
         return line, location
     start = max(0, location.column - 1 - _WIDEST // 2) if location.column > _WIDEST * 3 // 4 else 0
@@ -179,7 +179,7 @@ def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
 
 
 def render_source_line(location: SourceLocation) -> str:
-    """The source line with carets under the place; empty if the text is not available."""
+    """Returns the source line with carets under the place, or an empty text if the source is not available."""
     line = source_line(location)
     if line is None:
         return ""
@@ -188,7 +188,8 @@ def render_source_line(location: SourceLocation) -> str:
 
 
 def render_operation(operation: Operation) -> str:
-    """Show `operation` for an error: its place and source line, or its line of printed IR if it has no location.
+    """Returns the text that shows `operation` in an error: its place and source line, or its line of printed IR if it
+    has no location.
 
     Programs built or transformed in memory have no source text, so the enclosing function is printed and the line of
     the operation underlined.
@@ -206,7 +207,7 @@ def render_operation(operation: Operation) -> str:
 
 
 def _printed_line(operation: Operation) -> str:
-    """The first line of `operation` as printed, with the value names of its function."""
+    """Returns the first line of `operation` as printed, with the value names of its function."""
     from io import StringIO
 
     from xdsl.printer import Printer

@@ -60,7 +60,7 @@ class MachineFacts:
 
 @cache
 def host_triple() -> str:
-    """The triple of code for this process."""
+    """Returns the triple of code for this process."""
     import llvmlite.binding as llvm
 
     return llvm.get_process_triple()
@@ -68,9 +68,8 @@ def host_triple() -> str:
 
 @cache
 def host_cpu() -> str:
-    """The default CPU to compile for: that of `WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the
-    variable names no CPU of this architecture.
-    """
+    """Returns the default CPU to compile for: that of `WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the
+    variable names no CPU of this architecture."""
     name = os.environ.get("WEFT_HOST_CPU", "").strip()
     try:
         check_cpu(host_triple(), name or "generic")
@@ -81,7 +80,7 @@ def host_cpu() -> str:
 
 @cache
 def process_cpu() -> str:
-    """LLVM's name of this process's CPU; `generic` if LLVM cannot detect it."""
+    """Returns LLVM's name of this process's CPU, or `generic` if LLVM cannot detect it."""
     import llvmlite.binding as llvm
 
     return llvm.get_host_cpu_name() or "generic"
@@ -89,9 +88,8 @@ def process_cpu() -> str:
 
 @cache
 def process_features() -> dict[str, bool]:
-    """Every feature that LLVM can detect on this architecture, and whether this process's CPU has it; empty if
-    detection fails. Tile registers (AMX) also need the permission of the operating system.
-    """
+    """Returns every feature that LLVM can detect on this architecture, and whether this process's CPU has it; empty if
+    detection fails. Tile registers (AMX) also need the permission of the operating system."""
     import llvmlite.binding as llvm
 
     try:
@@ -109,9 +107,8 @@ XFEATURE_XTILEDATA: Final = 18
 
 
 def _may_use_tiles() -> bool:
-    """Request the tile registers of AMX for this process; return whether the operating system grants them. (Linux,
-    Documentation/arch/x86/xstate.rst)
-    """
+    """Request the tile registers of AMX for this process. Returns whether the operating system grants them. (Linux,
+    Documentation/arch/x86/xstate.rst)"""
     if sys.platform != "linux":
         return False
     system_call = ctypes.CDLL(None).syscall
@@ -124,8 +121,8 @@ def is_process_cpu(triple: str, cpu: str) -> bool:
 
 
 def base_features(triple: str, cpu: str) -> str:
-    """The initial features, in LLVM's spelling. For the CPU of this process those that it reports (a virtual machine
-    may hide some); otherwise empty, which means those implied by the CPU's name.
+    """Returns the initial features, in LLVM's spelling. For the CPU of this process these are the features that it
+    reports (a virtual machine may hide some); otherwise the text is empty, which means those implied by the CPU's name.
     """
     if is_process_cpu(triple, cpu):
         return ",".join(("+" if present else "-") + name for name, present in process_features().items())
@@ -162,7 +159,7 @@ def check_triple(triple: str) -> None:
 
 
 def triple_of_cpu(cpu: str) -> str:
-    """The default triple of a CPU: the host's, unless its name is known to be of another architecture."""
+    """Returns the default triple of a CPU: the host's, unless its name is known to be of another architecture."""
     host = host_triple().split("-", 1)[0].replace("arm64", "aarch64")
     if cpu in _COMMON_CPUS.get(host, ()):
         return host_triple()
@@ -217,7 +214,7 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help", features=
 
 @cache
 def known_names(triple: str) -> KnownNames:
-    """LLVM's list of CPUs and features for `triple`, from a separate process (0.2 s, once per triple)."""
+    """Returns LLVM's list of CPUs and features for `triple`, from a separate process (0.2 s, once per triple)."""
     if not sys.executable:
         return KnownNames(frozenset(), frozenset())
     try:
@@ -237,7 +234,8 @@ def _listed(lines: Iterable[str]) -> frozenset[str]:
 
 @cache
 def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
-    """The facts about a machine: caches and cores of the host for the host's triple, typical sizes otherwise."""
+    """Returns the facts about a machine: caches and cores of the host for the host's triple, typical sizes
+    otherwise."""
     vector_bytes, vector_registers = _vector_shape(triple, cpu, features)
     if triple == host_triple():
         l1, l2, ways, l3 = _host_caches()
@@ -246,7 +244,7 @@ def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
 
 
 def host_cores() -> int:
-    """The number of cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -265,18 +263,16 @@ define i32 @probe.{name}(i32 %x) "target-cpu"="{cpu}" "target-features"="{featur
 
 
 def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
-    """Whether a CPU has a feature, by LLVM's name (`avx512vnni`, `dotprod`), itself or through `features`. Raises
-    `CompileError` for an unknown feature.
-    """
+    """Returns whether a CPU has a feature, by LLVM's name (`avx512vnni`, `dotprod`), itself or through `features`.
+    Raises `CompileError` for an unknown feature."""
     check_features(triple, f"+{name}")
     return bool(_features_among(triple, cpu, features, (name,)))
 
 
 @cache
 def _features_among(triple: str, cpu: str, features: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The subset of `names` that a CPU has. LLVM exposes it only indirectly: a function is inlined if the caller has
-    all features that it requires.
-    """
+    """Returns the subset of `names` that a CPU has. LLVM exposes it only indirectly: a function is inlined if the
+    caller has all features that it requires."""
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
@@ -305,14 +301,13 @@ _NOT_GENERATED: Final = frozenset(
     )
 )
 """x86 features whose instructions LLVM generates only for their own intrinsics, so that code compiled for a CPU with
-them runs on one without.
-"""
+them runs on one without them."""
 
 _GENERATED_TILES: Final = ("amx-tile", "amx-bf16", "amx-int8")
 
 
 def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
-    """The features that a CPU of this process's architecture needs to run code for `cpu` with `features`."""
+    """Returns the features that a CPU of this process's architecture needs to run code for `cpu` with `features`."""
     names = tuple(
         n for n in process_features() if n not in _NOT_GENERATED and (not n.startswith("amx") or n in _GENERATED_TILES)
     )
@@ -328,9 +323,8 @@ define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
 
 
 def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
-    """Bytes per vector register, and the number of registers. On x86 derived from the widest register that LLVM uses
-    for 16 floats.
-    """
+    """Returns the bytes per vector register and the number of registers. On x86 they are derived from the widest
+    register that LLVM uses for 16 floats."""
     architecture = triple.split("-", 1)[0]
     is_x86 = architecture in ("x86_64", "i686")
     text = ""
@@ -347,12 +341,12 @@ def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
 
 
 def vector_probe(triple: str, cpu: str, features: str) -> bytes:
-    """The assembly of an operation on 16 floats."""
+    """Returns the assembly of an operation on 16 floats."""
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=0)
-    # A separate context: the global one is not thread-safe.
+    # in a separate context: the global one is not thread-safe
     return machine.emit_assembly(llvm.parse_assembly(_VECTOR_PROBE, llvm.create_context())).encode()
 
 
@@ -361,9 +355,8 @@ _USUAL_WAYS: Final = 8
 
 @cache
 def _host_caches() -> tuple[int, int, int, int]:
-    """Sizes of the host's L1 and L2 data caches, the ways of L2, and the size of L3; typical numbers if the system does
-    not report them.
-    """
+    """Returns the sizes of the host's L1 and L2 data caches, the ways of L2, and the size of L3, or typical numbers if
+    the system does not report them."""
     sizes: dict[int, int] = {}
     ways: dict[int, int] = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):

@@ -18,15 +18,14 @@ from weft.support.trusted_files import UntrustedError, open_trusted, trusted_fol
 
 try:
     import fcntl
-except ImportError:  # Windows: no exclusion
+except ImportError:  # Windows has no exclusion
     fcntl = None
 
 
 @contextmanager
 def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = None) -> Generator[None]:
     """Wait for this machine and hold it, exclusively or shared. A holder that waits for another user of the machine
-    deadlocks. Warns, and holds nothing, if others can replace the files.
-    """
+    deadlocks. Warns, and holds nothing, if other users can replace the files."""
     with ExitStack() as held:
         if fcntl is not None:
             place = Path(tempfile.gettempdir() if folder is None else folder)

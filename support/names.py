@@ -1,4 +1,4 @@
-"""Unused names and printable texts."""
+"""Names that are not in use, and printable texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 
 def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
-    """The first unused name of `wanted`, `wanted_1`, `wanted_2`, ..., numbered from `first`."""
+    """Returns the first unused name of `wanted`, `wanted_1`, `wanted_2`, ..., numbered from `first`."""
     name, number = wanted, first
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1
@@ -15,22 +15,22 @@ def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
 
 
 def new_name(wanted: str, taken: set[str], first: int = 1) -> str:
-    """As `free_name`, and adds the name to `taken`."""
+    """Returns a name as `free_name` does, and adds it to `taken`."""
     name = free_name(wanted, taken, first)
     taken.add(name)
     return name
 
 
 def string_text(text: str) -> str:
-    """`text` as an ASCII Python string in double quotes."""
+    """Returns `text` as an ASCII Python string in double quotes."""
     body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{body}"'
 
 
 def printable(text: str) -> str:
-    """The text with control characters, surrogates and unassigned characters escaped as `\\x07`."""
+    """Returns the text with control characters, surrogates and unassigned characters escaped as `\\x07`."""
 
-    if text.replace("\n", "").isprintable():  # the usual case, a hundred times as fast
+    if text.replace("\n", "").isprintable():  # the usual case, a hundred times as fast as the others
         return text
 
     def spelled(character: str) -> str:
@@ -42,5 +42,5 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The printable text with its line breaks escaped too."""
+    """Returns the printable text with its line breaks escaped too."""
     return printable(text).replace("\n", "\\n")

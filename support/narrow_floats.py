@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     )
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
-"""Writing a float here and reading it back rounds it to f32; the interpreter inlines this (25 ns)."""
+"""A cell: writing a float and reading it back rounds it to f32. The interpreter inlines this (25 ns)."""
 _HALF: Final = struct.Struct("e")
 _HALF_LIMIT: Final = 65520.0
-"""Halfway between the largest f16 and the next power of two: rounds to infinity."""
+"""The number halfway between the largest f16 and the next power of two, which rounds to infinity."""
 _BFLOAT_QUANTUM: Final = -133
 """Exponent of the smallest positive bf16, 2^-126 * 2^-7."""
 _BFLOAT_LIMIT: Final = math.ldexp(511.0, 119)
-"""Halfway between the largest bf16 (255 * 2^120) and 2^128: rounds to infinity."""
+"""The number halfway between the largest bf16 (255 * 2^120) and 2^128, which rounds to infinity."""
 
 
 def round_f32(x: float) -> float:
@@ -61,7 +61,7 @@ def round_f16(x: float) -> float:
 
 
 def round_bf16(x: float) -> float:
-    """Nearest bf16, ties to even, directly from double."""
+    """Rounds to the nearest bf16, ties to even, directly from double."""
     if not -_BFLOAT_LIMIT < x < _BFLOAT_LIMIT:
         return x if x != x else math.copysign(math.inf, x)
     if x == 0.0:
@@ -83,7 +83,7 @@ are rounded up, positive numbers below the least one to it, and all others to Na
 
 @cache
 def small_float(name: str) -> SmallFloatType:
-    """The type of one of `SMALL_FLOATS`."""
+    """Returns the type of one of `SMALL_FLOATS`."""
     from xdsl.dialects import builtin
 
     types = (
@@ -96,7 +96,7 @@ def small_float(name: str) -> SmallFloatType:
 
 
 def _encoded(x: float, type_: SmallFloatType) -> int:
-    """The bits of the number of a small type nearest to `x`."""
+    """Returns the bits of the number of a small type nearest to `x`."""
     nonfinite = type_.SEMANTICS.nonfinite.name
     if not type_.SEMANTICS.has_sign and not x > 0:
         return type_.encode_bits(math.nan)
@@ -137,7 +137,7 @@ _FORMATS: Final = {"float16": ("<e", "<h"), "float32": ("<f", "<i"), "float64": 
 
 
 def float_to_bits(x: float, dtype: str) -> int:
-    """The bits of a number of a floating-point type as a signed integer."""
+    """Returns the bits of a number of a floating-point type as a signed integer."""
     if dtype == "bfloat16":
         return float_to_bits(x, "float32") >> 16
     if dtype in SMALL_FLOATS:
@@ -149,7 +149,7 @@ def float_to_bits(x: float, dtype: str) -> int:
 
 
 def bits_to_float(bits: int, dtype: str) -> float:
-    """The number of a floating-point type with the bits of a signed integer."""
+    """Returns the number of a floating-point type with the bits of a signed integer."""
     if dtype == "bfloat16":
         return bits_to_float(bits << 16, "float32")
     if dtype in SMALL_FLOATS:

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 
 def installed_universe() -> Universe:
-    """The dialects, passes and targets of xDSL, weft and all other installed packages. Imports the modules of the entry
-    points, but not the modules that they name. Raises `CompileError` for one that cannot be loaded.
-    """
+    """Returns the dialects, passes and targets of xDSL, weft and all other installed packages. Imports the modules of
+    the entry points, but not the modules that they name. Raises `CompileError` for one that cannot be loaded."""
     from xdsl.universe import Universe
 
     try:
@@ -28,7 +27,7 @@ def installed_universe() -> Universe:
 
 
 def _broken_package() -> str:
-    """The first package whose entry point cannot be loaded, for messages."""
+    """Returns the first package whose entry point cannot be loaded, for messages."""
     from importlib.metadata import entry_points
 
     for entry in entry_points(group="xdsl.universe"):

@@ -30,9 +30,8 @@ _X86: Final = ("x86_64", "i386", "i686")
 
 
 def parse_precision(text: str, what: str) -> Precision | None:
-    """The precision with that name; None for an empty name, which means the model's. Raises `CompileError`, which names
-    `what`.
-    """
+    """Returns the precision with that name, or None for an empty name, which means the model's. Raises `CompileError`,
+    which names `what`."""
     if not text:
         return None
     if text not in _NAMES:

@@ -91,6 +91,6 @@ _OTHER: Final = Processor()
 
 
 def processor(cpu: str) -> Processor:
-    """The family of a CPU, by LLVM's name."""
+    """Returns the family of a CPU, by LLVM's name."""
     prefixes = [prefix for prefix in PROCESSORS if cpu.startswith(prefix)]
     return PROCESSORS[max(prefixes, key=len)] if prefixes else _OTHER

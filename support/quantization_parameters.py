@@ -1,4 +1,4 @@
-"""Checks known scales and zero points."""
+"""Checks of known scales and zero points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 
 def parameter_error(numbers: ArrayLike, what: str, *, is_divisor: bool = False) -> str | None:
-    """Describe the first of `numbers` that is infinite or NaN, or not positive for a divisor; None if there is none.
+    """Describe the first of `numbers` that is infinite or NaN, or not positive for a divisor; returns None if there is
+    none.
 
     Scales that only multiply may be 0 or negative: weight formats give groups of zeros the scale 0, and groups whose
     largest weight is negative a negative scale.

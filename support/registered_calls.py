@@ -49,7 +49,8 @@ def _as_numpy(array: Array, dtype: str, is_output: bool) -> Array:
 
 
 def _as_torch(array: Array, dtype: str, is_output: bool) -> Any:
-    """A PyTorch tensor through DLPack, in which NumPy cannot export bfloat16. Tensors are never read-only."""
+    """Converts an array to a PyTorch tensor through DLPack, in which NumPy cannot export bfloat16. Tensors are never
+    read-only."""
     import torch
 
     if dtype != "bfloat16":

@@ -49,7 +49,7 @@ _current: ContextVar[Rewrites | None] = ContextVar("weft_rewrites", default=None
 
 
 def may_rewrite(rule: str, operation: Operation) -> bool:
-    """Whether the next rewrite is within the limit; if so, it is counted."""
+    """Returns whether the next rewrite is within the limit, and counts it if so."""
     rewrites = _current.get()
     if rewrites is None:
         return True
@@ -84,7 +84,7 @@ def counted_rewrites(limit: int | None = None) -> Generator[Rewrites]:
 
 
 def _limited(pattern: RewritePattern, rewrites: Rewrites) -> RewritePattern:
-    """A pattern that is counted, and applied only within the limit."""
+    """Returns a pattern that is counted, and applied only within the limit."""
     from xdsl.pattern_rewriter import GreedyRewritePatternApplier, RewritePattern  # start-up: 20 ms
 
     applied: list[str] = []

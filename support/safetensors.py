@@ -24,7 +24,7 @@ ELEMENTS: Final[Mapping[str, tuple[str, int]]] = {
     **{f"I{8 * size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)},
     **{f"U{8 * size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)},
 }
-"""Types of the format -> the element type, and the bytes of an element."""
+"""Maps a type of the format to the element type, and to the bytes of an element."""
 TYPE_OF: Final[Mapping[str, str]] = {element: type_ for type_, (element, _) in ELEMENTS.items()}
 _LARGEST_INDEX: Final = 100_000_000
 _ALIGNMENT: Final = 64
@@ -40,9 +40,8 @@ class StoredTensor:
 
 
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a file, mapped. Raises `CompileError` for a file of another format or a truncated one, and
-    `OSError`.
-    """
+    """Returns the tensors of a file, memory-mapped. Raises `CompileError` for a file of another format or a truncated
+    one, and `OSError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")

@@ -33,22 +33,21 @@ _COLORS: Final = {
     "type": "#0a7ea4",
     "number": "#b35900",
 }
-"""Colours that are readable on white and on black, as those of scripts."""
+"""Colours that are readable on white and on black, the same as those of scripts."""
 
 
 def running_shell() -> Any:
-    """The IPython shell that runs this code, which defines `get_ipython`; None elsewhere."""
+    """Returns the IPython shell that runs this code, which defines `get_ipython`, or None elsewhere."""
     get_ipython: object = getattr(builtins, "get_ipython", None)
     return get_ipython() if callable(get_ipython) else None
 
 
 def text_html(text: str) -> str:
-    """Plain text as HTML."""
     return f'<pre style="{MONOSPACED}">{html.escape(text)}</pre>'
 
 
 def ir_html(text: str) -> str:
-    """IR as HTML, with colours."""
+    """Returns IR as HTML, with colours."""
     parts: list[str] = []
     end = 0
     for found in _PIECES.finditer(text):

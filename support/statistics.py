@@ -1,4 +1,4 @@
-"""Statistics of passes, like LLVM's: declared next to the pass, incremented where they count.
+"""Statistics of passes, like LLVM's: they are declared next to the pass that increments them.
 
     HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop")
     ...
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _DECLARED: dict[str, list[Statistic]] = {}
-"""Pass -> its statistics."""
+"""Maps a pass to its statistics."""
 
 
 class Statistic:
@@ -29,7 +29,7 @@ class Statistic:
 
 
 def statistics_of(pass_name: str) -> tuple[Statistic, ...]:
-    """The statistics that a pass declares; its module must have been imported."""
+    """Returns the statistics that a pass declares; its module must have been imported."""
     return tuple(_DECLARED.get(pass_name, ()))
 
 
@@ -40,7 +40,7 @@ class Counts:
         self._before = {statistic: statistic.value for known in _DECLARED.values() for statistic in known}
 
     def table(self, passes: Iterable[str]) -> str:
-        """The statistics of `passes`, one per line: count, name, meaning."""
+        """Returns the statistics of `passes`, one per line: count, name, meaning."""
         lines = ["Pass statistics report"]
         for name in dict.fromkeys(passes):
             rows = [(s.value - self._before.get(s, 0), s) for s in statistics_of(name)]

@@ -56,7 +56,7 @@ class Stopwatch:
         self.spans.extend(replace(span, process=process) for span in spans)
 
     def laps(self) -> Callable[[str | None], None]:
-        """A function that adds the time since its previous call, or its creation, to the given stage.
+        """Returns a function that adds the time since its previous call, or its creation, to the given stage.
 
         With None the time is discarded.
         """
@@ -81,7 +81,7 @@ class Stopwatch:
         return sum(self._seconds.values()) * 1e3
 
     def table(self) -> str:
-        """One line per stage with its milliseconds and its fraction of the total, then the total."""
+        """Returns one line per stage with its milliseconds and its fraction of the total, then the total."""
         total = sum(self._seconds.values())
         width = max(map(len, [*self._seconds, "total"]))
         lines = [f"{'stage':{width}}  {'ms':>10}  {'part':>5}"]

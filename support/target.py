@@ -62,11 +62,10 @@ class TargetKind:
 
     name: str
     load: Callable[..., object]
-    """From the module at low level and the `Target` to a `weft.runtime.library.Library`. Raises `CompileError` for
-    programs that the processor does not support.
-    """
+    """Returns a `weft.runtime.library.Library` for the module at low level and the `Target`. Raises `CompileError` for
+    programs that the processor does not support."""
     scopes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Memory scope -> its capacity in bytes, which all allocations of a function in the scope share."""
+    """Maps a memory scope to its capacity in bytes, which all allocations of a function in the scope share."""
     passes: tuple[ModulePass, ...] = ()
     """Passes on the low level that run before `load`."""
 
@@ -105,19 +104,18 @@ def unregister_target_kind(name: str) -> None:
 
 
 def registered_kind(name: str) -> TargetKind | None:
-    """The registered kind of a name; None for built-in and unknown ones."""
+    """Returns the registered kind of a name, or None for built-in and unknown ones."""
     return _REGISTERED.get(name)
 
 
 def target_kinds() -> tuple[str, ...]:
-    """The names of all kinds known so far, built-in ones first."""
+    """Returns the names of all kinds known so far, built-in ones first."""
     return (*OWN_KINDS, *_REGISTERED)
 
 
 def is_target_kind(name: str) -> bool:
-    """Whether there is a kind of this name, after importing installed packages, which may register it, if necessary.
-    Raises `CompileError` for a package that cannot be loaded.
-    """
+    """Returns whether there is a kind of this name. If necessary, it first imports installed packages, which may
+    register the kind. Raises `CompileError` for a package that cannot be loaded."""
     if name not in target_kinds():
         from weft.support.packages import installed_universe  # start-up: 2 ms
 
@@ -213,7 +211,7 @@ class Target:
         return self.triple.split("-", 1)[0]
 
     def has_feature(self, name: str) -> bool:
-        """Whether the CPU has the feature `name` of LLVM. Raises `CompileError` for an unknown feature."""
+        """Returns whether the CPU has the feature `name` of LLVM. Raises `CompileError` for an unknown feature."""
         return has_feature(self.triple, self.cpu, self.features, name)
 
     @property
@@ -252,7 +250,7 @@ class Target:
 
     @staticmethod
     def of_process(opt_level: int) -> Target:
-        """The CPU of this process, whatever `WEFT_HOST_CPU` is: for code of the runtime."""
+        """Returns the CPU of this process, whatever `WEFT_HOST_CPU` is, for code of the runtime."""
         return Target(triple=host_triple(), cpu=process_cpu(), opt_level=opt_level)
 
     @staticmethod
@@ -280,7 +278,7 @@ class Target:
                 known = {**_OPTIONS, **_LIMITS}
                 raise CompileError(f"unknown target option '-{option}' in '{text}'{did_you_mean(option, known)}")
             if name in values or name in limits:
-                raise CompileError(f"target option '-{option}' stands twice in '{text}'")
+                raise CompileError(f"target option '-{option}' occurs twice in '{text}'")
             if name not in ("reassociate",) and (not equals or not value):
                 raise CompileError(f"target option '-{option}' needs a value: '-{option}=...' in '{text}'")
             if option in _LIMITS:
@@ -336,9 +334,8 @@ _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
 
 @lru_cache(maxsize=64)
 def _parsed(text: str, kinds: tuple[str, ...]) -> Target:
-    """A target from its text, cached, because passes parse the same text repeatedly; facts about the host do not change
-    within a process.
-    """
+    """Returns a target from its text, cached, because passes parse the same text repeatedly; facts about the host do
+    not change within a process."""
     return Target(text)
 
 

@@ -23,8 +23,8 @@ def filter_tracebacks() -> None:
 
 
 def shortened(error: BaseException, traceback: TracebackType | None) -> TracebackType | None:
-    """The part of `traceback` down to the last line of the user; all of it if `error` is not about what a user gave,
-    or was not raised in weft."""
+    """Returns the part of `traceback` down to the last line of the user; all of it if `error` is not about what a user
+    gave, or was not raised in weft."""
     entries: list[TracebackType] = []
     while traceback is not None:
         entries.append(traceback)
@@ -45,7 +45,7 @@ def shortened(error: BaseException, traceback: TracebackType | None) -> Tracebac
 
 
 def _is_users(error: BaseException, last: TracebackType) -> bool:
-    """True for errors of weft, and for built-in errors that a `raise` statement of weft raised on purpose."""
+    """Returns True for errors of weft, and for built-in errors that a `raise` statement of weft raised on purpose."""
     if not _is_weft(last):
         return False
     errors = sys.modules.get("weft.support.errors")
@@ -66,7 +66,8 @@ def _is_weft(entry: TracebackType) -> bool:
 
 
 def _is_user_code(entry: TracebackType, standard: str, installed: str) -> bool:
-    """True unless a frame is of weft, xDSL, or Python's standard library, below which packages are `installed`."""
+    """Returns True unless a frame is of weft, xDSL, or Python's standard library, below which packages are
+    `installed`."""
     file = entry.tb_frame.f_code.co_filename
     is_standard = file.startswith("<frozen") or (file.startswith(standard) and not file.startswith(installed))
     return not _is_weft(entry) and not is_standard

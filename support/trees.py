@@ -21,7 +21,7 @@ class Tree:
     children: tuple[Tree, ...] = ()
 
     def nodes(self) -> Iterator[tuple[int, Tree]]:
-        """This node and its descendants with their depths, in preorder."""
+        """Yields this node and its descendants with their depths, in preorder."""
         pending: list[tuple[int, Tree]] = [(0, self)]
         while pending:
             depth, node = pending.pop()
@@ -41,7 +41,7 @@ class Tree:
 
 
 def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Each node with the lines that connect it to its parent: `│  └─ `."""
+    """Yields each node with the lines that connect it to its parent: `│  └─ `."""
     pending: list[tuple[str, str, Tree]] = [("", "", tree)]
     while pending:
         branch, indent, node = pending.pop()
@@ -55,7 +55,7 @@ def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
 
 
 def html_of(trees: Sequence[Tree]) -> str:
-    """Nested lists, which screen readers announce with their depth; inner nodes can be folded."""
+    """Returns nested lists, which screen readers announce with their depth; inner nodes can be folded."""
     body = "".join(f"<li>{_item(tree)}</li>" for tree in trees)
     return f'<ul style="font-family:ui-monospace,Menlo,Consolas,monospace;line-height:1.45">{body}</ul>'
 

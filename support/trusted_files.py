@@ -29,11 +29,11 @@ _FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK"
 
 
 class UntrustedError(CompileError):
-    """Others can change a folder or a file; the message says how to repair it."""
+    """Raised if others can change a folder or a file; the message states how to repair it."""
 
 
 def user_number() -> int | None:
-    """The effective user number of this process; None on systems without."""
+    """Returns the effective user number of this process, or None on systems without user numbers."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
@@ -44,9 +44,8 @@ def _owner_problem(path: Path, status: os.stat_result, user: int) -> str:
 
 
 def folder_problem(path: Path, status: os.stat_result, user: int, *, shared: bool) -> str:
-    """How others can change the files of a folder, and how to repair that; empty if they cannot. `shared`: they may
-    write to it if it has the sticky bit.
-    """
+    """Returns how others can change the files of a folder and how to repair that, or an empty text if they cannot. If
+    `shared`, others may write to the folder if it has the sticky bit."""
     if not stat.S_ISDIR(status.st_mode):
         return f"'{path}' is no folder"
     problem = _owner_problem(path, status, user)
@@ -58,7 +57,7 @@ def folder_problem(path: Path, status: os.stat_result, user: int, *, shared: boo
 
 
 def file_problem(path: Path, status: os.stat_result, user: int | None) -> str:
-    """How others can change a file, and how to repair that; empty if they cannot."""
+    """Returns how others can change a file and how to repair that, or an empty text if they cannot."""
     if not stat.S_ISREG(status.st_mode):
         return f"'{path}' is no regular file: remove it"
     if user is None:
@@ -74,9 +73,8 @@ def _mode_problem(path: Path, status: os.stat_result) -> str:
 
 
 def _walked(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The folders and links along a path, ending with the path itself; names of folders contain no links. Raises
-    `OSError`.
-    """
+    """Yields the folders and links along a path, ending with the path itself; names of folders contain no links. Raises
+    `OSError`."""
     absolute = path.absolute()
     place = Path(absolute.anchor)
     yield place, place.lstat()
@@ -101,10 +99,11 @@ def _walked(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def trusted_folder(folder: Path, *, shared: bool = False) -> Path:
-    """A folder with the links of its path resolved, so that files opened through it are in the folder that was checked.
+    """Returns a folder with the links of its path resolved, so that files opened through it are in the folder that was
+    checked.
 
-    Raises `UntrustedError` if others can change its files or replace the folder, and `OSError` if it is missing.
-    `shared`: they may add files if they cannot replace any.
+    Raises `UntrustedError` if others can change its files or replace the folder, and `OSError` if it is missing. If
+    `shared`, others may add files if they cannot replace any.
     """
     user = user_number()
     if user is None:
@@ -124,7 +123,8 @@ def trusted_folder(folder: Path, *, shared: bool = False) -> Path:
 
 
 def made_folder(folder: Path) -> Path:
-    """`trusted_folder`, after creating missing folders for this user only. Also raises `OSError`."""
+    """Returns the `trusted_folder`, after creating missing folders for this user only. Raises what `trusted_folder`
+    does, and `OSError`."""
     missing: list[Path] = []
     existing = folder.absolute()
     while not existing.is_symlink() and not existing.exists() and existing != existing.parent:
@@ -139,8 +139,8 @@ def made_folder(folder: Path) -> Path:
 
 
 def open_trusted(path: Path, *, make: bool = False) -> int:
-    """A handle of a file that others cannot change, for reading, or with `make` for locking: then it is created if
-    missing.
+    """Returns a handle of a file that others cannot change, for reading, or with `make` for locking: then it is created
+    if missing.
 
     Raises `UntrustedError`, and `OSError` for a missing file or a link.
     """
@@ -161,9 +161,9 @@ def open_trusted(path: Path, *, make: bool = False) -> int:
 
 
 def read_trusted(path: Path, most: int) -> memoryview:
-    """A copy of the content of a file of at most `most` bytes that others cannot change; a mapping could shrink. Raises
-    what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks while it is read.
-    """
+    """Returns a copy of the content of a file of at most `most` bytes that others cannot change. It copies, because a
+    mapped file could shrink. Raises what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks
+    while it is read."""
     handle = open_trusted(path)
     with os.fdopen(handle, "rb", buffering=0) as file:
         size = os.fstat(handle).st_size

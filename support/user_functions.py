@@ -85,7 +85,7 @@ def register_intrinsic(
 
 @checked
 def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Callable[[LoweringRule], LoweringRule]:
-    """A decorator that registers a rule for the intrinsic or function of `math` called `name`.
+    """Returns a decorator that registers a rule for the intrinsic or function of `math` called `name`.
 
     Raises `CompileError` for an unknown kind of target.
     """
@@ -96,7 +96,7 @@ def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Call
     def register(rule: LoweringRule) -> LoweringRule:
         rules = _rules.setdefault(name, [])
         rules.append(_Rule(target, level, rule, len(rules)))
-        # The latest first among equals, so that a new rule replaces an old one.
+        # The latest of equal rules is first, so that a new rule replaces an old one.
         rules.sort(key=lambda r: (-r.level, r.target == DEFAULT, -r.number))
         return rule
 
@@ -114,13 +114,13 @@ def intrinsics() -> Mapping[str, DeclaredIntrinsic]:
 
 
 def names_with_rules(target: str | None = None) -> frozenset[str]:
-    """The names with registered rules, of all targets or of those that apply to `target`."""
+    """Returns the names with registered rules, of all targets or of those that apply to `target`."""
     kinds = (target, DEFAULT)
     return frozenset(name for name, rules in _rules.items() if target is None or any(r.target in kinds for r in rules))
 
 
 def lowered_name(call: IntrinsicCall, target: str) -> str | None:
-    """The function that `call` is lowered to on a kind of target; None if no rule applies."""
+    """Returns the function that `call` is lowered to on a kind of target, or None if no rule applies."""
     for rule in _rules.get(call.name, ()):
         if rule.target in (target, DEFAULT):
             found = rule.rule(call)
@@ -146,7 +146,7 @@ _functions: dict[str, RegisteredFunction] = {}
 
 @checked
 def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -> Callable[[F], F]:
-    """A decorator that registers a function as `name`, which `graph.call_dps` and `BlockBuilder.call_dps` call.
+    """Returns a decorator that registers a function as `name`, which `graph.call_dps` and `BlockBuilder.call_dps` call.
 
         @weft.register_func("env.linear")
         def linear(x, w, out):
@@ -184,19 +184,19 @@ def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", 
 
 @checked
 def get_func(name: str) -> Callable[..., Any]:
-    """The function registered as `name`. Raises `CompileError`, with similar names, if there is none."""
+    """Returns the function registered as `name`. Raises `CompileError`, with similar names, if there is none."""
     return registered_function(name).call
 
 
 def registered_function(name: str) -> RegisteredFunction:
-    """The function registered as `name`, with the form of its arrays. Raises `CompileError` as `get_func` does."""
+    """Returns the function registered as `name`, with the form of its arrays. Raises `CompileError` as `get_func`
+    does."""
     if name not in _functions:
         raise CompileError(f"no function is registered as '{name}'{did_you_mean(name, _functions)}")
     return _functions[name]
 
 
 def registered_names() -> tuple[str, ...]:
-    """The names of all registered functions, sorted."""
     return tuple(sorted(_functions))
 
 

@@ -110,7 +110,7 @@ def te_function(args: object, name: object, assume: object) -> FuncOp:
     try:
         return _Function(parameters, name, checked_assumptions(assume)).finish()
     except RecursionError:
-        raise error("an expression is nested too deeply: compute parts of it as tensors of their own") from None
+        raise error("an expression is nested too deeply: compute parts of it as separate tensors") from None
 
 
 def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:

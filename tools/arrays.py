@@ -1,4 +1,4 @@
-"""The arrays of a run: read from .npy files, random, or uninitialised for outputs; and the comparison of results."""
+"""Arrays of a run: read from .npy files, random, or uninitialised for outputs. Also the comparison of results."""
 
 from __future__ import annotations
 
@@ -74,8 +74,9 @@ class Request:
 
 
 def make_arguments(signature: Signature, request: Request, chosen: dict[str, int] | None = None) -> dict[str, Value]:
-    """The values of the arguments that a call passes, in order: those of the request, otherwise random numbers. A size
-    that is not stated is 1, or a number close to 1 that satisfies the preconditions; such sizes are added to `chosen`.
+    """Returns the values of the arguments that a call passes, in order: those of the request, otherwise random numbers.
+    A size that is not stated is 1, or a number close to 1 that satisfies the preconditions; such sizes are added to
+    `chosen`.
 
     Write-only outputs are filled with NaN (or the largest integer), which reveals elements that the function does not
     write.
@@ -122,7 +123,7 @@ def sizes_note(chosen: Mapping[str, int]) -> str:
 
 
 def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Values for the strides that neither the signature nor an extent determines."""
+    """Returns values for the strides that neither the signature nor an extent determines."""
     arrays = [
         (tuple(extents.get(e, 1) if isinstance(e, str) else e for e in spec.shape), spec.strides)
         for spec in signature.arrays
@@ -172,7 +173,7 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
 
 
 def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Values for the symbols that `extents` lacks: 1, or numbers close to 1 that satisfy the preconditions."""
+    """Returns values for the symbols that `extents` lacks: 1, or numbers close to 1 that satisfy the preconditions."""
     defined = {fact.defines for fact in signature.facts}
     shapes = (spec.shape for spec in signature.arrays if not spec.is_allocated)
     symbols = (*(e for shape in shapes for e in shape if isinstance(e, str)), *signature.elements)
@@ -187,7 +188,7 @@ def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, in
 
 
 def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[str, int]:
-    """The value of each symbol in the given arrays. Raises `CompileError` if they contradict each other."""
+    """Returns the value of each symbol in the given arrays. Raises `CompileError` if they contradict each other."""
     extents: dict[str, tuple[int, str]] = {}
     for spec in signature.arrays:
         value = given.get(spec.name)
@@ -224,14 +225,14 @@ def _extent(spec: ArraySpec, extent: int | str, extents: Mapping[str, int]) -> i
         return extent
     if extent not in extents:
         raise CompileError(
-            f"nothing tells the extent '{extent}' of argument '{spec}': give --shape {spec.name}="
+            f"no argument determines the extent '{extent}' of '{spec.name}' in '{spec}': give --shape {spec.name}="
             f"{'x'.join(map(str, spec.shape))} with numbers, or --input {spec.name}=FILE.npy"
         )
     return extents[extent]
 
 
 def _random(random: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...], positive: bool) -> Array:
-    """Floats from -1 to 1, integers from -10 to 10, restricted by the type and `positive`."""
+    """Returns floats from -1 to 1, or integers from -10 to 10, restricted by the type and `positive`."""
     kind = spec.element.kind
     if kind == "bool":
         return random.integers(0, 2, shape).astype(np.bool_)
@@ -281,7 +282,7 @@ class ArrayDifference:
     be equal."""
     max_absolute: float
     max_relative: float
-    """The maximum over the elements other than 0."""
+    """The maximum over the elements that are not 0."""
     where: tuple[int, ...]
     got: object
     expected: object
@@ -303,7 +304,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: floa
         raise CompileError(f"the elements are {got.dtype}, expected {expected.dtype}")
     if got.size == 0:
         return ArrayDifference(True, 0.0, 0.0, 0.0, (), None, None)
-    # Widened, so that distances do not round.
+    # The elements are widened, so that distances are not rounded.
     a, b = (widen(array, TYPES[dtype]).astype(np.float64) for array in (got, expected))
     with np.errstate(all="ignore"):
         is_float = dtype in _EPSILON
@@ -327,8 +328,8 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: floa
 
 
 def _family(array: NDArray[Any]) -> tuple[str, int]:
-    """The kind and size of elements. Signed and unsigned integers and bfloat16, which may be stored as integers, are
-    one kind."""
+    """Returns the kind and size of elements. Signed and unsigned integers and bfloat16, which may be stored as
+    integers, are one kind."""
     return array.dtype.kind if array.dtype.kind in "bfcOUS" else "bits", array.dtype.itemsize
 
 

@@ -34,7 +34,7 @@ def expanded(words: Sequence[str]) -> Sequence[str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    if find_spec("weft_bench") is None:  # an editable installation of an older checkout
+    if find_spec("weft_bench") is None:  # for an editable installation of an older checkout
         sys.path.append(str(SOURCES))
     subparsers = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     for name, place in _BENCHMARKS.items():
@@ -50,5 +50,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Raises the errors of the benchmark."""
+    """Run a benchmark. Raises its errors."""
     return import_module(_BENCHMARKS[arguments.benchmark]).run(arguments)

@@ -56,7 +56,7 @@ class Culprit:
 
 
 def find_culprit(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | None:
-    """Run a pass on `module`, and return the first part of it that changes a result, None if there is none. Raises the
+    """Run a pass on `module`. Returns the first part of it that changes a result, or None if there is none. Raises the
     errors of the pass."""
     if not isinstance(step, PassSequence):
         return _of_rewrites(step, ctx, module)
@@ -113,7 +113,8 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
 
 
 def _first_number(total: int, holds: Callable[[int], bool]) -> int | None:
-    """The smallest number in 1 .. total for which the monotonic predicate `holds` is true; None if there is none."""
+    """Returns the smallest number in 1 .. total for which the monotonic predicate `holds` is true, or None if there is
+    none."""
     if not total or holds(0) or not holds(total):
         return None
     low, high = 0, total

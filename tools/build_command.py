@@ -123,7 +123,7 @@ def add_precision_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
-    """The options of lowering in the arguments; `--no-schedule` implies `--no-default-schedule`. Raises
+    """Returns the options of lowering in the arguments; `--no-schedule` implies `--no-default-schedule`. Raises
     `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
@@ -144,12 +144,12 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
 
 
 def precision_of(arguments: argparse.Namespace) -> str:
-    """The precision in the arguments; if it is empty, the model determines it. Raises `CompileError` for an unknown
-    one."""
+    """Returns the precision in the arguments; if it is empty, the model determines it. Raises `CompileError` for an
+    unknown one."""
     found = parse_precision(arguments.precision, "--precision")
     return "" if found is None else found.value
 
 
 def _versions(words: Sequence[str]) -> Sequence[Sizes]:
-    """The sizes in all `--specialize` options. Raises `CompileError`."""
+    """Returns the sizes in all `--specialize` options. Raises `CompileError`."""
     return versions_of([entry.sizes for word in words for entry in parse_sizes(word, "--specialize")], "--specialize")

@@ -112,7 +112,7 @@ def _show(database: Database, name: str) -> None:
             try:
                 trace = trace_with_decisions(record.trace, record.decisions)
                 print(f"{trace!s}\n\n{trace_as_python(trace)}")
-            except CompileError as error:  # of another version of weft
+            except CompileError as error:  # for a record of another version of weft
                 print(f"this weft cannot read its trace: {error.message}")
 
 

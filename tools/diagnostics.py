@@ -60,7 +60,7 @@ class Expectation:
     found: int = field(default=0, init=False)
 
     def take(self, diagnostic: Diagnostic, line: int) -> bool:
-        """Whether `diagnostic` is expected here; if so, count it."""
+        """Returns whether `diagnostic` is expected here, and counts it if so."""
         if self.found >= self.most or (self.kind, self.line) != (diagnostic.kind, line):
             return False
         if self.pattern.search(diagnostic.message) is None:
@@ -70,7 +70,7 @@ class Expectation:
 
 
 def expectations_in(text: str, file: str, line_offset: int = 0) -> list[Expectation]:
-    """The expectations in the comments of `text`, which begins after line `line_offset` of `file`.
+    """Returns the expectations in the comments of `text`, which begins after line `line_offset` of `file`.
 
     Raises `CompileError` for an unknown form of expectation.
     """
@@ -111,7 +111,7 @@ def _in_line(line: str, file: str, number: int) -> Iterator[tuple[Expectation, s
 
 
 def _end_of_text(line: str, start: int, *, nested: bool) -> int:
-    """The end of the text that begins at `start`. In a run of more than two braces, the last two close it."""
+    """Returns the end of the text that begins at `start`. In a run of more than two braces, the last two close it."""
     depth = 1
     for braces in _BRACES.finditer(line, start):
         levels = len(braces.group()) // 2
@@ -125,7 +125,7 @@ def _end_of_text(line: str, start: int, *, nested: bool) -> int:
 
 
 def _pattern(text: str, at: SourceLocation) -> re.Pattern[str]:
-    """A pattern for the literal text, in which `{{...}}` are regular expressions."""
+    """Returns a pattern for the literal text, in which `{{...}}` are regular expressions."""
     parts = re.split(r"\{\{(.*?\}*)\}\}", text)
     try:
         return re.compile("".join(f"(?:{part})" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)))
@@ -144,7 +144,7 @@ def _line_of(place: str | None, own: int, kind: str, at: SourceLocation) -> int:
 
 
 def unmet(expectations: list[Expectation], diagnostics: Iterable[Diagnostic], file: str) -> list[CompileError]:
-    """The differences between the expectations for `file` and its diagnostics; empty if they match."""
+    """Returns the differences between the expectations for `file` and its diagnostics, or nothing if they match."""
     wrong: list[CompileError] = []
     for diagnostic in diagnostics:
         place = diagnostic.location

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explanations() -> dict[str, Explanation]:
-    """All codes: classes of errors, then the requirements of primitives."""
+    """Returns all codes: classes of errors, then the requirements of primitives."""
     found = [_of_class(kind) for kind in CLASSES]
     for name in (*PRIMITIVES, *REGISTERED):
         found += _of_primitive(name)
@@ -61,7 +61,7 @@ def explanations() -> dict[str, Explanation]:
 
 
 def explained(text: str) -> Explanation:
-    """The explanation of a code, or of an error message. Raises `CompileError` if there is none."""
+    """Returns the explanation of a code, or of an error message. Raises `CompileError` if there is none."""
     known = explanations()
     if text in known:
         return known[text]
@@ -94,7 +94,7 @@ def _of_class(kind: ErrorClass) -> Explanation:
 
 
 def _of_primitive(name: str) -> list[Explanation]:
-    """The requirements of a primitive: each with its text in the docstring and the example of the primitive."""
+    """Returns the requirements of a primitive, each with its text in the docstring and the example of the primitive."""
     kind = primitive_class(name)
     doc = inspect.getdoc(kind) or ""
     fence = _FENCE.search(doc)

@@ -68,7 +68,7 @@ def print_warning(warning: Warning) -> None:
 
 
 def versions() -> str:
-    """The versions of weft and of its compilers, one per line."""
+    """Returns the versions of weft and of its compilers, one per line."""
     from llvmlite import binding
 
     llvm = ".".join(str(part) for part in cast("tuple[int, ...]", binding.llvm_version_info))
@@ -77,7 +77,7 @@ def versions() -> str:
 
 
 def run_tool(body: Callable[[], int], *, debug: bool) -> int:
-    """Run `body` and return the exit status: that of `body`, or 1 after printing a failure on standard error.
+    """Run `body`. Returns the exit status: that of `body`, or 1 after printing a failure on standard error.
 
     An error that the user did not cause is reported as a bug in weft; `debug` shows its traceback.
     """
@@ -103,7 +103,7 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
 
 
 def is_users(error: Exception) -> bool:
-    """Whether the user's input caused `error`, as opposed to a bug."""
+    """Returns whether the user's input caused `error`, as opposed to a bug."""
     return isinstance(error, (WeftError, DiagnosticException, OSError))
 
 

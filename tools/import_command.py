@@ -64,7 +64,7 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _output_of(source: Path) -> Path:
-    """The default output file of a model, or of a folder with one: next to it."""
+    """Returns the default output file of a model, or of a folder with one. It is in the folder of the input."""
     if not source.is_dir():
         return source.with_suffix(".mlir")
     folder = source.resolve()

@@ -12,7 +12,7 @@ from weft.support.errors import CompileError
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compile the source each time. Python takes cached bytecode for a file that was edited within a second without a
+    """Compiles the source each time. Python takes cached bytecode for a file that was edited within a second without a
     change of its size."""
 
     def get_code(self, fullname: str) -> CodeType:
@@ -30,7 +30,7 @@ def load_python_file(file: str) -> ModuleType:
     if Path(file).suffix != ".py" or spec is None or spec.loader is None:
         raise CompileError(f"'{file}' is no Python file")
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # scripts are read from the source of their module
+    sys.modules[spec.name] = module  # because scripts are read from the source of their module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

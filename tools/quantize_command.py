@@ -198,7 +198,8 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[str, Value]]:
-    """The inputs of a check: the calibration data unless `--input` is given, otherwise files or random numbers."""
+    """Yields the inputs of a check: the calibration data unless `--input` is given, otherwise files or random
+    numbers."""
     signature = function.signature
     names = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if arguments.calibrate is not None and not arguments.input:

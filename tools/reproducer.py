@@ -37,7 +37,7 @@ def reproducer_text(program: str, pipeline: str, *, verify_each: bool) -> str:
 
 
 def pipeline_of(resources: Resources, file: str) -> tuple[str, bool]:
-    """The passes of a reproducer, and whether to verify the IR after each. Raises `CompileError` if it is not a
+    """Returns the passes of a reproducer, and whether to verify the IR after each. Raises `CompileError` if it is not a
     reproducer."""
     entries = resources.get(_KEY, {})
     pipeline = entries.get("pipeline")

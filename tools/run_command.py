@@ -235,7 +235,8 @@ def _run(arguments: argparse.Namespace) -> tuple[int, dict[str, object]]:
 
 
 def _profile(library: Library, compiled: Function, before: Mapping[str, Value], loops: ModuleOp) -> Report:
-    """The measured kernels of a model; the function itself in other programs, whose unscheduled loops are `loops`."""
+    """Returns the measured kernels of a model, or, for other programs, the function itself, whose unscheduled loops are
+    `loops`."""
     name = compiled.signature.name
     if library.has_report:
         return library.profile(name, *before.values())
@@ -248,7 +249,7 @@ def _profile(library: Library, compiled: Function, before: Mapping[str, Value], 
 
 
 def _row_record(row: KernelRow, share: float | None) -> dict[str, object]:
-    """A row of a report as JSON: its fields, and its fraction of the peak of the machine."""
+    """Returns a row of a report as JSON: its fields, and its fraction of the peak of the machine."""
     return {**dataclasses.asdict(row), "title": row.title, "share_of_peak": share}
 
 
@@ -270,7 +271,8 @@ def _target(text: str, threads: int | None) -> Target:
 
 
 def _device_of(library: Library) -> str:
-    """The device of a library of kernels; empty for other libraries. Raises `DeviceError` if there is none."""
+    """Returns the device of a library of kernels, or an empty text for other libraries. Raises `DeviceError` if there
+    is none."""
     if not library.target.has_kernels:
         return ""
     from weft.runtime.gpu_library import GpuLibrary  # start-up: 121 ms
@@ -290,7 +292,7 @@ _NAMES_WIDTH = 36
 
 
 def _names(symbols: Sequence[str]) -> str:
-    """The names, or their number if they are many or long."""
+    """Returns the names, or their number if they are many or long."""
     names = ", ".join(f"@{symbol}" for symbol in symbols)
     return names if len(names) <= _NAMES_WIDTH or len(symbols) == 1 else f"{len(symbols)} schedules"
 
@@ -315,7 +317,7 @@ class ExpectedOutputs:
 
 
 def _check(signature: Signature, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0) -> int:
-    """Compare the outputs in `values` with those of the reference, and return the exit status. `epsilon` is that of the
+    """Compare the outputs in `values` with those of the reference. Returns the exit status. `epsilon` is that of the
     format to which factors were rounded."""
     status = 0
     for spec in signature.arrays:
@@ -334,7 +336,7 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: Expecte
 def _difference(
     spec: ArraySpec, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0
 ) -> ArrayDifference | str:
-    """The difference of an output, or the reason why it cannot be compared."""
+    """Returns the difference of an output, or the reason why it cannot be compared."""
     if spec.name not in reference.outputs:
         return "there is no such result"
     try:
@@ -351,8 +353,8 @@ def _print_difference(
 
 
 def _liberties(loops: ModuleOp, original: ModuleOp, library: Library) -> FastMath:
-    """The liberties that compiled code takes: contraction, and reassociation of reductions if it is scheduled. `loops`
-    is the program before scheduling."""
+    """Returns the liberties that compiled code takes: contraction, and reassociation of reductions if it is scheduled.
+    `loops` is the program before scheduling."""
     allowed = allowed_liberties(loops)
     taken = allowed.always | {FastMathFlag.ALLOW_CONTRACT}
     scheduled = library.traces or schedules_of(original) or library.target.reassociate or library.target.has_kernels
@@ -480,7 +482,7 @@ def unscheduled_outputs(
     target: Target,
     precision: str = "",
 ) -> ExpectedOutputs:
-    """The outputs of the program as written, in a precision: compiled, but neither scheduled nor optimised."""
+    """Returns the outputs of the program as written, in a precision: compiled, but neither scheduled nor optimised."""
     values = copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
@@ -490,7 +492,7 @@ def unscheduled_outputs(
 def interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
 ) -> ExpectedOutputs:
-    """The outputs of the program as written, by the interpreter. Raises `CompileError`."""
+    """Returns the outputs of the program as written, by the interpreter. Raises `CompileError`."""
     values = copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
@@ -513,7 +515,7 @@ def interpreted(
 
 
 def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> ExpectedOutputs | None:
-    """The outputs of onnxruntime for an ONNX model; None if it is not installed or rejects the model."""
+    """Returns the outputs of onnxruntime for an ONNX model, or None if it is not installed or rejects the model."""
     if not file.endswith(".onnx") or find_spec("onnxruntime") is None:
         return None
     runtime: Any = import_module("onnxruntime")
@@ -532,7 +534,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
 
 
 def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
-    """The arithmetic of the function as unscheduled loops; None if it depends on data."""
+    """Returns the arithmetic of the function as unscheduled loops, or None if it depends on data."""
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
         for known, value in values.items()
@@ -560,7 +562,7 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
 def timed(
     compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
 ) -> tuple[BenchmarkResult, float | None]:
-    """The times of calls, each of at least 20 ms, and the GFLOP/s of the median."""
+    """Returns the times of calls, each of at least 20 ms, and the GFLOP/s of the median."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
     return result, work.flops / result.median / 1e9 if work is not None and work.flops else None
@@ -571,7 +573,7 @@ def _quantiles(result: BenchmarkResult) -> dict[str, float]:
 
 
 def time_lines(result: BenchmarkResult, gflops: float | None, repeat: int) -> tuple[str, str]:
-    """The times of calls, and the speed at the median."""
+    """Returns the times of calls, and the speed at the median."""
     found = {**_quantiles(result), "min": result.min}
     numbers = ", ".join(f"{name} {seconds * 1e3:.4f}" for name, seconds in found.items())
     arithmetic = "" if gflops is None else f", {gflops:.2f} GFLOP/s"

@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     print(tuned.table())
     for name, reason in tuned.skipped.items():
-        print(f"left out  @{name}: {reason}")
+        print(f"skipped   @{name}: {reason}")
     failures = [record.failure for task in tuned.tasks for record in task.trials if record.failure]
     for reason in dict.fromkeys(failures):
         print(f"failed    {failures.count(reason)} trials: {reason}")
@@ -120,7 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def load_space(text: str) -> Callable[[Schedule], object] | str:
-    """The function that `FILE:NAME` names, or the text of an .mlir file. Raises `CompileError` and `OSError`."""
+    """Returns the function that `FILE:NAME` names, or the text of an .mlir file. Raises `CompileError` and
+    `OSError`."""
     file, colon, name = text.rpartition(":")
     if not colon:
         if not text.endswith(".mlir"):

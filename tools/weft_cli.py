@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "show": ("weft.tools.show_command", "show a program stage by stage, or the results of a search"),
     "tune": ("weft.tools.tune_command", "search for fast schedules by measuring them"),
 }
-"""Subcommand -> its module, and its summary."""
+"""Maps a subcommand to its module, and its summary."""
 _OF_THE_SHELL = ("cache", "completion")
 """Commands that read no programs, so they work with a package that cannot be loaded."""
 

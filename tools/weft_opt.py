@@ -80,7 +80,8 @@ class WeftOptMain(xDSLOptMain):
     """The target that prints the result."""
 
     def __init__(self, description: str = "weft modular optimizer driver", args: Sequence[str] | None = None) -> None:
-        # Not xDSL's constructor, only its steps: the constructor ends the process on an unknown target, listing all.
+        # Not xDSL's constructor, only its steps, because the constructor ends the process on an unknown target, and
+        # lists all.
         self.available_frontends = {}
         self.available_passes = {}
         self.available_targets = {}
@@ -121,7 +122,7 @@ class WeftOptMain(xDSLOptMain):
         self._ran: list[str] = []
         """The passes that ran."""
         if self.args.disable_verify:
-            Attribute.__post_init__ = lambda self: None  # as xDSL does
+            Attribute.__post_init__ = lambda self: None  # as in xDSL
         if self.args.syntax_highlight:
             from xdsl.utils.diagnostic import Diagnostic as Diagnostics
 
@@ -252,7 +253,7 @@ class WeftOptMain(xDSLOptMain):
         sys.exit(run_tool(self.execute, debug=self.args.debug))
 
     def execute(self) -> int:
-        """Process the whole input and return the exit status. A failing chunk does not prevent later ones."""
+        """Process the whole input. Returns the exit status. A failing chunk does not prevent later ones."""
         if (told := self._information()) is not None:
             print(told)
             return 0
@@ -275,7 +276,7 @@ class WeftOptMain(xDSLOptMain):
         return status
 
     def _information(self) -> str | None:
-        """The text of a flag that asks for information instead of a run, or None."""
+        """Returns the text of a flag that requests information instead of a run, or None."""
         args = self.args
         if args.version:
             return versions()
@@ -321,7 +322,7 @@ class WeftOptMain(xDSLOptMain):
             print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
-        """The chunks to process, each with the number of lines before it, and the frontend that reads them."""
+        """Returns the chunks to process, each with the number of lines before it, and the frontend that reads them."""
         name = self.get_input_name()
         if name == _STDIN:
             data, extension = sys.stdin.buffer.read(), "mlir"
@@ -364,7 +365,7 @@ class WeftOptMain(xDSLOptMain):
             if self.args.debug and not is_users(error):
                 raise
             status = self._report(error, parsed=module is not None, output=output)
-            if not is_users(error):  # comments cannot expect a bug
+            if not is_users(error):  # because comments cannot expect a bug
                 return status
         else:
             status = 0
@@ -430,7 +431,7 @@ class WeftOptMain(xDSLOptMain):
                 print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
 
     def _printed_whole(self, prog: ModuleOp) -> str:
-        """The program for a reproducer, including parts that flags omit from the output."""
+        """Returns the program for a reproducer, including parts that flags omit from the output."""
         stream = StringIO()
         ScopedMLIRTarget().emit(self.ctx, prog, stream)
         return stream.getvalue().rstrip("\n")
@@ -516,7 +517,7 @@ class WeftOptMain(xDSLOptMain):
                 raise CompileError(message, location=error.location, notes=error.notes) from error
 
     def result(self, prog: ModuleOp) -> str | bytes:
-        """The output of `-t`: text, or bytes for machine code."""
+        """Returns the output of `-t`: text, or bytes for machine code."""
         if isinstance(self.emitter, StagedTarget):
             return self.emitter.produce(prog, self.stopwatch)
         with self.stopwatch.measure("(output)"):

@@ -148,7 +148,7 @@ def _flag(question: Question) -> str:
 
 
 def _file_text(candidate: Candidate) -> str:
-    """A candidate as a file; with passes, a reproducer for `weft-opt --run-reproducer`."""
+    """Returns a candidate as a file; with passes, a reproducer for `weft-opt --run-reproducer`."""
     if not candidate.passes:
         return candidate.text
     return reproducer_text(candidate.text.rstrip("\n"), candidate.pipeline, verify_each=True)

@@ -193,7 +193,7 @@ class _Packed(_ListedSizes):
 
 
 def no_flags(count: int) -> DenseArrayBase[Any]:
-    """`scalable_sizes` for sizes that are not scalable."""
+    """Returns `scalable_sizes` for sizes that are not scalable."""
     return DenseArrayBase.from_list(i1, [0] * count)
 
 
@@ -436,7 +436,7 @@ _KINDS: Final[dict[str, Any]] = {
 
 
 def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
-    """The fields of an op: `name`, `name?` (optional), `name*` (variadic); a property is `name:kind`."""
+    """Returns the fields of an op: `name`, `name?` (optional), `name*` (variadic); a property is `name:kind`."""
     members: dict[str, Any] = {}
     for operand in operands.split():
         make = {"?": opt_operand_def, "*": var_operand_def}.get(operand[-1], operand_def)
@@ -499,12 +499,12 @@ _TYPED: Final = "attr-dict `:` type($target)"
 
 
 def _functional(name: str, results: str = "result", properties: str = "") -> type[IRDLOperation]:
-    """`transform.name %target {...} : (T) -> U`"""
+    """Defines an op of the form `transform.name %target {...} : (T) -> U`."""
     return _op(name, f"$target {_FUNCTION}", "target", properties, results)
 
 
 def _on(name: str, properties: str = "", word: str = "") -> type[IRDLOperation]:
-    """`transform.name to %target {...} : T`"""
+    """Defines an op of the form `transform.name to %target {...} : T`."""
     return _op(name, f"{word} $target {_TYPED}", "target", properties)
 
 

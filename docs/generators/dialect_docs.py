@@ -5,7 +5,7 @@
 A test compares the pages with the output. The docstring of an operation is its description. A paragraph that begins
 with `Syntax:` states the syntax of an operation that has no assembly format. Fenced MLIR in a docstring is an example,
 which a test parses and verifies: values that it does not define are parameters of a function around it. Constraints,
-traits and effects come from the definition, the errors of the verifier from the exceptions that its source raises.
+traits and effects are those of the definition, the errors of the verifier are the exceptions that its source raises.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _contents() -> str:
         lines.append(f"| [{name}]({name}.md) | {holds} | {len(list(dialect(name).operations))} |")
     lines += [
         "",
-        "Which operations may stand at which level is stated in `dialects/levels.py`; pass `verify-level` checks it.",
+        "`dialects/levels.py` states which operations each level allows; pass `verify-level` checks it.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -240,7 +240,7 @@ def _attribute_text(attribute: type[Attribute]) -> str:
 
 
 def _count(of: object) -> str:
-    """How often a field occurs, where that is not once."""
+    """Returns " (optional)" or " (any number)" for a field that does not occur exactly once."""
     if isinstance(of, OptionalDef):
         return " (optional)"
     return " (any number)" if isinstance(of, VariadicDef) else ""
@@ -306,7 +306,7 @@ def _trait_words(op: type[Operation]) -> list[str]:
 
 
 def _effect_words(op: type[Operation]) -> str:
-    """What the `MemoryEffect` traits of an operation state."""
+    """Returns the effects that the `MemoryEffect` traits of an operation state, as text."""
     if issubclass(op, StepOp | SchedFuncOp):
         return "none when the program runs; a step transforms the program"
     traits = op.get_traits_of_type(MemoryEffect)
@@ -353,7 +353,7 @@ def verifier_messages(of: type[Operation] | type[Attribute]) -> list[str]:
 
 
 def _own(method: FunctionType) -> FunctionType:
-    """The method as it was written: xDSL wraps `verify_` in one of its own."""
+    """Returns the method as it was written, without the wrapper that xDSL puts around `verify_`."""
     cells = [cell.cell_contents for cell in method.__closure__ or ()]
     return method if _is_ours(method) else next((of for of in cells if isinstance(of, FunctionType)), method)
 

@@ -1,6 +1,6 @@
-"""The table of what was checked with each of the GPU programs, from the tests' own lists.
+"""The table of the checks that each of the GPU programs passed, from the lists that the tests use.
 
-    python docs/generators/gpu_docs.py                    # the table, and what its words mean
+    python docs/generators/gpu_docs.py                    # the table, with a legend
     python docs/generators/gpu_docs.py --summary          # a line for each kind of check
     python docs/generators/gpu_docs.py --write            # the table, in docs/gpu.md between marks
 
@@ -46,7 +46,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Record:
-    """What ran on a device: `changed` are the programs whose schedules are others since."""
+    """A run of checks on a device. `changed` are the programs whose schedules have changed since."""
 
     device: str
     date: str
@@ -71,12 +71,12 @@ def read_ladder(folder: Path = EXAMPLES) -> Ladder:
 
 
 def read_records(path: Path = RECORDS) -> list[Record]:
-    """What ran on devices, the latest last."""
+    """Returns the runs on devices, the latest last."""
     return [Record(**entry) for entry in json.loads(path.read_text())]
 
 
 def checks_table(ladder: Ladder, records: Sequence[Record]) -> str:
-    """A row for each program, a column for each kind of target, and what the words in the cells mean."""
+    """Returns a table with a row for each program and a column for each kind of target, followed by a legend."""
     targets = list(dict.fromkeys(check.target for check, _ in ladder.checks))
     lines = [f"| program | {' | '.join(targets)} | {DEVICE} |", "|---" * (len(targets) + 2) + "|"]
     for program in ladder.programs:
@@ -108,7 +108,7 @@ def _device_cell(program: str, records: Sequence[Record]) -> str:
 
 
 def checks_summary(ladder: Ladder, records: Sequence[Record]) -> str:
-    """How many of the programs each check is done with, a row for each kind of target."""
+    """Returns a table of the number of programs that pass each check, with a row for each kind of target."""
     total = len(ladder.programs)
     lines = ["| target | programs checked |", "|---|---|"]
     for target in dict.fromkeys(check.target for check, _ in ladder.checks):

@@ -2,8 +2,8 @@
 
     python docs/generators/operator_docs.py > docs/operators.md
 
-A test compares the page with what this prints, so it cannot fall behind. Every operator says in its docstring which
-dtypes it takes (`Dtypes:`) and what it equals (`Equals:`), after what it does.
+A test compares the page with the output. The docstring of every operator states its effect, the dtypes that it takes
+(`Dtypes:`) and the function of NumPy or other libraries that it equals (`Equals:`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ module = te.create_func([A, W, Y])
 
 @dataclass(frozen=True)
 class Operator:
-    """What the definition of an operator says."""
+    """The parts of the definition of an operator."""
 
     name: str
     signature: str

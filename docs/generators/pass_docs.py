@@ -2,15 +2,15 @@
 
     python docs/generators/pass_docs.py > docs/passes.md
 
-A test compares the page with the output. The example of a pass stands in its docstring, when it is whole, as
+A test compares the page with the output. The example of a pass is in its docstring, if it is complete, as
 
     ```mlir
     module before
     // becomes
     module after
     ```
-or `pass_examples/<pass>.mlir` is the module before it, with the options in a comment in front, and the module after it
-is what the pass makes of it. Either way the pass runs, and what it leaves is verified.
+or `pass_examples/<pass>.mlir` is the module before it, with the options in a comment before it, and the pass
+computes the module after it. In both cases the pass runs, and its result is verified.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ROOMS: Mapping[str, str] = {
     "weft.passes.low": "The low level",
     "weft.passes": "Several levels",
 }
-"""Package of a pass -> the section that it stands in, in this order."""
+"""Maps the package of a pass to its section. Sections are in this order."""
 
 _HEAD = """# Passes
 
@@ -65,7 +65,7 @@ that holds an instance. It rewrites the functions that hold operations of its le
 
 
 def passes_markdown() -> str:
-    """The page: a table of all passes, then each pass with what it needs and leaves, its options and its example."""
+    """Returns the page: a table of all passes, then each pass with its pre- and postconditions, options and example."""
     primitives = {step.pass_name: name for name, step in PRIMITIVE_STEPS.items()}
     sections: dict[str, list[PassDescription]] = {title: [] for title in _ROOMS.values()}
     for name, place in PASSES.items():
@@ -148,7 +148,7 @@ def example(path: Path) -> tuple[str, str]:
 
 
 def after_pass(name: str, options: str, before: str) -> str:
-    """What a pass makes of a module. Raises `CompileError` where it refuses it, or leaves one that does not verify."""
+    """Returns the module after a pass. Raises `CompileError` if the pass refuses it or its result does not verify."""
     module = _parsed(name, before)
     with _registrations(), chdir(EXAMPLES):  # there are the files that options name
         (found,) = parse_pipeline_text(f"{name}{{{options}}}", {name: lambda: load(PASSES[name])}, "pass")
@@ -159,7 +159,7 @@ def after_pass(name: str, options: str, before: str) -> str:
 
 @contextmanager
 def _registrations() -> Iterator[None]:
-    """What examples name of users: an intrinsic with a rule, and a target with a memory of its own."""
+    """Registers the extensions that examples name: an intrinsic with a rule, and a target with a private memory."""
     register_intrinsic("fast_log")
     register_lowering("fast_log", target="opencl")(lambda call: "native_log")
     register_target_kind(TargetKind("dsp", lambda module, target: None, scopes={"spad": 1024}))

@@ -49,7 +49,7 @@ def primitives_markdown() -> str:
 
 
 def _call(name: str) -> str:
-    """`sch.split(loop, factors)`; what is optional is left out."""
+    """`sch.split(loop, factors)`; optional parameters are omitted."""
     found = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
     needed = [p for p in found if p.default is p.empty]
     return f"`sch.{name}({', '.join(str(p.replace(annotation=p.empty)) for p in needed)})`"

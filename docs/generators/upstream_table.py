@@ -75,7 +75,7 @@ def _xdsl(text: str) -> str:
 
 
 def row(label: str) -> str:
-    """What is known of an operator with its default schedule."""
+    """Returns the row of the table for an operator with its default schedule."""
     case = next(case for case in CASES if case.label == label)
     texts: list[str] = []
 

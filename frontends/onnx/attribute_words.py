@@ -68,7 +68,7 @@ _WORDS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
     "round_mode": dict.fromkeys(("Cast", "CastLike"), ("up", "down", "nearest")),
     "update_rule": {"LinearAttention": ("linear", "gated", "delta", "gated_delta")},
 }
-"""Attribute -> operator -> words."""
+"""Maps an attribute and an operator to the allowed words."""
 
 
 def words_of(operator: str, attribute: str) -> Sequence[str] | None:
@@ -82,7 +82,7 @@ _LEAST: Final[Mapping[str, int]] = {
     **dict.fromkeys(("block_size", "max_skip_count", "ngram_counts", "ngram_indexes", "output_padding"), 0),
     **dict.fromkeys(("pads", "sampling_ratio"), 0),
 }
-"""Attribute -> the least integer."""
+"""Maps an attribute to its least value."""
 
 
 def least_of(operator: str, attribute: str) -> int | None:

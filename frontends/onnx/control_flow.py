@@ -29,8 +29,8 @@ _UNROLLED: Final = 64
 
 
 def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
-    """The outer names that the graphs of a node use, and their entries, if values of the function are in them. Raises
-    `UnconvertedError` for a name that could not be converted."""
+    """Returns the outer names that the graphs of a node use, with their entries, if these contain values of the
+    function. Raises `UnconvertedError` for a name that could not be converted."""
     found: dict[str, Entry] = {}
     for name in sorted(set[str]().union(*map(used_names, graphs))):
         entry = scope_of(node).find(name)
@@ -52,7 +52,7 @@ def _with_values(entry: Entry, values: Iterator[Value]) -> Entry:
 
 
 def _emitted(scope: Scope, entry: Entry) -> Entry:
-    """An entry whose tensors are values of the function under construction."""
+    """Returns an entry whose tensors are values of the function under construction."""
     if isinstance(entry, TensorSequence):
         return TensorSequence(tuple(map(scope.value_of, entry.items)))
     return entry if isinstance(entry, Absent) else scope.value_of(entry)
@@ -134,7 +134,8 @@ def _loop(node: Node) -> Sequence[Entry]:
 
 
 def steps_of(node: Node, steps: Item) -> KnownExtent:
-    """The number of steps of a loop; one that depends on data is a new extent. It is 0 if the condition is false."""
+    """Returns the number of steps of a loop; one that depends on data is a new extent. It is 0 if the condition is
+    false."""
     depends = [node.scope.known_of(item) is None for item in (steps, *([node.item(1)] if node.has(1) else []))]
     if not any(depends):
         return node.extents(0)[0]
@@ -179,8 +180,8 @@ def _tensor(node: Node, scope: Scope, entry: Entry) -> Value:
 
 
 def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequence[Value]) -> list[Value]:
-    """The outputs of a body. Carried values have the shapes that they have before the loop, whose extents are those of
-    the body."""
+    """Returns the outputs of a body. Carried values have the shapes that they have before the loop, whose extents are
+    those of the body."""
     found = [_tensor(node, scope, entry) for entry in outputs]
     for at, (value, before) in enumerate(zip(found, carried, strict=False)):
         pairs = list(zip(before.shape, value.shape, strict=False))
@@ -192,7 +193,7 @@ def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequen
 
 
 def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Entry]) -> Sequence[Entry]:
-    """The outputs of a loop whose steps are unrolled."""
+    """Returns the outputs of a loop whose steps are unrolled."""
     current, rows = list(carried), list[list[Entry]]()
     for place in range(count):
         own = [Known(np.array(place, np.int64), "int64"), Known(np.array(True), "bool"), *current]
@@ -249,8 +250,8 @@ def _scanned(
     captured: dict[str, Entry],
     length: Value | None = None,
 ) -> list[Value]:
-    """Final states and stacked outputs of `count` steps of a body over the first axis of `rows`. Steps from `length` on
-    keep the states, and their outputs are 0."""
+    """Returns final states and stacked outputs of `count` steps of a body over the first axis of `rows`. Steps from
+    `length` on keep the states, and their outputs are 0."""
     number, taken = len(states), len(states) + len(rows)
 
     def step(place: Value, *given: Value) -> list[Value]:
@@ -272,7 +273,7 @@ def _scanned(
 
 @converts("Scan", until=8)
 def _batched_scan(node: Node) -> Sequence[Item]:
-    """Scans axis 1 of each sequence of a batch, axis 0, as a loop within a loop."""
+    """Scans axis 1 of each sequence of a batch, which is axis 0, as a loop within a loop."""
     body: GraphProto = node.attribute("body")
     values = node.values(1)
     number = len(values) - node.integer("num_scan_inputs", 1, len(values))

@@ -74,7 +74,7 @@ def _cast_like(node: Node, data: Value, like: Item) -> Item:
 
 @converts("BitCast")
 def _bit_cast(node: Node, data: Value) -> Item:
-    """Only between integers of one width, whose bits a cast keeps."""
+    """Accepts only integers of one width, whose bits a cast keeps."""
     dtype = node.element_type("to") or ""
     if not all("int" in name for name in (data.dtype, dtype)) and (data.dtype, dtype) != ("bool", "uint8"):
         raise node.refuse(f"attribute 'to' = {dtype} is not supported for {data.dtype}: bits of integers are kept")

@@ -32,7 +32,6 @@ _OF_ALL: Final = ("Reshape", "Unsqueeze")
 
 
 def can_fold(operator: str, inputs: Sequence[Entry | None]) -> bool:
-    """Whether an operator on these inputs is folded at import."""
     known = [item for item in inputs if isinstance(item, Known)]
     if len(known) < sum(item is not None for item in inputs):
         return False
@@ -45,7 +44,7 @@ class _UndecidedError(Exception):
 
 
 def _is_positive(extent: KnownExtent) -> KnownExtent:
-    """1 if an extent is positive, else 0."""
+    """Returns 1 if an extent is positive, else 0."""
     return graph_shapes.choose_size("max", graph_shapes.choose_size("min", extent, 1), 0)
 
 
@@ -62,14 +61,15 @@ def _select(condition: KnownExtent, left: KnownExtent, right: KnownExtent) -> Kn
 
 
 def _is_unequal(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    """1 if two extents differ, else 0."""
+    """Returns 1 if two extents differ, else 0."""
     difference = graph_shapes.subtract(left, right)
     distance = graph_shapes.choose_size("max", difference, graph_shapes.multiply(difference, -1))
     return graph_shapes.choose_size("min", distance, 1)
 
 
 def _are_both(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    """The conjunction of two truths. A minimum is a single term: products of sums would grow with each operator."""
+    """Returns the conjunction of two truth values. A minimum is a single term: products of sums would grow with each
+    operator."""
     if isinstance(left, int) or isinstance(right, int):
         return graph_shapes.multiply(left, right)
     return graph_shapes.choose_size("min", left, right)
@@ -84,11 +84,12 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExten
     "logical_and": _are_both,
     "logical_or": lambda a, b: _negated(_are_both(_negated(a), _negated(b))),
 }
-"""Operators on two tensors with results of bool: extents of 0 and 1."""
+"""Comparisons, whose results are extents of 0 and 1."""
 
 
 def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """The quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
+    """Returns the quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is
+    unknown."""
     if not is_not_negative(b):
         if not is_not_negative(negated := graph_shapes.multiply(b, -1)):
             raise _UndecidedError(f"the sign of {b} is not known")
@@ -122,7 +123,7 @@ _MOVES: Final = (
 
 
 def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
-    """The result of an operator on known tensors and numbers. Raises `Refusal` if it is not folded."""
+    """Returns the result of an operator on known tensors and numbers. Raises `Refusal` if it is not folded."""
     kind = operator_type(name)
     given = dict(kind.SIGNATURE.bind(*args, **options).arguments)
     groups = [given.pop(role.name, None) for role in kind.ROLES]

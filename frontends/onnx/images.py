@@ -87,7 +87,7 @@ def _resize(
 def _with_sizes_of_data(
     node: Node, data: Value, along: Sequence[int], sizes: list[KnownExtent]
 ) -> tuple[Value, list[KnownExtent]]:
-    """The data and the sizes, given that batch and channels are not resized: if one of size and extent is symbolic they
+    """Returns the data and the sizes. Batch and channels are not resized: if one of size and extent is symbolic, they
     are assumed to be equal, which the import or a call precondition checks."""
     found, shape = list(sizes), list(data.shape)
     for at, (axis, size) in enumerate(zip(along, sizes, strict=False)):
@@ -110,7 +110,7 @@ def _resized(
     mode: str,
     **options: object,
 ) -> Value:
-    """Resize some axes, which are the last ones of an image meanwhile."""
+    """Resizes some axes, which are the last ones of an image meanwhile."""
     if not axes:
         return data
     if len(axes) > 3:
@@ -159,7 +159,7 @@ def _roi_align(
 
 @converts("MaxRoiPool")
 def _max_roi_pool(node: Node, data: Value, rois: Value, *, pooled_shape: list[int], spatial_scale: float) -> Item:
-    """A region is a row of the index of an image and two corners."""
+    """A region is a row: the index of an image and two corners."""
     if rois.ndim != 2 or rois.shape[1] != 5:
         raise node.refuse(f"input 'rois' must be rows of 5 numbers, got shape {show_shape(rois.shape)}")
     if len(pooled_shape) != 2 or min(pooled_shape) < 1:

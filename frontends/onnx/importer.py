@@ -118,7 +118,7 @@ class Outcome:
     """The number of nodes, with a node of a function or an unrolled loop counted once for each copy."""
     converted: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])
-    """Reasons for refusals; further nodes fail because they depend on refused ones."""
+    """The reasons for refusals. A node that fails because it depends on a refused node adds none."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class UnifiedAxes:
 
 
 class UnconvertedError(Exception):
-    """A graph within a node has nodes that could not be converted, which are reported already."""
+    """Raised for a graph within a node some of whose nodes could not be converted. They are reported already."""
 
 
 class Import:
@@ -216,8 +216,8 @@ class Scope:
     """Known tensors by `id`, with their values in the function under construction."""
 
     def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
-        """The scope of a graph within a node of this one. If its nodes become a separate function, it has separate
-        constants."""
+        """Returns the scope of a graph within a node of this one. If its nodes become a separate function, it has
+        separate constants."""
         constants: dict[int, tuple[Known, Value]] = {} if is_function else self.constants
         return Scope(self.shared, self.opsets, f"{place}/", self.depth + 1, self, dict(names), constants=constants)
 
@@ -229,14 +229,14 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> Known | None:
-        """The elements of an item, symbolic if a call determines them; None if they depend on other data."""
+        """Returns the elements of an item, symbolic if a call determines them, or None if they depend on other data."""
         if isinstance(item, Known):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
 
     def as_extents(self, inputs: Sequence[Entry | None]) -> Sequence[Entry | None] | None:
-        """The inputs of a node, with tensors replaced by extents that a call determines; None if there is no such
-        input."""
+        """Returns the inputs of a node, with tensors replaced by extents that a call determines, or None if there is no
+        such input."""
         extents = self.shared.extents
         found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
         return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
@@ -272,7 +272,7 @@ class Scope:
         return None
 
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
-        """The elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
+        """Returns the elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
         file = self.shared.file
         return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
 
@@ -280,7 +280,7 @@ class Scope:
         return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
-        """The entry of a name; None if it could not be converted. Raises `Refusal` for an undefined name."""
+        """Returns the entry of a name, or None if it could not be converted. Raises `Refusal` for an undefined name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -371,7 +371,7 @@ class Scope:
             raise Refusal(_misfit(node, error)) from error
 
     def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
-        """The outputs of a node that no function of the model defines."""
+        """Returns the outputs of a node that no function of the model defines."""
         by_user = is_users(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
             with suppress(Refusal):
@@ -409,7 +409,7 @@ class Scope:
         place: str,
         schema: Schema | None = None,
     ) -> Sequence[Entry | None]:
-        """The outputs of a node, by expansion of the function that defines its operator."""
+        """Expands the function that defines an operator, and returns the outputs of the node."""
         given = {attribute.name: attribute for attribute in proto.attribute}
         for default in function.attribute_proto:
             given.setdefault(default.name, default)
@@ -441,8 +441,8 @@ def _number_of_nodes(
     found: dict[tuple[str, str], int],
     depth: int = 0,
 ) -> int:
-    """The number of nodes of a graph, including nested graphs and expanded functions; `found` caches the count of
-    functions."""
+    """Returns the number of nodes of a graph, including nested graphs and expanded functions; `found` caches the count
+    of functions."""
     if depth > _DEEPEST:
         return _ENDLESS
     total = 0
@@ -454,7 +454,7 @@ def _number_of_nodes(
         callee = domain_name(node.domain), node.op_type
         if callee in functions:
             if callee not in found:
-                found[callee] = _ENDLESS  # until it is counted, so that recursion is found
+                found[callee] = _ENDLESS  # until it is counted, so that a recursive call is recognized
                 found[callee] = _number_of_nodes(functions[callee].node, functions, found, depth + 1)
             total += found[callee]
     return min(total, _ENDLESS)
@@ -476,8 +476,8 @@ def _has_body(schema: Schema | None) -> bool:
 
 
 def _body(node: Node, opset: int) -> FunctionProto:
-    """The definition of an operator by other operators, for the newest opset up to that of the model. Raises `Refusal`
-    if there is none."""
+    """Returns the definition of an operator by other operators, for the newest opset up to that of the model. Raises
+    `Refusal` if there is none."""
     schema: Schema | None = node.schema
     text = b""
     if schema is not None and schema.has_function:
@@ -513,7 +513,7 @@ def _not_defined(operator: str) -> str:
 
 
 def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | None:
-    """The outputs of a converter, None if it leaves the node to its definition by other operators."""
+    """Returns the outputs of a converter, or None if it leaves the node to its definition by other operators."""
     found = convert(node)
     if found is None:
         return None
@@ -597,7 +597,7 @@ def _fallback_hint(
     constants: Mapping[str, ArrayLike],
     weights: Mapping[str, StoredTensor] | None = None,
 ) -> Sequence[str]:
-    """The cost of `fallback=True`, determined by an import with it."""
+    """Returns the cost of `fallback=True`, determined by an import with it."""
 
     def imported() -> ModuleOp:
         return _imported(lambda: Import(file, BlockBuilder(), True, weights), shapes, constants).builder.get()
@@ -608,7 +608,7 @@ def _fallback_hint(
 def _imported(
     begin: Callable[[], Import], shapes: Mapping[str, InputShape], constants: Mapping[str, ArrayLike]
 ) -> Import:
-    """The import that `begin` starts; it restarts if extents turn out to be equal."""
+    """Returns the import that `begin` starts; it restarts if extents turn out to be equal."""
     extents: Mapping[str, KnownExtent] = {}
     while True:
         shared = begin()
@@ -621,8 +621,8 @@ def _imported(
 
 
 def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
-    """The tensors of a file with names of the model's initializers and inputs. Raises `CompileError` if there is
-    none."""
+    """Returns the tensors of a file with names of the model's initializers and inputs. Raises `CompileError` if there
+    is none."""
     graph = file.model.graph
     names = [entry.name for entry in (*graph.initializer, *graph.input)]
     tensors = read_safetensors(path)
@@ -638,8 +638,8 @@ def operators_of(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
 ) -> tuple[Mapping[str, Outcome], Sequence[str]]:
-    """The outcomes of an import of a model, by operator, and the cost of `fallback=True` if nodes are refused. Raises
-    the errors of `import_model`, except for nodes that cannot be converted."""
+    """Returns the outcomes of an import of a model, by operator, and the cost of `fallback=True` if nodes are refused.
+    Raises the errors of `import_model`, except for nodes that cannot be converted."""
     file, begun = ModelFile.read(source), list[Import]()
 
     def begin() -> Import:
@@ -658,7 +658,7 @@ def operators_of(
 
 
 class _EqualExtents(Exception):
-    """Symbols of the model turn out to be equal to other extents."""
+    """Raised if symbols of the model turn out to be equal to other extents."""
 
     def __init__(self, extents: Mapping[str, KnownExtent]) -> None:
         super().__init__()
@@ -683,14 +683,14 @@ def _build_main(
     constants: Mapping[str, ArrayLike],
     extents: Mapping[str, KnownExtent],
 ) -> None:
-    """Build the function @main, with symbols of its parameters replaced by `extents`."""
+    """Builds the function @main, with symbols of its parameters replaced by `extents`."""
     file, builder = shared.file, shared.builder
     graph = file.model.graph
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
     words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
-    words.update({proto.name: proto.name for proto in inputs})  # the names in models and in signatures
+    words.update({proto.name: proto.name for proto in inputs})  # names of models and of signatures
     shapes = {words.get(name, name): shape for name, shape in shapes.items()}
     constants = {words.get(name, name): value for name, value in constants.items()}
     for option, names in (("shapes", shapes), ("constants", constants)):
@@ -814,8 +814,8 @@ class _Names:
         return name
 
     def extent(self, text: str, parameter: str, axis: int) -> str:
-        """The extent that a model calls `text`: an expression over names that extents of inputs determine, or a name.
-        An unnamed extent is named after its parameter."""
+        """Returns the extent that a model calls `text`: an expression over names that extents of inputs determine, or a
+        name. An unnamed extent is named after its parameter."""
         if text not in self._opaque:
             with suppress(ShapeError):
                 found = parse_extent(text)
@@ -844,8 +844,8 @@ class _Names:
 
 
 def _unsolved(texts: Iterable[str]) -> set[str]:
-    """The texts of dimensions that parse as expressions over names that no dimension determines, such as `a*b` if no
-    dimension is `a`: exporters write them as names."""
+    """Returns the texts of dimensions that parse as expressions over names that no dimension determines, such as `a*b`
+    if no dimension is `a`: exporters write them as names."""
     parsed = dict[str, KnownExtent]()
     for text in texts:
         with suppress(ShapeError):
@@ -865,8 +865,8 @@ def _dims(kind: TypeProto) -> Iterable[Any]:
 def _specialized(
     inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
 ) -> tuple[Mapping[str, InputShape], Sequence[str]]:
-    """The given shapes of inputs unified with those that the model states, and the ranges of their extents. Raises
-    `CompileError` for contradictions."""
+    """Returns the given shapes of inputs unified with those that the model states, and the ranges of their extents.
+    Raises `CompileError` for contradictions."""
     stated: dict[str, list[KnownExtent]] = {}
     given: dict[str, tuple[Axis, ...]] = {}
     found: dict[str, InputShape] = dict(shapes)
@@ -886,7 +886,7 @@ def _specialized(
                     _stated_extent(dim, axis, given.get(proto.name, ()), names, word_of(proto.name))
                     for axis, dim in enumerate(dims)
                 ]
-        elif shape is not None:  # no rank is stated, so any is accepted
+        elif shape is not None:  # the model states no rank, so any rank is accepted
             extents = [names.extent("", word_of(proto.name), axis) for axis in range(len(given[proto.name]))]
             stated[proto.name] = [symbol(extent) for extent in extents]
     result = unify(stated, given, "from_onnx: shapes")
@@ -898,7 +898,7 @@ def _specialized(
 
 
 def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, word: str) -> KnownExtent:
-    """The extent of a dimension of an input. A given name may replace a number of the model."""
+    """Returns the extent of a dimension of an input. A given name may replace a number of the model."""
     is_renamed = axis < len(given) and isinstance(given[axis].extent, str)
     if dim.HasField("dim_value") and not is_renamed:
         return dim.dim_value
@@ -913,7 +913,7 @@ def _axes(shape: InputShape, label: str) -> tuple[Axis, ...]:
 
 
 def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
-    """The axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
+    """Returns the axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
     rows = shape.split(",") if isinstance(shape, str) else list(shape or ())
     if any(isinstance(row, int) for row in rows):
         raise CompileError(f"{label}: the input is a sequence: give the axes of each of its tensors, [(...), ...]")
@@ -921,7 +921,7 @@ def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
 
 
 def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
-    """The axes of a tensor of a sequence, which may not have ranges."""
+    """Returns the axes of a tensor of a sequence. Raises `CompileError` if one has a range."""
     if any(axis.bounds is not None or axis.extent is None for axis in axes):
         raise CompileError(f"{label}: tensors of a sequence have numbers and names, got {show_axes(axes)}")
     return [axis.extent for axis in axes if axis.extent is not None]
@@ -930,7 +930,7 @@ def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
 def _parameters(
     proto: ValueInfoProto, names: _Names, shapes: Mapping[str, InputShape]
 ) -> tuple[Entry, Sequence[Value]]:
-    """The entry of an input of the model, and the parameters of the graph for it."""
+    """Returns the entry of an input of the model, and the parameters of the graph for it."""
     given = shapes.get(proto.name)
     kind, is_optional = proto.type, proto.type.HasField("optional_type")
     if is_optional:
@@ -949,7 +949,7 @@ def _parameters(
 
 
 def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[ExtentLike] | None) -> Value:
-    """A parameter of the graph for a tensor of the input `label`."""
+    """Returns a parameter of the graph for a tensor of the input `label`."""
     if not kind.HasField("tensor_type"):
         found = kind.WhichOneof("value") or "nothing"
         raise Refusal(f"an input is a tensor or a sequence of tensors, got {found.removesuffix('_type')}")

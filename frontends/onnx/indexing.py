@@ -30,7 +30,7 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
 
 
 def gather_nd(data: Value, indices: Value, batch: int) -> Value:
-    """Elements at the coordinates along the last axis of `indices`, within the first `batch` axes."""
+    """Gathers the elements at the coordinates along the last axis of `indices`, within the first `batch` axes."""
     places = _coordinates_first(indices)
     if batch:
         over = indices.shape[:-1]
@@ -164,7 +164,7 @@ def _slice(
     axes: list[int] | None = None,
     steps: list[int] | None = None,
 ) -> Item:
-    """A part of a tensor, with the bounds of Python's slices."""
+    """Takes a part of a tensor, with the bounds of Python's slices."""
     along = list(range(starts.array.size)) if axes is None else node.axes(axes, data.ndim)
     steps = [1] * len(along) if steps is None else steps
     if not len(along) == starts.array.size == ends.array.size == len(steps):
@@ -231,8 +231,8 @@ def _reverse_sequence(node: Node, data: Value, lengths: Value) -> Item:
 
 
 def reversed_sequences(data: Value, lengths: Value, batch: int, time: int) -> Value:
-    """The first `lengths` elements along axis `time` in reverse order, for each sequence of axis `batch`; both axes
-    are among the first two."""
+    """Reverses the first `lengths` elements along axis `time` of each sequence of axis `batch`; both axes are among the
+    first two."""
     steps = ops.iota([data.shape[time]], dtype="int64")
     places, ends = ops.expand_dims(steps, [1 - time]), ops.expand_dims(ops.cast(lengths, "int64"), [1 - batch])
     turned = ops.where(ops.less(places, ends), ops.subtract(ops.subtract(ends, 1), places), places)

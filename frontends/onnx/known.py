@@ -39,7 +39,7 @@ class Known:
 
     @staticmethod
     def copy_of(array: NDArray[Any], dtype: str) -> Known:
-        """A tensor with a copy of an array, which all constants made of it share."""
+        """Returns a tensor with a copy of an array, which all constants made of it share."""
         attribute = dense_attribute(_plain(array), TYPES[dtype])
         return Known(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
 
@@ -66,7 +66,7 @@ class Known:
         return tuple(e if isinstance(e, Expression) else int(e) for e in self.array.flat)
 
     def constant(self) -> Value:
-        """The tensor as a value, whose operator is detached."""
+        """Returns the tensor as a value, whose operator is detached."""
         if not self.is_symbolic:
             op = ConstantOp(self.attribute or dense_attribute(_plain(self.array), TYPES[self.dtype]))
             op.result.name_hint = self.name
@@ -77,7 +77,7 @@ class Known:
 
 
 Item: TypeAlias = Value | Known
-"""The tensor of a name of a model."""
+"""An item: the tensor of a name of a model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Absent:
 
 
 Entry: TypeAlias = Item | TensorSequence | Absent
-"""The meaning of a name of a model."""
+"""An entry: the meaning of a name of a model."""
 
 
 def tensors_of(entry: Entry) -> tuple[Item, ...]:
@@ -103,13 +103,13 @@ def tensors_of(entry: Entry) -> tuple[Item, ...]:
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """The array in weft's representation: bfloat16 as bits."""
+    """Returns the array in weft's representation: bfloat16 as bits."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
 def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None:
-    """The elements of a value that is computed from constants; None if it depends on anything else, or is large.
-    `found` caches results."""
+    """Returns the elements of a value that is computed from constants, or None if it depends on anything else, or is
+    large. `found` caches results."""
     if value.ssa not in found:
         found[value.ssa] = None
         found |= _evaluated(value, found)
@@ -117,7 +117,7 @@ def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None
 
 
 def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[SSAValue, Known | None]:
-    """The elements of a value and of the values that it is computed from; None as in `evaluated`."""
+    """Returns the elements of a value and of the values that it is computed from; None as in `evaluated`."""
     arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:
@@ -141,13 +141,13 @@ def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[
 
 
 def _known(value: SSAValue, array: NDArray[Any]) -> Known | None:
-    """A value as the interpreter computes it, with float32 for bfloat16."""
+    """Returns a value as the interpreter computes it, with float32 for bfloat16."""
     element = element_name(cast("Tensor", value.type).element_type)
     return None if element is None else Known(array.astype(np.dtype(element), copy=False), element)
 
 
 def _is_large(op: Operation) -> bool:
-    """Whether the results of an op have many elements, or depend on symbolic extents."""
+    """Returns whether the results of an op have many elements, or depend on symbolic extents."""
     shapes = [cast("Tensor", result.type).get_shape() for result in op.results]
     if isinstance(op, Operator) and any(isinstance(extent, Expression) for shape in op.shapes for extent in shape):
         return True

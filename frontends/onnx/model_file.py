@@ -91,7 +91,8 @@ class ModelFile:
             raise CompileError(f"{self.name}: the weights take {sizes}")
 
     def tensor(self, proto: TensorProto) -> Known:
-        """The elements of a tensor. Raises `Refusal` if they are missing or too few, or if weft lacks their type."""
+        """Returns the elements of a tensor. Raises `Refusal` if they are missing or too few, or if weft lacks their
+        type."""
         dtype = dtype_of(proto.data_type)
         shape = tuple(proto.dims)
         if any(extent < 0 for extent in shape):
@@ -105,7 +106,8 @@ class ModelFile:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
     def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> Known:
-        """A tensor of a file of weights that replaces that of the model. Raises `Refusal` for another type or shape."""
+        """Returns a tensor of a file of weights that replaces that of the model. Raises `Refusal` for another type or
+        shape."""
         element = np.dtype(ELEMENTS[tensor.dtype][0])
         if proto is not None:
             dtype, shape = dtype_of(proto.data_type), tuple(proto.dims)
@@ -116,8 +118,8 @@ class ModelFile:
         return Known.copy_of(array, element.name) if array.nbytes >= LARGE_BYTES else Known(array, element.name)
 
     def sparse(self, proto: SparseTensorProto) -> Known:
-        """The elements of a sparse tensor as a dense one. Raises `Refusal` as `tensor` does, and if it is far larger
-        than its elements."""
+        """Returns the elements of a sparse tensor as a dense one. Raises `Refusal` as `tensor` does, and if it is far
+        larger than its elements."""
         values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
         shape, label = tuple(proto.dims), f"sparse tensor '{proto.values.name}'"
         most = MOST_ELEMENTS + 64 * values.array.size
@@ -136,7 +138,7 @@ class ModelFile:
         return Known(found.reshape(shape), values.dtype)
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """The elements of a tensor in the model's file, or another file of its folder, memory-mapped."""
+        """Returns the elements of a tensor in the model's file, or another file of its folder, memory-mapped."""
         entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
         label = f"tensor '{proto.name}': external data"
@@ -171,14 +173,14 @@ class ModelFile:
         return np.frombuffer(data, element).reshape(shape)
 
     def _beside(self, folder: Path, location: str, label: str) -> Path:
-        """A file of the folder that the model names, with links resolved. Raises `Refusal` for other paths."""
+        """Returns a file of the folder that the model names, with links resolved. Raises `Refusal` for other paths."""
         try:
             path = (folder / location).resolve()
             is_file = path.is_file()
-        except (OSError, RuntimeError, ValueError) as error:  # too long a name, a cycle of links, a NUL
+        except (OSError, RuntimeError, ValueError) as error:  # the name is too long or has a NUL, or links form a cycle
             raise Refusal(f"{label}: '{printable(location[:80])}' names no file: {error}"[:300]) from None
         if not location or not path.is_relative_to(folder) or Path(location).is_absolute():
-            raise Refusal(f"{label} '{location}' lie outside of the model's folder")
+            raise Refusal(f"{label} '{location}' are outside of the model's folder")
         if not is_file:
             raise Refusal(f"{label}: there is no file '{location}' in the folder of the model")
         self.others.add(path.relative_to(folder).as_posix())
@@ -186,8 +188,8 @@ class ModelFile:
 
 
 def _file_of(path: Path) -> Path:
-    """The model at a path, which may be a folder with one model, in it or in its subfolder `onnx`, as model hubs have
-    it. Raises `CompileError` for a folder with none or several."""
+    """Returns the model at a path. A folder must contain one model, in it or in its subfolder `onnx`, as on model hubs.
+    Raises `CompileError` for a folder with none or several."""
     if not path.is_dir():
         return path
     found = sorted(path.glob("*.onnx")) or sorted(path.glob("onnx/*.onnx"))

@@ -52,7 +52,7 @@ def _spatial(node: Node, data: Value) -> int:
 
 
 def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
-    """The spatial extents of the weights. Raises `Refusal` if attribute 'kernel_shape' differs."""
+    """Returns the spatial extents of the weights. Raises `Refusal` if attribute 'kernel_shape' differs."""
     kernel = weight.shape[2:]
     given = node.integers("kernel_shape", count=space)
     if weight.ndim != space + 2:
@@ -91,7 +91,7 @@ def conv_transposed(
     given_pads: Sequence[int] | None,
     wanted: Sequence[int] | None = None,
 ) -> Value:
-    """The transposed convolution without the bias; `wanted` are the spatial extents of the result."""
+    """Computes the transposed convolution without the bias; `wanted` are the spatial extents of the result."""
     space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", count=space) or [1] * space
@@ -176,7 +176,7 @@ def with_bias(found: Value, bias: Value | None) -> Value:
 
 
 def pooled(node: Node, data: Value, name: str, *options: object) -> Any:
-    """A pool; `name` is formatted with the number of spatial axes."""
+    """Applies a pool; `name` is formatted with the number of spatial axes."""
     space = _spatial(node, data)
     window = Window(node, node.integers("kernel_shape", count=space) or [], data.shape[2:])
     return getattr(ops, name.format(space))(data, window.kernel, *window.options, *options)
@@ -320,7 +320,7 @@ def _batch_norm(
 
 @converts("Softmax", "LogSoftmax", until=12)
 def _softmax_of_matrix(node: Node, data: Value, *, axis: int) -> Item:
-    """Over all axes from `axis` on."""
+    """The softmax is over all axes from `axis` on."""
     apply = ops.softmax if node.operator == "Softmax" else ops.log_softmax
     if axis == data.ndim - 1:
         return apply(data, axis)
@@ -338,7 +338,8 @@ def _lp_normalization(node: Node, data: Value, *, axis: int) -> Item:
 def _causal_convolution(
     node: Node, data: Value, weight: Value, bias: Value | None = None, past: Value | None = None
 ) -> Sequence[Item] | None:
-    """A depthwise convolution of symbolic channels, whose number the definition by a convolution of groups needs."""
+    """Converts a depthwise convolution of symbolic channels. The definition by a convolution of groups needs their
+    number."""
     if data.ndim != 3 or weight.ndim != 3 or isinstance(data.shape[1], int):
         return None
     activation = node.word("activation", "none", "silu", "swish")

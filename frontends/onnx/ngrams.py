@@ -54,8 +54,8 @@ def _tf_idf(
 
 
 def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype[np.generic]], skips: int) -> Value:
-    """The number of occurrences in each row of each n-gram, as (..., grams) of float32; up to `skips` elements may be
-    between consecutive items."""
+    """Returns the number of occurrences in each row of each n-gram, as (..., grams) of float32. Up to `skips` elements
+    may be between consecutive items."""
     extent, (count, length) = data.shape[-1], grams.shape
     if extent is None:
         raise node.refuse("the extent of the last axis of input 'X' is not known")

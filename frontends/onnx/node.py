@@ -39,13 +39,14 @@ _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
-    """A node cannot be converted; `unbound` are the graph inputs whose values would have to be known."""
+    """Raised for a node that cannot be converted; `unbound` are the graph inputs whose values would have to be
+    known."""
 
     unbound: frozenset[str] = frozenset()
 
 
 def dtype_of(data_type: int) -> str:
-    """The name of an element type of ONNX. Raises `Refusal` for one that weft lacks."""
+    """Returns the name of an element type of ONNX. Raises `Refusal` for one that weft lacks."""
     try:
         name = TensorProto.DataType.Name(data_type)
     except ValueError:
@@ -85,15 +86,15 @@ class NodeScope(Protocol):
     """The graph of a node, as its converter sees it (`importer.Scope`)."""
 
     def value_of(self, item: Item) -> Value:
-        """An item as a value of the function under construction."""
+        """Returns an item as a value of the function under construction."""
         ...
 
     def known_of(self, item: Item) -> Known | None:
-        """The elements of an item; None if they depend on data."""
+        """Returns the elements of an item, or None if they depend on data."""
         ...
 
     def sources_of(self, item: Item) -> frozenset[str]:
-        """The inputs of the model that an item depends on."""
+        """Returns the inputs of the model that an item depends on."""
         ...
 
     def state_equal(self, left: Extent, right: Extent) -> None:
@@ -101,19 +102,20 @@ class NodeScope(Protocol):
         ...
 
     def state(self, fact: CallPrecondition) -> bool:
-        """Add a call precondition; False if its extents are unknown to a call."""
+        """Add a call precondition. Returns False if its extents are unknown to a call."""
         ...
 
     def declared_rank(self, name: str) -> int | None:
-        """The rank that the model states for a result of a node; None if it states none."""
+        """Returns the rank that the model states for a result of a node, or None if it states none."""
         ...
 
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
-        """The elements of a tensor in an attribute."""
+        """Returns the elements of a tensor in an attribute."""
         ...
 
     def sizes(self) -> DataSizes:
-        """Creates operators whose results have a size that depends on data, in the function under construction."""
+        """Returns the creator of operators whose results have a size that depends on data, in the function under
+        construction."""
         ...
 
 
@@ -140,7 +142,7 @@ class Node:
         return self.proto.op_type
 
     def refuse(self, message: str) -> Refusal:
-        """The exception for a node that cannot be converted, for the caller to raise."""
+        """Returns the exception for a node that cannot be converted; the caller raises it."""
         return Refusal(message)
 
     # Inputs and outputs
@@ -154,11 +156,11 @@ class Node:
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def wants(self, index: int) -> bool:
-        """Whether an output may have uses."""
+        """Returns whether an output is named, so that it may have uses."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def entry(self, index: int) -> Entry:
-        """An input, which must be given: a tensor, a sequence, or an optional."""
+        """Returns an input, which must be given: a tensor, a sequence, or an optional."""
         self._read_inputs.add(index)
         found = self.inputs[index] if index < len(self.inputs) else None
         if found is None:
@@ -191,7 +193,7 @@ class Node:
         return [self.value(index) for index in range(first, self.count)]
 
     def known(self, index: int) -> Known:
-        """An input that must be known at import. Raises `Refusal` if it depends on data."""
+        """Returns an input that must be known at import. Raises `Refusal` if it depends on data."""
         item = self.item(index)
         found = self.scope.known_of(item)
         if found is None:
@@ -201,7 +203,7 @@ class Node:
         return found
 
     def numbers(self, index: int) -> NDArray[Any]:
-        """The numbers of an input that must be known at import."""
+        """Returns the numbers of an input that must be known at import."""
         known = self.known(index)
         if known.is_symbolic:
             shown_extents = ", ".join(map(str, known.extents()))
@@ -211,25 +213,25 @@ class Node:
         return known.array
 
     def number_at(self, index: int) -> int | float | bool:
-        """The only number of an input that must be known at import."""
+        """Returns the only number of an input that must be known at import."""
         array = self.numbers(index)
         if array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {array.shape}")
         return cast("int | float | bool", array.reshape(()).item())
 
     def indices(self, index: int) -> list[int]:
-        """The integers of an input that must be known at import."""
+        """Returns the integers of an input that must be known at import."""
         array = self.numbers(index)
         if array.dtype.kind not in "iu":
             raise self.refuse(f"input {self.input_name(index)} must be integers, got {array.dtype}")
         return [int(number) for number in array.flat]
 
     def extents(self, index: int) -> tuple[KnownExtent, ...]:
-        """The elements, possibly symbolic, of an input of integers that must be known at import."""
+        """Returns the elements, possibly symbolic, of an input of integers that must be known at import."""
         return self.known(index).extents()
 
     def extent_at(self, index: int) -> KnownExtent:
-        """The only element, possibly symbolic, of an input of integers that must be known at import."""
+        """Returns the only element, possibly symbolic, of an input of integers that must be known at import."""
         known = self.known(index)
         if known.array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {known.shape}")
@@ -239,7 +241,8 @@ class Node:
         return self.item(index).shape
 
     def equal(self, extent: Extent, other: Extent) -> bool:
-        """Whether two extents are equal or may be; in the latter case the import restarts with one extent for both."""
+        """Returns whether two extents are equal or may be equal; in the latter case the import restarts with one extent
+        for both."""
         if extent == other:
             return True
         if isinstance(extent, int) and isinstance(other, int):
@@ -264,14 +267,15 @@ class Node:
         return self.item(index).dtype
 
     def input_name(self, index: int) -> str:
-        """The name of an input in the operator's definition, quoted, or its number."""
+        """Returns the name of an input in the operator's definition, quoted, or its number."""
         formal = self.schema.inputs if self.schema is not None else ()
         return f"'{formal[index].name}'" if index < len(formal) else str(index)
 
     # Attributes
 
     def attribute(self, name: str) -> Any:
-        """The value of an attribute: that of the node, else the default of the operator's definition, else None."""
+        """Returns the value of an attribute: that of the node, else the default of the operator's definition, else
+        None."""
         self._read.add(name)
         for attribute in self.proto.attribute:
             if attribute.name == name:
@@ -281,7 +285,7 @@ class Node:
         return _value_of(formal.default_value) if formal is not None and has_default else None
 
     def takes(self, name: str) -> bool:
-        """Whether the operator has an attribute in this version."""
+        """Returns whether the operator has an attribute in this version."""
         return self.schema is not None and name in self.schema.attributes
 
     @property
@@ -290,11 +294,11 @@ class Node:
         return self.schema is not None and any(formal.option == variadic for formal in self.schema.inputs)
 
     def gives(self, name: str) -> bool:
-        """Whether the node itself has an attribute."""
+        """Returns whether the node itself, not only its definition, has an attribute."""
         return any(attribute.name == name for attribute in self.proto.attribute)
 
     def integer(self, name: str, low: int = _MINIMUM, high: int = _MAXIMUM, default: int | None = None) -> int:
-        """An integer attribute from `low` to `high`."""
+        """Returns an integer attribute from `low` to `high`."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -308,7 +312,7 @@ class Node:
         return bool(self.integer(name, 0, 1, None if default is None else int(default)))
 
     def number(self, name: str, default: float | None = None) -> float:
-        """An attribute that is a finite number."""
+        """Returns an attribute that is a finite number."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -317,7 +321,7 @@ class Node:
         return float(found)
 
     def integers(self, name: str, low: int = _MINIMUM, count: int | None = None) -> list[int] | None:
-        """An attribute of integers that are at least `low`, None if it is absent."""
+        """Returns an attribute of integers that are at least `low`, or None if it is absent."""
         found = self.attribute(name)
         if found is None:
             return None
@@ -329,21 +333,20 @@ class Node:
         return numbers
 
     def word(self, name: str, *choices: str) -> str:
-        """An attribute that is one of `choices`."""
         found = self.attribute(name)
         if found not in choices:
             raise self._unfit(name, found, f"one of {', '.join(choices)}")
         return cast("str", found)
 
     def axis(self, name: str, rank: int, default: int | None = None) -> int:
-        """An attribute that is an axis of tensors of rank `rank`, normalised to be non-negative."""
+        """Returns an attribute that is an axis of tensors of rank `rank`, normalised to be non-negative."""
         if rank == 0:
             raise self.refuse(f"attribute '{name}' is an axis, but the tensor has none: it is a scalar")
         found = self.integer(name, -rank, rank - 1, default)
         return found + rank if found < 0 else found
 
     def axes(self, numbers: Sequence[int], rank: int, name: str = "axes") -> list[int]:
-        """Distinct axes of tensors of rank `rank`, normalised to be non-negative."""
+        """Returns distinct axes of tensors of rank `rank`, normalised to be non-negative."""
         for axis in numbers:
             if not -rank <= axis < rank:
                 raise self._unfit(name, list(numbers), f"axes of a tensor of rank {rank}")
@@ -353,7 +356,7 @@ class Node:
         return found
 
     def element_type(self, name: str) -> str | None:
-        """An attribute that is an element type, None if it is absent."""
+        """Returns an attribute that is an element type, or None if it is absent."""
         found = self.attribute(name)
         if found is None:
             return None
@@ -480,7 +483,7 @@ def _value_of(attribute: AttributeProto) -> Any:
 
 
 def given_attributes(proto: NodeProto) -> str:
-    """The attributes of a node that are numbers, as `'axis' = 1, 'pads' = [0, 1]`."""
+    """Returns the attributes of a node that are numbers, as `'axis' = 1, 'pads' = [0, 1]`."""
     kinds = {"float", "int", "floats", "ints"}
     given = (one for one in proto.attribute if _type_name(one.type) in kinds)
     return ", ".join(f"'{one.name}' = {shown(_value_of(one))}" for one in islice(given, 12))

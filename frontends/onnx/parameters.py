@@ -34,7 +34,7 @@ _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     **dict.fromkeys(("int", "int | None"), lambda node, index: int(node.number_at(index))),
     **dict.fromkeys(("float", "float | None"), lambda node, index: float(node.number_at(index))),
 }
-"""Annotations of inputs -> readers."""
+"""Maps the annotation of an input to its reader."""
 _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
     **dict.fromkeys(("bool", "bool | None"), Node.flag),
     "float": Node.number,
@@ -51,23 +51,24 @@ _ATTRIBUTES: Final[Mapping[str, Callable[[Node, str], Any]]] = {
     "str": Node.attribute,
     "str | None": Node.attribute,
 }
-"""Annotations of attributes -> readers."""
+"""Maps the annotation of an attribute to its reader."""
 _KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bool", "int", "Index"), "INT"),
     **{"float": "FLOAT", "str": "STRING", "list[int]": "INTS", "list[float]": "FLOATS", "list[str]": "STRINGS"},
 }
-"""Annotations of attributes -> types of ONNX."""
+"""Maps the annotation of an attribute to its type in ONNX."""
 
 
 def attribute(node: Node, name: str, annotation: str) -> Any:
-    """An attribute as a parameter of that annotation; an axis of the first input is normalised to be non-negative."""
+    """Returns an attribute as a parameter of that annotation; an axis of the first input is normalised to be
+    non-negative."""
     if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
     return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
-    """The converter that calls a function with the inputs and attributes that its parameters name."""
+    """Returns the converter that calls a function with the inputs and attributes that its parameters name."""
     _, *parameters = inspect.signature(function).parameters.values()
     if not parameters:
         return function

@@ -24,8 +24,8 @@ _ACTIVATIONS: Final[dict[str, tuple[str, tuple[float | None, ...]]]] = {
     "tanh": ("tanh", ()),
     "thresholdedrelu": ("thresholded_relu", (1.0,)),
 }
-"""Activations in lower case, because ONNX ignores the case -> weft's words, and the defaults of alpha and beta; None
-for required ones, which onnxruntime takes to be 0."""
+"""Maps an activation in lower case, because ONNX ignores the case, to weft's name and the defaults of alpha and beta.
+None marks a required one, which onnxruntime takes to be 0."""
 
 
 @converts("RNN", "GRU", "LSTM", since=7)
@@ -71,9 +71,8 @@ def _batch_first(steps: Value) -> Value:
 
 
 def activations_of(node: Node) -> list[str] | None:
-    """The activations of both directions, or of each. Their parameters are consumed in order by those that have them.
-    Raises `Refusal` for others, and for parameters that no activation has.
-    """
+    """Returns the activations of both directions, or of each. Activations with parameters consume them in order. Raises
+    `Refusal` for others, and for parameters that no activation has."""
     parameters: list[list[float]] = [list(node.attribute(f"activation_{name}") or ()) for name in ("alpha", "beta")]
     if not node.gives("activations"):
         node.attribute("activations")

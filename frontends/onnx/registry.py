@@ -1,4 +1,5 @@
-"""The table of converters: (domain, operator, version) -> the function that rewrites a node to graph operators.
+"""The table of converters. It maps a domain, operator and version to the function that rewrites a node to graph
+operators.
 
 A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`). It returns the
 outputs: a value, or a sequence of values, with None for an output that the node does not name. A result of None leaves
@@ -112,8 +113,8 @@ def defines(
 
 
 def definition_of(domain: str, operator: str, version: int) -> Schema | None:
-    """The definition of an operator that the package `onnx` lacks; None if weft lacks it too, or if a user registered
-    another converter."""
+    """Returns the definition of an operator that the package `onnx` lacks, or None if weft lacks it too, or if a user
+    registered another converter."""
     found = _found(domain, operator, version)
     return None if found is None else found.schema
 
@@ -162,14 +163,14 @@ def is_users(domain: str, operator: str, version: int) -> bool:
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
-    """The converter of that version of an operator, or None. weft's own apply only to operators that ONNX defines in
-    that version."""
+    """Returns the converter of that version of an operator, or None. weft's own converters apply only to operators that
+    ONNX defines in that version."""
     found = _found(domain, operator, version)
     return None if found is None or not (is_defined or found.is_users) else found.convert
 
 
 def domain_name(domain: str) -> str:
-    """The name of a domain; ONNX's own has two spellings."""
+    """Returns the name of a domain; that of ONNX has two spellings."""
     return "" if domain == "ai.onnx" else domain
 
 

@@ -24,7 +24,7 @@ def _dft(
 
 
 def _with_both_parts(node: Node, data: Value) -> Value:
-    """The data with imaginary parts of zero if calls decide whether its last axis has any."""
+    """Adds imaginary parts of zero if calls decide whether the last axis of the data has any."""
     parts = data.shape[-1]
     if parts is None or isinstance(parts, int):
         return data
@@ -35,7 +35,7 @@ def _with_both_parts(node: Node, data: Value) -> Value:
 
 
 def _wide(data: Value) -> Value:
-    """The data as float64, because cancellation in a sum over a signal leaves errors of the size of the largest
+    """Casts data to float64, because cancellation in a sum over a signal leaves errors of the size of the largest
     elements."""
     return data if data.dtype == "float64" else ops.cast(data, "float64")
 
@@ -69,7 +69,7 @@ def _mel_weights(node: Node, bins: int, length: int, rate: int, low: float, high
     dtype = node.element_type("output_datatype") or "float32"
     rows = length // 2 + 1
     if bins < 1 or length < 1 or rate < 1 or not 0 <= low < high < np.inf:
-        raise node.refuse(f"no {bins} triangles lie from {low} to {high} Hz, at {rate} samples of {length} a second")
+        raise node.refuse(f"no {bins} triangles fit from {low} to {high} Hz, at {rate} samples of {length} a second")
     node.check_room(rows, bins)
     first, last = (2595 * np.log10(1 + edge / 700) for edge in (low, high))
     # ONNX's reference divides by bins + 2, so that the last triangle ends below the upper edge.

@@ -15,7 +15,8 @@ from weft.texpr.spellings import Spelling, spellings
 
 
 def operands_of(node: Node) -> list[Value]:
-    """The inputs. Before opset 7, the second operand of arithmetic may be aligned with inner axes of the first."""
+    """Returns the inputs. Before opset 7, the second operand of arithmetic may be aligned with inner axes of the first
+    one."""
     found = node.values()
     if not (node.takes("broadcast") and node.flag("broadcast", False)):
         return found

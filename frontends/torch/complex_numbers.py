@@ -61,8 +61,8 @@ _LINEAR: Final = (
 )
 """Linear operators of one complex operand; other operands are real."""
 _CHOICES: Final = {"cat.default": 0, "stack.default": 0, "where.self": 1}
-"""Operators that select elements of several operands -> the index of the first of these operands. Real ones have an
-imaginary part of 0."""
+"""Maps an operator that selects elements of several operands to the index of the first of these operands. Real ones
+have an imaginary part of 0."""
 
 
 def is_complex(leaves: object) -> bool:
@@ -70,7 +70,8 @@ def is_complex(leaves: object) -> bool:
 
 
 def complex_converter(name: str) -> Converter:
-    """The converter of an operator with complex operands or results. Raises `UnsupportedError` if there is none."""
+    """Returns the converter of an operator with complex operands or results. Raises `UnsupportedError` if there is
+    none."""
     if name in _COMPLEX:
         return _COMPLEX[name]
     short = name.removeprefix("aten.")
@@ -121,7 +122,7 @@ def _complex(*names: str) -> Callable[[Converter], Converter]:
 
 
 def _parts(cx: Conversion, x: Operand, dtype: str) -> tuple[Value, Value | None]:
-    """Both parts in one element type; the imaginary part of a real number is None."""
+    """Returns both parts in one element type; the imaginary part of a real number is None."""
     if isinstance(x, Complex):
         return cast_to(x.real, dtype), cast_to(x.imaginary, dtype)
     if isinstance(x, complex):
@@ -235,13 +236,13 @@ def _matmul(cx: Conversion, x: Complex, y: Complex) -> Complex:
 
 
 def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
-    """The number of elements along some axes."""
+    """Returns the number of elements along some axes."""
     return EXTENTS.product(known(tuple(x.shape[dim] for dim in dims)))
 
 
 def _scaled(pairs: Value, mode: int, count: KnownExtent, *, inverse: bool) -> Value:
-    """Scale a transform by PyTorch's normalization: 0 none, 1 by the square root of the number of elements, 2 by the
-    number. Inverse transforms are divided by the number already."""
+    """Scale a transform by PyTorch's normalization: 0 is none, 1 the square root of the number of elements, 2 the
+    number. Inverse transforms are already divided by the number."""
     if isinstance(count, int):
         factor = (1.0, 1 / sqrt(max(count, 1)), 1 / max(count, 1))[mode] * (count if inverse else 1)
         return pairs if factor == 1 else apply("multiply", pairs, const(factor, pairs.dtype))

@@ -86,7 +86,7 @@ class Conversion:
         return self.results[0].dtype
 
     def sizes(self, extent: Extent, *, has_range: bool = True) -> DataSizes:
-        """Creates operators whose next result has a data-dependent extent, with PyTorch's name for it, and with
+        """Returns the creator of operators whose next result has a data-dependent extent. It has PyTorch's name, and
         PyTorch's upper bound unless `has_range` is false."""
         name = lone_name(extent)
         taken = name is None or name in self.builder.extent_names()
@@ -140,13 +140,13 @@ def apply(name: str, *args: object, **options: object) -> Any:
 
 
 def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
-    """Indices of an axis, for operators with the mode `fast`: PyTorch rejects indices out of range. With `wrap`,
-    indices from -extent to -1 count from the end."""
+    """Returns indices of an axis for operators with the mode `fast`, because PyTorch rejects indices out of range. With
+    `wrap`, indices from -extent to -1 count from the end."""
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 
 def extent_value(extent: KnownExtent, dtype: str) -> Value:
-    """An extent as a tensor of rank 0."""
+    """Returns an extent as a tensor of rank 0."""
     if isinstance(extent, int):
         return const(extent, dtype)
     return cast_to(apply("reshape", apply("extents", (extent,), dtype="int64"), ()), dtype)

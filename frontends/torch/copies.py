@@ -1,4 +1,4 @@
-"""Converters of the copying variants of views: functions on tensors are the same for both."""
+"""Converters of the copying variants of views. The functions on tensors are those of the views."""
 
 from __future__ import annotations
 

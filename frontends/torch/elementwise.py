@@ -153,7 +153,7 @@ for _family, _members in (("chebyshev", "tuvw"), ("hermite", ("h", "he")), ("lag
 
 @register("aten.angle.default")
 def _angle(cx: Conversion, x: Value) -> Value:
-    """For real numbers: 0 or pi."""
+    """The angle of a real number is 0 or pi."""
     wide = cast_to(x, cx.dtype)
     found = apply("where", apply("less", wide, const(0.0, cx.dtype)), const(pi, cx.dtype), const(0.0, cx.dtype))
     return apply("where", apply("isnan", wide), wide, found)

@@ -21,7 +21,7 @@ def exported(
     dynamic_shapes: Any,
     subject: str = "from_torch",
 ) -> Any:
-    """The `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
+    """Returns the `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
     `torch.fx.GraphModule`) is exported on example inputs.
 
     Raises `TypeError` for other values, and for missing or superfluous example inputs; `CompileError` for modules in
@@ -41,14 +41,14 @@ def exported(
         raise TypeError(f"{subject}: a {type(model).__name__} is exported on example inputs: {subject}(model, (x,))")
     given = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # for nn.LSTM's flat weights, and about PyTorch's internals
+        warnings.simplefilter("ignore")  # about nn.LSTM's flat weights, and about PyTorch's internals
         program = torch.export.export(model, given, dict(example_keywords or {}), dynamic_shapes=dynamic_shapes)
     check_evaluation_mode(program, model, subject)
     return program
 
 
 def decomposed(program: Any) -> Any:
-    """The functionalized program, with operators without a converter decomposed as far as PyTorch can."""
+    """Returns the functionalized program, with operators without a converter decomposed as far as PyTorch can."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         return program.run_decompositions(decompositions())

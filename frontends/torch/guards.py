@@ -89,7 +89,7 @@ _FUNCTIONS: Final = {
 
 
 def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, KnownExtent]) -> list[str]:
-    """The guards and the ranges of sizes of an exported program.
+    """Returns the guards and the ranges of sizes of an exported program.
 
     `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. `equal` has the extents that
     replace symbols. Raises `CompileError` for a guard that is not a comparison of integer arithmetic.
@@ -114,7 +114,8 @@ def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, 
 
 
 def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
-    """The inputs by parameter name, which is `L` of guards; `*xs` is `xs`, and `flat_args` has all inputs in order."""
+    """Returns the inputs by parameter name, which is `L` of guards; `*xs` is `xs`, and `flat_args` has all inputs in
+    order."""
     values = [_Sizes(cast("Shape", leaf)) if isinstance(leaf, tuple) else leaf for leaf in leaves]
     args, keywords = pytree.tree_unflatten(values, program.call_spec.in_spec)
     names = program.module_call_graph[0].signature.forward_arg_names or ()
@@ -127,7 +128,7 @@ def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
 
 
 def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
-    """The clauses (disjunctions of comparisons) of a condition, except those that are always true."""
+    """Yields the clauses (disjunctions of comparisons) of a condition, except those that are always true."""
     for clause in _clauses(condition, sources):
         if not clause:
             raise ValueError("no size fits")
@@ -135,7 +136,7 @@ def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]:
-    """A condition in conjunctive normal form: without clauses it is true, with an empty clause false."""
+    """Returns a condition in conjunctive normal form: without clauses it is true, with an empty clause false."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return _clauses(_negated(condition.operand), sources)
@@ -157,7 +158,7 @@ def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]
 
 
 def _negated(condition: ast.expr) -> ast.expr:
-    """The negation of a condition. Raises `TypeError` unless it consists of comparisons."""
+    """Returns the negation of a condition. Raises `TypeError` unless it consists of comparisons."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return condition.operand

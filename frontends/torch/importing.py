@@ -82,7 +82,7 @@ CHECKS: Final = (
     "aten.sym_constrain_range_for_size.default",
     "aten._linalg_check_errors.default",
 )
-"""Operators that only check: calls check sizes, and data are not checked."""
+"""Operators that only check. Calls check conditions on sizes; conditions on data are not checked."""
 _WRITES: Final = ("BUFFER_MUTATION", "PARAMETER_MUTATION")
 _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "generator")
 """Keywords about the storage of a tensor."""
@@ -140,7 +140,7 @@ class Output:
 
 @dataclass
 class Problem:
-    """An operator that is not supported in this form."""
+    """An operator with arguments that are not supported."""
 
     operator: str
     node: str
@@ -216,7 +216,8 @@ class Importer:
         """Outputs that are data-dependent sizes."""
 
     def constant(self, tensor: Any, name: str) -> Value | Complex:
-        """A tensor as a constant, shared by tensors with the same memory; a pair of constants if it is complex."""
+        """Returns a tensor as a constant, shared by tensors with the same memory; a pair of constants if it is
+        complex."""
         if tensor.is_complex():
             parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
             return Complex(*parts)
@@ -231,8 +232,8 @@ class Importer:
         return Value(self._constants[key].ssa)
 
     def size_facts(self, argument: Argument) -> list[str]:
-        """The preconditions of an integer argument: it equals the value that extents use, and symbols of PyTorch are
-        not negative unless their range says so."""
+        """Returns the preconditions of an integer argument: it equals the value that extents use, and symbols of
+        PyTorch are not negative unless their range says so."""
         if argument.size is None:
             return []
         element = element_symbol(argument.name, 0)
@@ -243,8 +244,8 @@ class Importer:
         return [f"0 <= {element} # PyTorch exported the model for such sizes"] if least >= 0 else []
 
     def as_result(self, item: Item) -> Item:
-        """An output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises `CompileError` for
-        a complex one."""
+        """Returns an output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises
+        `CompileError` for a complex output."""
         if isinstance(item, Complex):
             raise CompileError("from_torch: an output is complex, and must be real: torch.view_as_real(y)")
         if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
@@ -279,7 +280,8 @@ class Importer:
         return self._number(value) if _is_symbolic(value) else value
 
     def meta(self, tensor: Any, name: str) -> TensorMeta:
-        """The type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent it."""
+        """Returns the type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent
+        it."""
         kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
         if kind or tensor.layout is not torch.strided:
             layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
@@ -290,20 +292,20 @@ class Importer:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
     def order(self, value: Any) -> tuple[int, ...] | None:
-        """The axes of a tensor in the order of memory, if parameters keep it."""
+        """Returns the axes of a tensor in the order of memory, if parameters keep it."""
         is_kept = self._keep_orders and isinstance(value, torch.Tensor)
         return order_in_memory(value, self.equal) if is_kept else None
 
     def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
-        """The types of results. Raises `UnsupportedError` if a shape depends on data through sizes that are not in
-        `decided`, those that operators have bound."""
+        """Returns the types of results. Raises `UnsupportedError` if a shape depends on data through sizes that are not
+        in `decided`, the sizes that operators have bound."""
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
             _check_is_known(tensor.shape, decided)
         return [result_meta(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
-        """A known number, or an extent; None for other symbolic numbers."""
+        """Returns a known number, or an extent, or None for other symbolic numbers."""
         if isinstance(value, torch.SymInt):
             return extent_of(value, self.equal)
         return None if _is_symbolic(value) else value
@@ -323,7 +325,8 @@ class Importer:
         return self._tried(node, lambda: self._converted(env, node), value)
 
     def _tried(self, node: Any, convert: Callable[[], Item], value: Any) -> Item:
-        """The result of `convert`. Its failures are recorded, and replaced by values of the right types."""
+        """Returns the result of `convert`. A failure is recorded, and the result replaced by values of the right
+        types."""
         is_consequence = not self._broken.isdisjoint(node.all_input_nodes)
         try:
             if not is_consequence:
@@ -337,7 +340,7 @@ class Importer:
             return [None] * 16
 
     def _stand_in(self, value: Any) -> Item:
-        """Placeholder values of the types that PyTorch states, from an unregistered function."""
+        """Returns placeholder values of the types that PyTorch states, from an unregistered function."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
         metas = self._metas(value, self._decided)
@@ -347,7 +350,7 @@ class Importer:
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
-        """A symbolic number: an extent if possible, otherwise a tensor."""
+        """Returns a symbolic number: an extent if possible, otherwise a tensor."""
         _check_is_known([value], self._decided)
         number = self._number(value)
         if number is not None:
@@ -408,7 +411,7 @@ class Importer:
         return found if isinstance(value, list | tuple) else found[0]
 
     def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
-        """The arguments of an operator, with defaults: by position in the order of its schema, and by name."""
+        """Returns the arguments of an operator, with defaults: by position in the order of its schema, and by name."""
         schema = getattr(node.target, "_schema", None)
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
@@ -431,7 +434,7 @@ class Importer:
     def _run_in_torch(
         self, node: Any, reason: str, args: Sequence[Item], keywords: Mapping[str, Item], metas: Sequence[TensorMeta]
     ) -> tuple[Value, ...]:
-        """A call of the operator in PyTorch, which writes tensors of the program."""
+        """Emits a call of the operator in PyTorch, which writes tensors of the program."""
         leaves, spec = pytree.tree_flatten((list(args), dict(_originals(node, keywords))), is_leaf=_is_none)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Value)]
         sizes = [leaf for leaf in leaves if isinstance(leaf, Expression)]
@@ -447,7 +450,7 @@ class Importer:
         return tuple(self.builder.emit(value, node.name) for value in found)
 
     def _nested(self, env: dict[Any, Item], node: Any) -> Item:
-        """A higher-order operator, whose callee graphs are converted too."""
+        """Converts a higher-order operator and the graphs that it calls."""
         name = node.target.name()
         args = [self._item(env, arg) for arg in node.args]
         graphs = {
@@ -470,7 +473,7 @@ class Importer:
         return self.convert(module, dict(zip(names, operands, strict=True)))
 
     def _branches(self, condition: Item, then: Any, otherwise: Any, operands: Sequence[Item]) -> Item:
-        """Both branches as functions of the tensors among the operands."""
+        """Converts both branches to functions of the tensors among the operands."""
         places = [at for at, operand in enumerate(operands) if isinstance(operand, Value)]
 
         def branch(module: Any) -> Callable[..., list[Value]]:
@@ -514,7 +517,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_checked_alone(node: Any, value: Any) -> bool:
-    """Whether a node is a condition on sizes that only checks use."""
+    """Returns whether a node is a condition on sizes that only checks use."""
     is_condition = isinstance(value, torch.SymBool | bool)
     return is_condition and bool(node.users) and all(str(user.target) in CHECKS for user in node.users)
 
@@ -532,7 +535,7 @@ def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
 
 
 def known_text(meta: TensorMeta) -> list[int | str]:
-    """A shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
+    """Returns a shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
     return [extent if isinstance(extent, int) else show_extent(extent) for extent in known(meta.shape)]
 
 
@@ -577,7 +580,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
-    """A function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
+    """Returns a function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
     kinds = [
         Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
     ]
@@ -609,9 +612,9 @@ def _problem(node: Any, error: Exception) -> Problem:
 
 
 def array_of(tensor: Any) -> Any:
-    """The elements of a tensor on the CPU as an array of NumPy, which shares the memory of a dense tensor. bfloat16 are
-    bits, and other element types that NumPy lacks are of the package ml_dtypes. Raises `CompileError` without the
-    package."""
+    """Returns the elements of a tensor on the CPU as an array of NumPy, which shares the memory of a dense tensor.
+    Elements of bfloat16 are returned as bits, and those of other types that NumPy lacks as types of the package
+    ml_dtypes. Raises `CompileError` without the package."""
     dense = tensor.detach().resolve_neg().contiguous()
     name = dtype_name(dense.dtype)
     if name == "bfloat16":
@@ -638,7 +641,7 @@ Imported: TypeAlias = tuple[Importer, ImportedModel, Sizes]
 
 
 class _UnsupportedOperatorsError(CompileError):
-    """The model has unsupported operators."""
+    """Raised if the model has unsupported operators."""
 
 
 def import_model(
@@ -744,8 +747,8 @@ def _import_program(
 
 
 def _decomposed(program: Any) -> Any:
-    """The program decomposed into operators with converters. PyTorch asserts that no written buffer is a view of
-    another."""
+    """Returns the program decomposed into operators with converters. PyTorch asserts that no written buffer is a view
+    of another."""
     try:
         return decomposed(program)
     except AssertionError as error:
@@ -781,7 +784,7 @@ _INTEGER: Final = TensorMeta((), "int64")
 
 
 def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
-    """Names of inputs as parameters, unique even without numbers at their ends, which IR drops."""
+    """Returns the names of inputs as parameters. They are unique even without numbers at their ends, which IR drops."""
     found: dict[Any, str] = {}
     for node in placeholders:
         found[node] = _free_name(node.name, found.values())
@@ -796,8 +799,8 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
-    """Extents for the symbols that are not the extent of an axis of an input: the integer input with that symbol as
-    value, or a parameter with the name of the symbol."""
+    """Returns extents for the symbols that are not the extent of an axis of an input: the integer input with that
+    symbol as value, or a parameter with the name of the symbol."""
     values = {node: node.meta.get("val") for node in names}
     tensors = [value for value in values.values() if isinstance(value, torch.Tensor)]
     extents = [extent_of(size, {}) for tensor in tensors for size in tensor.shape]
@@ -927,7 +930,7 @@ def _output_nodes(module: Any) -> list[Any]:
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
-    """The outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
+    """Returns the outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
     results: list[Value] = []
     pairs = list(zip(signature.output_specs, found, strict=True))
     for spec, item in pairs:
@@ -949,7 +952,7 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments for names in extents that are elements of no other argument: the caller computes them."""
+    """Returns arguments for names in extents that are elements of no other argument: the caller computes them."""
     names = {name for argument in arguments for extent in argument.extents for name in names_in(extent)}
     elements = {name: element_of_name(name) for name in sorted(names)}
     given = {argument.name for argument in arguments}

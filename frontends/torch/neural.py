@@ -72,7 +72,7 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """The sum over some axes of the product of three tensors, after inserting axes of extent 1."""
+    """Sums the product of three tensors over some axes, after inserting axes of extent 1."""
     wide: list[Value] = []
     for value, axes in ((first, expand1), (second, expand2), (third, expand3)):
         for axis in sorted(axes):
@@ -107,7 +107,7 @@ def _convolution(
 
 
 def _given(rank: int, **numbers: tuple[Sequence[int], int]) -> dict[str, Any]:
-    """Options that differ from their defaults, with a number for each axis."""
+    """Returns the options that differ from their defaults, with a number for each axis."""
     return {name: _each(given, rank) for name, (given, default) in numbers.items() if set(given) != {default}}
 
 
@@ -219,7 +219,7 @@ def _native_layer_norm(
 
 
 def _statistics(cx: Conversion, x: Value, axes: list[int], eps: float, *, keepdims: bool) -> list[Value | None]:
-    """Mean and reciprocal deviation, the second and third result, if they have uses."""
+    """Returns the mean and the reciprocal deviation, the second and third result, if they have uses."""
     if not cx.used & {1, 2}:
         return [None, None]
     wide = cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
@@ -311,7 +311,7 @@ def _batch_statistics(x: Value, eps: float) -> tuple[Value, Value, Value]:
 
 
 def _as_results(cx: Conversion, found: Sequence[Value | None]) -> tuple[Value | None, ...]:
-    """Results of the element types that PyTorch declares: those of statistics may be wider than the data."""
+    """Casts results to the element types that PyTorch declares: those of statistics may be wider than the data."""
     return tuple(v if v is None else cast_to(v, r.dtype) for v, r in zip(found, cx.results, strict=True))
 
 
@@ -416,7 +416,8 @@ def _flash_attention(
 
 
 def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Converter:
-    """A recurrent network; `gates` has the index in PyTorch's weights of each gate of graph operators."""
+    """Returns the converter of a recurrent network; `gates` has the index in PyTorch's weights of each gate of graph
+    operators."""
 
     def convert(
         cx: Conversion,
@@ -469,8 +470,8 @@ def _projected_lstm(
     directions: int,
     batch_first: bool,
 ) -> tuple[Value, ...]:
-    """An LSTM whose states are projected to fewer elements (Sak et al. 2014): a loop over the products of the data with
-    their weights."""
+    """Computes an LSTM whose states are projected to fewer elements (Sak et al. 2014), as a loop over the products of
+    the data with their weights."""
     size = len(weights) // (layers * directions)
     data = apply("swapaxes", x, 0, 1) if batch_first else x
     last: list[list[Value]] = [[], []]
@@ -613,7 +614,7 @@ def _roi_align(
     aligned: bool,
     position_sensitive: bool = False,
 ) -> Value:
-    """A region is a row of the index of an image and two corners."""
+    """A region is a row: the index of an image and two corners."""
     parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)
     images = cast_to(apply("squeeze", parts[0], axis=[1]), "int64")
     options: dict[str, Any] = {"sampling_ratio": max(sampling_ratio, 0), "aligned": aligned}
@@ -622,7 +623,7 @@ def _roi_align(
 
 
 def _pooled_regions(cx: Conversion, x: Value, rois: Value, scale: float, size: Sequence[int], mode: str) -> Value:
-    """Pools of regions with borders at whole elements; a region is a row as in `_roi_align`."""
+    """Pools regions with borders at whole elements; a region is a row as in `_roi_align`."""
     if 1 in cx.used:
         raise UnsupportedError("the places of elements, the second result")
     parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)

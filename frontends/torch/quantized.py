@@ -41,7 +41,7 @@ def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
 
 
 def _flat(value: Value | float, shape: Sequence[KnownExtent] = ()) -> Value:
-    """Quantization parameters in a given shape; numbers become tensors."""
+    """Reshapes quantization parameters; numbers become tensors."""
     if not isinstance(value, Value):
         return const(value, "int32" if isinstance(value, int) else "float32")
     return value if value.shape == tuple(shape) else apply("reshape", value, shape)
@@ -59,7 +59,7 @@ def _limited(integers: Value, low: Scalar | Value, high: Scalar | Value) -> Valu
 
 
 def _number(value: Scalar | Value) -> int:
-    """A limit, possibly a constant tensor of one element. Raises `UnsupportedError` for computed ones."""
+    """Returns a limit, possibly a constant tensor of one element. Raises `UnsupportedError` for computed ones."""
     if isinstance(value, Value) and isinstance(value.ssa.owner, ConstantOp):
         return int(array_of_constant(value.ssa.owner).reshape(()))
     if not isinstance(value, int):
@@ -67,7 +67,7 @@ def _number(value: Scalar | Value) -> int:
     return value
 
 
-# A scale for the tensor, or for each element of an axis
+# Operators with a scale for the tensor, or for each element of an axis
 
 
 @register(*(f"{_LIBRARY}.quantize_per_tensor.{overload}" for overload in ("default", "tensor", "tensor2")))
@@ -102,11 +102,12 @@ def _dequantize_per_channel(
     return _dequantized(cx, q, scales, zero_points, blocks)
 
 
-# A scale for each row, or for each group of a row
+# Operators with a scale for each row, or for each group of a row
 
 
 def _rounded(x: Value, scale: Value, zero_point: Value, low: int, high: int, dtype: str) -> Value:
-    """`round(x * (1 / scale) + zero_point)` of operands that broadcast, as PyTorch computes it for rows and groups."""
+    """Returns `round(x * (1 / scale) + zero_point)` of operands that broadcast, as PyTorch computes it for rows and
+    groups."""
     _checked(scale, "scale", divides=True)
     wide = "float64" if scale.dtype == "float64" else "float32"
     steps = apply("multiply", cast_to(x, wide), apply("divide", const(1.0, wide), cast_to(scale, wide)))
@@ -128,7 +129,7 @@ def _dequantize_per_token(cx: Conversion, q: Value, scales: Value, zero_points: 
 
 
 def _groups(x: Value, scales: Value, group: int) -> tuple[int, int, int]:
-    """The numbers of rows, groups per row and elements per group of a matrix."""
+    """Returns the numbers of rows, groups per row and elements per group of a matrix."""
     rows, depth = x.shape if x.ndim == 2 else (None, None)
     if not isinstance(rows, int) or not isinstance(depth, int):
         raise UnsupportedError(f"groups of a tensor of shape {show_shape(x.shape)}: it must be a matrix of known size")
@@ -196,12 +197,12 @@ def _dequantized(
 
 
 def _shaped(scale: Value, zero_point: Value | int, shape: Sequence[KnownExtent]) -> list[Value]:
-    """Scale and zero point in a shape; a zero point that is a number applies to all."""
+    """Reshapes scale and zero point; a zero point that is a number applies to all."""
     return [_flat(p, shape if isinstance(p, Value) else ()) for p in (scale, zero_point)]
 
 
 def _count(extent: KnownExtent, block: KnownExtent) -> KnownExtent:
-    """The number of blocks along an axis. Raises `UnsupportedError` for blocks that do not divide it."""
+    """Returns the number of blocks along an axis. Raises `UnsupportedError` for blocks that do not divide it."""
     if block == extent:
         return 1
     if block == 1:
@@ -233,7 +234,7 @@ def _dequantized_blocks(
 
 
 def _extremes(x: Value, axis: int | None) -> tuple[Value, Value]:
-    """The minimum and maximum of the elements and 0."""
+    """Returns the minimum and the maximum of the elements and 0."""
     keep = axis is not None
     low, high = (apply(name, x, axis=axis, keepdims=keep) for name in ("min", "max"))
     zero = const(0.0, x.dtype)
@@ -319,8 +320,8 @@ def _fake_quant_per_channel(
 
 
 def _rows(cx: Conversion, weight: Value, scales: Value, zero_points: Value | None, indices: Value, bits: int) -> Value:
-    """The dequantized rows of a table at `indices`; other rows are not read. Weights of less than 8 bits share bytes,
-    the first one in the high bits, and are biased by half of their range."""
+    """Returns the dequantized rows of a table at `indices`; other rows are not read. Weights of less than 8 bits share
+    bytes, the first one in the high bits, and are biased by half of their range."""
 
     def taken(table: Value) -> Value:
         return apply("take", table, indices_of(indices, weight, 0), axis=0, mode="fast")
@@ -384,7 +385,7 @@ def _weight_int8pack_mm(cx: Conversion, x: Value, weight: Value, scales: Value) 
 
 @register("aten._convert_weight_to_int4pack_for_cpu.default")
 def _convert_weight_to_int4pack(cx: Conversion, weight: Value, inner_k_tiles: int) -> Value:
-    """Packed as PyTorch packs constants on this CPU."""
+    """Packs constants as PyTorch packs them on this CPU."""
     integers = torch.from_numpy(_array(weight, "weights").copy())
     return const(torch.ops.aten._convert_weight_to_int4pack_for_cpu(integers, inner_k_tiles).numpy())
 
@@ -417,14 +418,14 @@ def _weight_int4pack_mm(cx: Conversion, x: Value, packed: Value, group: int, sca
 
 
 def _array(value: Value, what: str) -> Any:
-    """The elements of a constant. Raises `UnsupportedError` for computed values."""
+    """Returns the elements of a constant. Raises `UnsupportedError` for computed values."""
     if not isinstance(value.ssa.owner, ConstantOp):
         raise UnsupportedError(f"the layout of packed {what} is PyTorch's own: they must be constants")
     return array_of_constant(value.ssa.owner)
 
 
 def _unpacked(packed: Any, columns: int, depth: int) -> Any:
-    """Packed weights (n, k / 2) as integers -8 to 7 (n, k).
+    """Unpacks weights (n, k / 2) to integers from -8 to 7 (n, k).
 
     The layout depends on the vector length of the CPU. It is a permutation of the weights, which is determined by
     packing the hexadecimal digits of their positions.

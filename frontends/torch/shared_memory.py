@@ -29,14 +29,14 @@ def span_of(tensor: Any, position: int) -> Span:
 
 
 def array_view(tensor: Any) -> Any:
-    """An array that shares the memory of the tensor, of bits for element types that NumPy lacks."""
+    """Returns an array that shares the memory of the tensor, of bits for element types that NumPy lacks."""
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     plain = tensor.detach()
     return (plain.view(bits[tensor.itemsize]) if tensor.itemsize in bits else plain).numpy()
 
 
 def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[int, int]]:
-    """Pairs of indices of tensors that share a byte, at least one of which is `written`."""
+    """Returns pairs of indices of tensors that share a byte, at least one of which is `written`."""
     spans = sorted(span_of(tensor, at) for at, tensor in enumerate(tensors) if tensor.numel())
     end = written_end = 0
     for start, stop, at in spans:

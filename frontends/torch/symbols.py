@@ -49,13 +49,13 @@ DTYPES: Final[Mapping[Any, str]] = {
         "float8_e8m0fnu",
     )
 }
-"""Element types of both."""
+"""Maps element types of PyTorch to those of graphs."""
 _PARTS: Final[Mapping[Any, str]] = {torch.complex64: "float32", torch.complex128: "float64"}
-"""Complex element types -> those of their parts."""
+"""Maps complex element types to those of their parts."""
 
 
 class UnsupportedError(Exception):
-    """A part of a model that graphs cannot represent; the message has the reason."""
+    """Raised for a part of a model that graphs cannot represent; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class TensorMeta:
 
 
 def dtype_name(dtype: object) -> str:
-    """The element type of graphs. Raises `UnsupportedError` for one that graphs lack, such as complex numbers."""
+    """Returns the element type of graphs. Raises `UnsupportedError` for one that graphs lack, such as complex
+    numbers."""
     name = DTYPES.get(dtype)
     if name is None:
         raise UnsupportedError(f"elements of type {str(dtype).removeprefix('torch.')}")
@@ -84,15 +85,15 @@ def torch_dtype(name: str) -> Any:
 
 
 def meta_of(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
-    """The shape and element type of a (fake) tensor, with symbols replaced by the extents in `equal`. Raises
+    """Returns the shape and element type of a (fake) tensor, with symbols replaced by the extents in `equal`. Raises
     `UnsupportedError` for an element type that graphs lack."""
     return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), dtype_name(value.dtype))
 
 
 def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, ...] | None:
-    """The axes of a dense (fake) tensor in the order of memory, the one with the largest stride first; None if this is
-    the order of the shape, and for a tensor that is not dense. Symbolic strides are recognised only for a contiguous
-    tensor, channels_last, and a transposed matrix."""
+    """Returns the axes of a dense (fake) tensor in the order of memory, that with the largest stride first; None if
+    this is the order of the shape, and for a tensor that is not dense. Symbolic strides are recognised only for a
+    contiguous tensor, channels_last, and a transposed matrix."""
     shape, strides = ([extent_of(number, equal) for number in numbers] for numbers in (value.shape, value.stride()))
     axes = tuple(range(len(shape)))
     if 0 in shape or None in shape:
@@ -115,7 +116,7 @@ def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, 
 
 
 def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
-    """`meta_of` the result of an operator, which may be complex."""
+    """Returns the `TensorMeta` of the result of an operator, which may be complex."""
     part = _PARTS.get(value.dtype)
     if part is None:
         return meta_of(value, equal)
@@ -123,8 +124,8 @@ def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
 
 
 def extent_of(size: Any, equal: Mapping[str, KnownExtent]) -> Extent:
-    """A size as an extent, with symbols replaced by the extents in `equal`; None for an expression that extents cannot
-    represent."""
+    """Returns a size as an extent, with symbols replaced by the extents in `equal`, or None for an expression that
+    extents cannot represent."""
     return substitute(_extent(size.node.expr), equal) if isinstance(size, torch.SymInt) else int(size)
 
 
@@ -158,8 +159,8 @@ def _extent(expr: Any) -> Extent:
 
 
 def ratio(number: float) -> tuple[int, int]:
-    """Numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one whose products with sizes may
-    be rounded."""
+    """Returns the numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one whose products with
+    sizes may be rounded."""
     found = Fraction(number)
     if found.denominator > _LARGEST_DENOMINATOR:
         raise UnsupportedError(f"a size that is computed with {number}")
@@ -171,7 +172,7 @@ _ROUNDED: Final = ("TruncToInt", "FloorToInt", "CeilToInt")
 
 
 def _quotient(expr: Any) -> tuple[Extent, int]:
-    """Numerator and denominator of a float computed from sizes."""
+    """Returns the numerator and denominator of a float computed from sizes."""
     kind = type(expr).__name__
     if expr.is_Float:
         return ratio(float(expr))
@@ -220,8 +221,8 @@ def symbols_of(number: Any) -> list[str]:
 
 
 def number_of(number: Any, *sizes: Any) -> Any:
-    """A symbolic number as a tensor of rank 0: int64, float64 or bool. `sizes` are the values of its symbols, in the
-    order of `symbols_of`. Raises `UnsupportedError` for functions that tensor expressions lack."""
+    """Returns a symbolic number as a tensor of rank 0: int64, float64 or bool. `sizes` are the values of its symbols,
+    in the order of `symbols_of`. Raises `UnsupportedError` for functions that tensor expressions lack."""
     values = dict(zip(symbols_of(number), sizes, strict=True))
 
     def element(expr: Any) -> Any:

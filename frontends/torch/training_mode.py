@@ -64,13 +64,13 @@ def _nodes(graph_module: Any) -> Iterator[Any]:
 
 
 def _owner(node: Any) -> str:
-    """The path of the innermost module that created a node."""
+    """Returns the path of the innermost module that created a node."""
     stack: Mapping[str, tuple[str, object]] = node.meta.get("nn_module_stack") or {}
     return [path for path, _ in stack.values()][-1] if stack else ""
 
 
 def is_in_training_mode(node: Any) -> bool:
-    """Whether the results of an operator are those of training, and differ from those of evaluation."""
+    """Returns whether the results of an operator are those of training, and differ from those of evaluation."""
     given = _named_arguments(node)
     flags = [given[name] for name in _FLAGS if name in given]
     if flags and not any(flag is True for flag in flags):
@@ -85,9 +85,8 @@ def is_in_training_mode(node: Any) -> bool:
 
 
 def _named_arguments(node: Any) -> Mapping[str, Any]:
-    """The arguments of a call by name, including defaults: those of an operator's schema or of a Python function. Calls
-    of functions without a signature have those that are given by name.
-    """
+    """Returns the arguments of a call by name, including defaults: those of an operator's schema or of a Python
+    function. For functions without a signature, these are the arguments given by name."""
     if node.op != "call_function":
         return {}
     schema = getattr(node.target, "_schema", None)

@@ -40,7 +40,7 @@ def accumulate_in_place(function: FuncOp) -> None:
 
 
 def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
-    """The load and the store of a block that copies each element of a temporary to a different element."""
+    """Returns the load and the store of a block that copies each element of a temporary to a different element."""
     ops = [op for op in block.body.block.ops if not isinstance(op, affine.ApplyOp)]
     if not is_plain(block) or len(ops) != 2 or IterKind.REDUCE in block.kinds:
         return None
@@ -56,7 +56,8 @@ def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
 
 
 def _reduction_into(buffer: SSAValue, copy: BlockOp, function: FuncOp) -> BlockOp | None:
-    """The reduction that computes each element of a temporary, which has no other users than it and `copy`."""
+    """Returns the reduction that computes each element of a temporary, which has no users except the reduction and
+    `copy`."""
     users = [use.operation for use in buffer.uses]
     blocks = {block for block in child_blocks(function) if any(block.is_ancestor(user) for user in users)} - {copy}
     if len(blocks) != 1 or not all(isinstance(user, memref.LoadOp | memref.StoreOp) for user in users):
@@ -73,7 +74,7 @@ def _reduction_into(buffer: SSAValue, copy: BlockOp, function: FuncOp) -> BlockO
 
 
 def _is_free(target: SSAValue, reduction: BlockOp, copy: BlockOp, function: FuncOp) -> bool:
-    """Whether no op from a reduction up to a copy accesses the destination of the copy."""
+    """Returns whether no op from a reduction up to a copy accesses the destination of the copy."""
     if any(read is target or may_overlap(read, target) for read in buffers_loaded(reduction)):
         return False
     op: Operation | None = child_towards(function, reduction).next_op

@@ -1,4 +1,4 @@
-"""Operations of `affine` as those of `scf`, `memref` and `vector`, for functions that are not raised."""
+"""Conversion of operations of `affine` to those of `scf`, `memref` and `vector`, for functions that are not raised."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def lower_affine(function: FuncOp) -> None:
 
 
 def problem_of_affine(op: Operation) -> str | None:
-    """Why an operation of `affine` has no form in `scf`."""
+    """Returns the reason why an operation of `affine` has no form in `scf`, or None."""
     if not isinstance(op, ParallelOp):
         return None
     for kind, result in zip(op.kinds, op.res, strict=True):
@@ -64,7 +64,7 @@ def problem_of_affine(op: Operation) -> str | None:
 
 
 def _values(map_: AffineMap, operands: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-    """The results of a map, computed before `op`."""
+    """Computes the results of a map before `op`."""
     dims = [Index.of(value) for value in operands]
     return [index_before(Index.of_expr(expr, dims), op) for expr in over_dims(map_)]
 

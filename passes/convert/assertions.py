@@ -1,4 +1,4 @@
-"""Assertions of upstream programs about sizes, as assumptions that calls check.
+"""Conversion of assertions of upstream programs about sizes to assumptions that calls check.
 
 %n = memref.dim %A, %c0 : memref<?xf32>
 %t = arith.cmpi eq, %n, %m : index           ->       %n = memref.dim %A, %c0 : memref<?xf32>
@@ -28,12 +28,12 @@ _RELATIONS: Final = {
     "sgt": (Relation.LESS, True),
     "sge": (Relation.AT_MOST, True),
 }
-"""Predicate -> the relation, and whether its sides are exchanged."""
+"""Maps a predicate to the relation, and to whether its sides are exchanged."""
 _PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 
 def is_known_at_calls(value: SSAValue) -> bool:
-    """Whether an index is a sum or product of numbers, index parameters and extents of parameters."""
+    """Returns whether an index is a sum or product of numbers, index parameters and extents of parameters."""
     if not isinstance(value.type, IndexType):
         return False
     op = value.owner
@@ -86,7 +86,7 @@ def _predicate(comparison: Operation) -> str:
 
 
 def _comparisons(condition: SSAValue) -> list[Operation] | None:
-    """The comparisons whose conjunction a condition is; None if calls cannot check one of them."""
+    """Returns the comparisons whose conjunction is the condition, or None if calls cannot check one of them."""
     op = condition.owner
     if not isinstance(op, Operation):
         return None
@@ -98,7 +98,7 @@ def _comparisons(condition: SSAValue) -> list[Operation] | None:
 
 
 def _computed_by(value: SSAValue) -> Iterator[Operation]:
-    """The ops that compute a value which is known at calls, in topological order."""
+    """Yields the ops that compute a value which is known at calls, in topological order."""
     if isinstance(value.owner, Operation):
         for operand in value.owner.operands:
             yield from _computed_by(operand)

@@ -147,7 +147,7 @@ class BufferizationAnalysis:
         )
 
     def _is_private(self, op: Operation, place: TensorPlace) -> bool:
-        """Whether no other iteration of a parallel loop around `op` accesses the memory at `place`."""
+        """Returns whether no other iteration of a parallel loop around `op` accesses the memory at `place`."""
         home = place.storage.home.parent_op()
         for around in ancestors(op):
             if home is None or around is home or around.is_ancestor(home):
@@ -160,7 +160,7 @@ class BufferizationAnalysis:
         return True
 
     def _is_clobbered(self, value: SSAValue, op: Operation, index: int, place: TensorPlace) -> bool:
-        """Whether a write by `op` to its operand `index`, at `place`, changes `value` before a read of it."""
+        """Returns whether a write by `op` to its operand `index`, at `place`, changes `value` before a read of it."""
         for use in value.uses:
             user = use.operation
             if user is op:
@@ -172,7 +172,8 @@ class BufferizationAnalysis:
         return False
 
     def _is_overwritten(self, use: Use, index: int, place: TensorPlace) -> bool:
-        """Whether an operation writes elements of its operand `index`, at `place`, before it reads them by another."""
+        """Returns whether an operation writes elements of its operand `index`, at `place`, before it reads them by
+        another."""
         op = use.operation
         if use.index == index or op.name in REPEATED:
             return False
@@ -188,7 +189,7 @@ class BufferizationAnalysis:
         return self._structures[op]
 
     def _runs_again(self, value: SSAValue, op: Operation) -> bool:
-        """Whether `op` may run several times within one definition of `value`."""
+        """Returns whether `op` may run several times within one definition of `value`."""
         block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
         around = op
         while around.parent is not block:
@@ -201,7 +202,7 @@ class BufferizationAnalysis:
         return False
 
     def _runs_after(self, value: SSAValue, user: Operation, op: Operation) -> bool:
-        """Whether `user` may run after `op` within one definition of `value`."""
+        """Returns whether `user` may run after `op` within one definition of `value`."""
         block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
         while True:
             writer, reader = block.find_ancestor_op_in_block(op), block.find_ancestor_op_in_block(user)
@@ -221,7 +222,7 @@ class BufferizationAnalysis:
             block = inner
 
     def _reads(self, use: Use) -> bool:
-        """Whether the content of an operand, or of a view of it, is read."""
+        """Returns whether the content of an operand, or of a view of it, is read."""
         op = use.operation
         if op.name in NO_READS:
             return False
@@ -232,7 +233,8 @@ class BufferizationAnalysis:
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
     def _leaves_out(self, use: Use, op: Operation, place: TensorPlace) -> bool:
-        """Whether the use is the destination of an inserted slice, and `op` writes, at `place`, only in this slice."""
+        """Returns whether the use is the destination of an inserted slice, and `op` writes, at `place`, only in this
+        slice."""
         insert = use.operation
         inserted = self._inserted(insert) if insert.name in INSERTS and use.index == 1 else None
         if inserted is None or place.views[: len(inserted.views)] != inserted.views:
@@ -241,7 +243,7 @@ class BufferizationAnalysis:
         return not any(map(varies, inserted.views)) or not self._runs_again(insert.operands[1], op)
 
     def _inserted(self, op: Operation) -> TensorPlace | None:
-        """The place that an insertion of a slice writes if it is in place."""
+        """Returns the place that an insertion of a slice writes if it is in place."""
         destination = self.placement.places.get(op.operands[1])
         if destination is None:
             return None
@@ -249,11 +251,10 @@ class BufferizationAnalysis:
         return TensorPlace(destination.storage, (*destination.views, part))
 
     def _is_filled_already(self, op: Operation) -> bool:
-        """Whether the source of an insertion is already in the inserted slice."""
+        """Returns whether the source of an insertion is already in the inserted slice."""
         return self.place(op.operands[0]) == self._inserted(op)
 
     def _is_undefined(self, value: SSAValue) -> bool:
-        """Whether the content of a tensor is undefined."""
         owner = value.owner
         if not isinstance(owner, Operation):
             return False
@@ -352,7 +353,7 @@ class BufferizationAnalysis:
             self.placement.in_place.add((op, 0))
 
     def _is_whole(self, op: Operation) -> bool:
-        """Whether an insertion overwrites its whole destination."""
+        """Returns whether an insertion overwrites its whole destination."""
         if op.name != "tensor.insert_slice":
             return False
         offsets, sizes, strides = offsets_sizes_strides(op)
@@ -470,7 +471,7 @@ class BufferizationAnalysis:
             storage.destination = result
 
     def _outside(self, value: SSAValue, op: Operation) -> SSAValue | None:
-        """The tensor defined outside `op` whose memory `value` has; None if there is none."""
+        """Returns the tensor defined outside `op` whose memory `value` has, or None if there is none."""
         while is_inside(value, op):
             carrier = self._carrier.get(value)
             if carrier is None or self.place(carrier) != self.place(value) or carrier.type != value.type:
@@ -558,10 +559,10 @@ class BufferizationAnalysis:
             if can_lead and not place.views:
                 storage.destination = at
 
-    # Borders
+    # Conversions between tensors and buffers
 
     def to_tensor(self, op: Operation) -> None:
-        """A tensor with exclusive access to a buffer is stored in it; others are copies."""
+        """Store a tensor with exclusive access to a buffer in it, and copy others."""
         source, result = op.operands[0], op.results[0]
         if "restrict" not in op.properties:
             self._allocate(result, block_of(op))
@@ -574,7 +575,7 @@ class BufferizationAnalysis:
         self._put(result, TensorPlace(storage))
 
     def to_buffer(self, op: Operation) -> None:
-        """The buffer of a tensor, which is not written from here on; a copy if the program may write it."""
+        """Return the buffer of a tensor, which is not written from here on, or a copy if the program may write it."""
         place = self.place(op.operands[0])
         storage = place.storage
         layout = cast("MemRefType[Attribute]", op.results[0].type).layout
@@ -605,7 +606,7 @@ class BufferizationAnalysis:
     # Shapes
 
     def _extents_outside(self, op: Operation, value: SSAValue) -> tuple[Extent, ...]:
-        """The shape of a tensor in terms of values defined before `op`."""
+        """Returns the shape of a tensor in terms of values defined before `op`."""
         extents = self._shapes.extents(value)
         for extent in extents:
             base = extent[0] if isinstance(extent, tuple) else extent
@@ -622,7 +623,7 @@ class BufferizationAnalysis:
             raise CompileError.at(op, f"bufferize-tensors: {message}")
 
     def _extents_of_call(self, op: Operation, callee: func.FuncOp, at: int) -> tuple[Extent, ...]:
-        """The shape of the result of a call in terms of the shapes of its arguments."""
+        """Returns the shape of the result of a call in terms of the shapes of its arguments."""
         returned = terminator_of(callee.body.block).operands[at]
         shape = shape_of_tensor(op.results[at])
         if DYNAMIC_INDEX not in shape:
@@ -651,7 +652,7 @@ def _inserts_of(terminator: Operation) -> list[Operation]:
 
 
 def _is_of_slice(use: Use, insert: Operation, part: Slice) -> bool:
-    """Whether a use of the shared argument of an `scf.forall` only accesses the slice `part`."""
+    """Returns whether a use of the shared argument of an `scf.forall` only accesses the slice `part`."""
     op = use.operation
     if op.name == "tensor.extract_slice":
         return Slice(*offsets_sizes_strides(op), shape_of_tensor(op.results[0])) == part

@@ -56,7 +56,7 @@ class ConvertFromUpstreamPass(ModulePass):
 def convert_from_upstream(
     ctx: Context, module: ModuleOp, promises: tuple[str, ...] = (), *, strict: bool = False
 ) -> bool:
-    """Convert the functions of upstream dialects, in place; return whether there were any."""
+    """Convert the functions of upstream dialects, in place. Returns whether there were any."""
     kinds = {
         function: dialects
         for function in module.ops
@@ -79,7 +79,7 @@ def convert_from_upstream(
         from weft.passes.convert.convert_upstream_to_low import convert_upstream_to_low  # start-up: 175 ms
 
         convert_upstream_to_low(module, promises, with_lanes, strict=strict)
-    # Before linalg, because copies and elementwise operations become linalg.
+    # before linalg, because copies and elementwise operations become linalg
     from weft.passes.convert.bufferize_tensors import bufferize_functions  # start-up: 63 ms
     from weft.passes.convert.tensor_decompositions import decompose  # start-up: 1 ms, with the module above
 

@@ -112,7 +112,7 @@ class ConvertLinalgToTirPass(ModulePass):
     def convert(
         self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise], left: Set[FuncOp]
     ) -> bool:
-        """Convert functions over buffers in place; return whether there was any operation to convert. Operations that
+        """Convert functions over buffers in place. Returns whether there was any operation to convert. Operations that
         remain in functions other than `left` get a remark."""
         drop_returned_parameters(op, functions)
         found = False
@@ -139,7 +139,7 @@ class ConvertLinalgToTirPass(ModulePass):
 
 
 def linalg_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions of a module with operations of linalg that are converted."""
+    """Returns the functions of a module with operations of linalg that are converted."""
     return [
         f
         for f in module.ops
@@ -155,7 +155,7 @@ def _is_taken(op: Operation) -> bool:
 
 
 def _is_to_raise(op: Operation) -> bool:
-    """Whether an op at the top of a function is not of tir, is a view, or is a statement outside blocks."""
+    """Returns whether an op at the top of a function is not of tir, is a view, or is a statement outside blocks."""
     return (
         (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
         or isinstance(op, ReinterpretCastOp)
@@ -165,7 +165,7 @@ def _is_to_raise(op: Operation) -> bool:
 
 
 def _why_not_taken(op: Operation) -> str:
-    """The reason why a structured op is not converted; empty if it is."""
+    """Returns the reason why a structured op is not converted, or an empty text if it is."""
     function = next((one for one in ancestors(op) if isinstance(one, FuncOp)), None)
     if function is not None and len(function.body.blocks) != 1:
         return "stays as it is: its function has several blocks (MLIR's --lift-cf-to-scf makes one)"
@@ -178,7 +178,7 @@ def _why_not_taken(op: Operation) -> str:
 
 
 def _shape(value: SSAValue) -> Sequence[int]:
-    """The extents of a buffer, including those that a cast hides."""
+    """Returns the extents of a buffer, including those that a cast hides."""
     shape = value.type.get_shape() if isinstance(value.type, MemRefType) else ()
     if not isinstance(value.owner, CastOp):
         return shape
@@ -194,7 +194,7 @@ class _LinalgConversion:
     _starts: dict[SSAValue, tuple[Operation, BlockOp]] = field(
         default_factory=dict[SSAValue, tuple[Operation, BlockOp]]
     )
-    """Buffers filled with a scalar -> the filling nest, and its block."""
+    """Maps a buffer filled with a scalar to the filling nest and its block."""
     _writes: list[WholeWrite] = field(default_factory=list[WholeWrite])
 
     def run(self) -> bool:
@@ -253,7 +253,7 @@ class _LinalgConversion:
             self._starts[structure.outputs[0]] = nest, block
 
     def _starts_of(self, op: Operation, structure: Structure) -> dict[SSAValue, tuple[Operation, BlockOp]]:
-        """The fills of the outputs of a reduction, if they may become its init; else empty."""
+        """Returns the fills of the outputs of a reduction if they may become its init, else nothing."""
         maps = structure.maps[len(structure.inputs) :]
         starts = {output: self._starts[output] for output in structure.outputs if output in self._starts}
         if len(starts) != len(structure.outputs) or not all(map(_is_projection, maps)):
@@ -274,7 +274,7 @@ class _LinalgConversion:
         return any(self._overlaps(value, buffer) for inner in operations_in(op) for value in _touched(inner))
 
     def _overlaps(self, value: SSAValue | None, buffer: SSAValue) -> bool:
-        """Whether a value, or unknown memory (None), may overlap `buffer`."""
+        """Returns whether a value, or unknown memory (None), may overlap `buffer`."""
         if value is None:
             return True
         if not isinstance(value.type, MemRefType):
@@ -283,7 +283,7 @@ class _LinalgConversion:
 
 
 def _touched(op: Operation) -> Iterator[SSAValue | None]:
-    """The buffers that an op accesses; None for unknown memory."""
+    """Yields the buffers that an op accesses, and None for unknown memory."""
     effects = effects_of(op)
     if effects.is_opaque or effects.reads_all:
         yield None
@@ -353,7 +353,7 @@ def _replace_by_loops(op: Operation, structure: Structure, extents: Sequence[int
 
 
 def _is_start(block: BlockOp, structure: Structure) -> bool:
-    """Whether a block fills its only output with a scalar."""
+    """Returns whether a block fills its only output with a scalar."""
     *computing, store = block.body.block.ops
     return (
         len(structure.outputs) == 1
@@ -367,13 +367,13 @@ def _is_start(block: BlockOp, structure: Structure) -> bool:
 
 
 def _is_projection(map_: AffineMap) -> bool:
-    """Whether the subscripts are distinct loops."""
+    """Returns whether the subscripts are distinct loops."""
     loops = _loops_in(map_)
     return len(loops) == len(map_.results) == len(set(loops))
 
 
 def _loops_in(map_: AffineMap) -> list[int]:
-    """The loops that are subscripts by themselves."""
+    """Returns the loops that are subscripts by themselves."""
     return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
 
 
@@ -451,7 +451,7 @@ class _Dims:
         return self._values[dim]
 
     def extents(self, op: Operation, structure: Structure) -> list[int | SSAValue]:
-        """The extents of the loops of an op, static if an operand has a static extent."""
+        """Returns the extents of the loops of an op, static if an operand has a static extent."""
         found: dict[int, int | SSAValue] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and loop not in found:
@@ -471,7 +471,7 @@ class _Dims:
 
 
 def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int, int]]:
-    """Operand, dimension, loop and extent for each dimension whose subscript is a loop."""
+    """Yields operand, dimension, loop and extent for each dimension whose subscript is a loop."""
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):

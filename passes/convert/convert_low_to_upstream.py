@@ -99,7 +99,7 @@ class ConvertLowToUpstreamPass(ModulePass):
             raise CompileError.at(op, f"{self.name}: the module has no low function (lower-tir-to-low makes them)")
         for name in (IMPORT_LLVM, IMPORT_C):
             if name in op.attributes:
-                raise CompileError.at(op, f"{self.name}: code that comes with the module ({name}) has no upstream form")
+                raise CompileError.at(op, f"{self.name}: code in the module ({name}) has no upstream form")
         LowerDotsPass(_NO_INSTRUCTIONS).apply(ctx, op)
         called = {inner.callee.string_value() for inner in operations_in(op) if isinstance(inner, CallOp)}
         names = {function.sym_name.data for function in op.ops if isinstance(function, FuncOp)}
@@ -165,7 +165,7 @@ def _convert_spaces(op: Operation, *, is_kernel: bool) -> None:
 
 
 def _upstream_type(type_: Attribute, *, is_kernel: bool = False) -> Attribute:
-    """The type without weft's memory space, except that shared memory of kernels is kept."""
+    """Removes weft's memory space from a type, except that shared memory of kernels is kept."""
     if isinstance(type_, MemRefType) and isinstance(type_.memory_space, StringAttr):
         space = WORKGROUP if is_kernel and type_.memory_space == SHARED else NoneAttr()
         return MemRefType(type_.element_type, type_.shape, type_.layout, space)
@@ -292,7 +292,7 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
 
 
 def _require_flat(function: FuncOp) -> None:
-    """Raise `CompileError` unless the external signature of a declared function is the flat one of `low`."""
+    """Raises `CompileError` unless the external signature of a declared function is the flat one of `low`."""
     shaped = [_upstream_type(value_type(param.type)) for param in params_of(function)]
     if shaped != [_upstream_type(given) for given in function.function_type.inputs]:
         raise CompileError.at(
@@ -303,14 +303,14 @@ def _require_flat(function: FuncOp) -> None:
 
 
 def _hint(label: StringAttr) -> str | None:
-    """A label as a name hint, if it is valid."""
+    """Returns a label as a name hint, if it is valid."""
     return label.data if SSAValue.is_valid_name(label.data) else None
 
 
 def _flat_arguments(
     block: Block, params: Sequence[ParamAttr], symbols: Sequence[str], flat_types: Sequence[Attribute]
 ) -> list[SSAValue]:
-    """The arguments of the flat form of a function, computed from its external parameters."""
+    """Computes the arguments of the flat form of a function from its external parameters."""
     writer = _SignatureWriter(block)
     known: dict[str, SSAValue] = {}
     for argument, param in zip(block.args, params, strict=True):
@@ -339,12 +339,12 @@ class _SignatureWriter:
         return self._add(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def dynamic_sizes(self, argument: SSAValue) -> list[SSAValue]:
-        """The dynamic extents of a buffer, followed by the dynamic strides."""
+        """Returns the dynamic extents of a buffer, followed by the dynamic strides."""
         extents = [self._add(memref.DimOp(argument, self._index(at))) for at in dynamic_extents(argument.type)]
         return [*extents, *(self._stride(argument, at) for at in dynamic_strides(argument.type))]
 
     def _metadata_of(self, buffer: SSAValue) -> Sequence[SSAValue]:
-        """The buffer without its layout, the offset, the sizes and the strides."""
+        """Returns the buffer without its layout, the offset, the sizes and the strides."""
         if buffer not in self._metadata:
             self._metadata[buffer] = op = memref.ExtractStridedMetaDataOp(buffer)
             self._block.add_op(op)
@@ -376,7 +376,8 @@ class _SignatureWriter:
         return self._add(memref.ReinterpretCastOp.from_dynamic(buffer, [offset], [extent], [1], result))
 
     def _span(self, buffer: SSAValue) -> SSAValue:
-        """Elements from the first to the last: 1 plus (extent - 1) * stride of each dimension."""
+        """Computes the number of elements from the first to the last: 1 plus (extent - 1) * stride of each
+        dimension."""
         rank = cast("MemRefType[Attribute]", buffer.type).get_num_dims()
         one = span = self._index(1)
         for at in range(rank):

@@ -144,7 +144,7 @@ def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
         new_functions.append((function, new))
         inlined |= conversion.inlined
     new_functions = _callable(module, new_functions, strict=strict)
-    for function, new in new_functions:  # afterwards, because other functions may call it
+    for function, new in new_functions:  # at the end, because other functions may call it
         Rewriter.replace_op(function, new)
     erase_inlined(module, inlined)
 
@@ -156,7 +156,8 @@ def _remark_that_stays(at: Operation, function: FuncOp, reason: str, *, strict: 
 def _callable(
     module: ModuleOp, new_functions: Sequence[tuple[FuncOp, FuncOp]], *, strict: bool
 ) -> list[tuple[FuncOp, FuncOp]]:
-    """The conversions, except those that change the type of a function to which one that stays refers."""
+    """Returns the conversions, except those that change the type of a function to which a function that is not
+    converted refers."""
     found = list(new_functions)
     while True:
         converted = {function.sym_name.data for function, _ in found}
@@ -192,7 +193,7 @@ def _is_stablehlo(op: Operation) -> bool:
 
 
 def constant_elements(op: Operation) -> DenseIntOrFPElementsAttr[Any] | None:
-    """The elements of a constant tensor, of `stablehlo` or `arith`; None for other ops."""
+    """Returns the elements of a constant tensor of `stablehlo` or `arith`, or None for other ops."""
     value = op.value if isinstance(op, stablehlo.DenseConstantOp | arith.ConstantOp) else None
     return value if isinstance(value, DenseIntOrFPElementsAttr) else None
 
@@ -202,7 +203,7 @@ def is_constant(op: Operation) -> bool:
 
 
 def callee_of(op: Operation) -> str | None:
-    """The function of the module that an op calls, or that defines it; None for other ops."""
+    """Returns the name of the function of the module that an op calls or that defines it, or None for other ops."""
     match op:
         case CallOp():
             return op.callee.string_value()
@@ -217,7 +218,7 @@ def _callees(function: FuncOp) -> Iterator[str]:
 
 
 def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """The names of the functions that a function calls, directly or not."""
+    """Returns the names of the functions that a function calls, directly or not."""
     found: set[str] = set()
     pending = [*_callees(function)]
     while pending:
@@ -229,7 +230,7 @@ def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[
 
 
 def stablehlo_functions(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
-    """The functions that contain or reach ops of stablehlo, except private ones that these call."""
+    """Returns the functions that contain or reach ops of stablehlo, except private ones that these call."""
     holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
     if not holding:
         return []
@@ -249,7 +250,7 @@ _Dim: TypeAlias = tuple[int, int]
 
 
 class _OneVariable(Exception):
-    """Extents of parameters must have one variable."""
+    """Raised if extents of parameters must have one variable."""
 
 
 _WIDENED: Final = (CombiningOp, stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.SelectAndScatterOp)
@@ -262,7 +263,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     **{name: "tuples are not supported" for name in ("stablehlo.get_tuple_element", "stablehlo.tuple")},
     "stablehlo.rng": "random numbers without a state are not reproducible: use stablehlo.rng_bit_generator",
 }
-"""Op -> the reason why it has no tensor expression."""
+"""Maps an op to the reason why it has no tensor expression."""
 
 
 class StablehloConversion:
@@ -291,8 +292,8 @@ class StablehloConversion:
         """The inlined functions."""
 
     def convert(self, function: FuncOp) -> FuncOp | None:
-        """A function of tensor expressions equivalent to `function`; None if extents were added to `same`, which must
-        have one variable. Raises CompileError."""
+        """Returns a function of tensor expressions equivalent to `function`, or None if extents were added to `same`,
+        which must have one variable. Raises `CompileError`."""
         try:
             return self._convert_function(function)
         except _OneVariable:
@@ -332,7 +333,7 @@ class StablehloConversion:
     def evaluate(
         self, ops: Sequence[Operation], known: Mapping[SSAValue, Value], wanted: Sequence[SSAValue]
     ) -> list[Value]:
-        """The values of `wanted`, computed by `ops` from known ones. Raises CompileError."""
+        """Computes the values of `wanted` by `ops` from known ones. Raises `CompileError`."""
         self._values.update(known)
         for op in ops:
             self._convert(op)
@@ -427,7 +428,7 @@ class StablehloConversion:
         return results
 
     def _real_results(self, op: Operation, values: Sequence[Value]) -> list[Value]:
-        """The results of an op on real operands, or on the parts of complex ones."""
+        """Computes the results of an op on real operands, or on the parts of complex ones."""
         values = list(values)
         if any(value.dtype in WIDE for value in values) and isinstance(op, _WIDENED):
             return self._widened(op, values)
@@ -473,7 +474,7 @@ class StablehloConversion:
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
 
     def _set_dimension_size(self, op: SetDimensionSizeOp, source: Value, size: Value) -> Value:
-        """The first elements along a dimension."""
+        """Returns the first elements along a dimension."""
         (dim,), sizes = op.keyword("dim"), sizes_of(size)
         if sizes is None:
             raise CompileError("the size is computed from data, not from extents")
@@ -482,7 +483,7 @@ class StablehloConversion:
         return View(source, shape, tuple(range(len(shape))))
 
     def _at_most(self, extent: Extent, limit: Extent, what: str) -> None:
-        """Require an extent to be at most `limit`; calls check it if it is not known."""
+        """Require an extent to be at most `limit`. Calls check it if the extents are not known."""
         numbers = integer_of(extent), integer_of(limit)
         if numbers[0] is not None and numbers[1] is not None:
             if not 0 <= numbers[0] <= numbers[1]:
@@ -491,7 +492,7 @@ class StablehloConversion:
             self._facts.append(cast("Compare", compare(Predicate.LE, extent, limit)))
 
     def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
-        """The results of an op with a region on complex numbers: those of the op on their parts."""
+        """Computes the results of an op with a region on complex numbers from those of the op on their parts."""
         split = on_parts(op)
         self._originals[split.body.block] = op.body.block
         sides = [side for value in values for side in (value.both if isinstance(value, Parts) else (value,))]
@@ -500,8 +501,8 @@ class StablehloConversion:
         return [next(found) if kind is None else Parts(next(found), next(found), kind) for kind in kinds]
 
     def _slice_counts(self, op: Operation) -> Sequence[Extent] | None:
-        """The extents of a slice whose start depends on data, and whose end is the start plus sizes; None for others.
-        JAX emits it for the rows of tensors that have another symbolic dimension."""
+        """Returns the extents of a slice whose start depends on data, and whose end is the start plus sizes, or None
+        for others. JAX emits it for the rows of tensors that have another symbolic dimension."""
         _, start, limit, strides = op.operands
         end = limit.owner
         if sizes_of(self._values[start]) is not None or not isinstance(end, Operation) or end.name != "stablehlo.add":
@@ -512,7 +513,7 @@ class StablehloConversion:
         return counts.elements if all(integer_of(step) == 1 for step in steps.elements) else None
 
     def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
-        """The results of an op on integers narrower than a byte, computed on bytes."""
+        """Computes the results of an op on integers narrower than a byte from bytes."""
         found = self._real_results(op, [cast_value(value, WIDE.get(value.dtype, value.dtype)) for value in values])
         return [cast_value(value, result_dtype(op, position)) for position, value in enumerate(found)]
 
@@ -576,7 +577,8 @@ class StablehloConversion:
         return compute(shape, element, label(op))
 
     def _floor_division(self, op: Operation) -> Value | None:
-        """The floor division of sizes that a choice between truncated quotients implements; None for other ops."""
+        """Returns the floor division of sizes that a choice between truncated quotients implements, or None for other
+        ops."""
         pair = stablehlo.floor_division(op)
         sizes = [] if pair is None else [sizes_of(self._values[operand]) for operand in pair]
         dividend, divisor = sizes if len(sizes) == 2 else (None, None)
@@ -587,7 +589,7 @@ class StablehloConversion:
         return Sizes(quotients, dividend.shape, dividend.dtype)
 
     def _of_sizes(self, op: Operation, values: Sequence[Value]) -> Value | None:
-        """The result of an op on extents; None for an op on data."""
+        """Computes the result of an op on extents. Returns None for an op on data."""
         if not any(isinstance(value, Sizes) for value in values):
             return None
         sizes = [found for value in values if (found := sizes_of(value)) is not None]
@@ -607,7 +609,7 @@ class StablehloConversion:
         if op.name not in _SIZES:
             return None
         kind = _SIZES[op.name]
-        if kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD):  # those of StableHLO are truncated
+        if kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD):  # quotients of StableHLO are truncated
             dividends, divisors = (one.elements for one in sizes)
             if not all(self._is_positive(x, 0) for x in dividends) or not all(map(self._is_positive, divisors)):
                 return None
@@ -615,7 +617,7 @@ class StablehloConversion:
         return Sizes(tuple(combined), sizes[0].shape, sizes[0].dtype)
 
     def _compared(self, direction: str, left: Extent, right: Extent) -> bool | None:
-        """The result of a comparison of extents; None if it depends on them."""
+        """Returns the result of a comparison of extents, or None if it depends on them."""
         x, y = integer_of(left), integer_of(right)
         if x is not None and y is not None:
             return _COMPARISONS[direction](x, y)
@@ -628,8 +630,8 @@ class StablehloConversion:
         return None
 
     def _is_positive(self, extent: Extent, least: int = 1) -> bool:
-        """Whether an extent is known to be at least `least` (1 or 0): it has no negative terms. Extents of parameters
-        are at least 1 if the function asserts it."""
+        """Returns whether an extent is known to be at least `least` (1 or 0): it has no negative terms. Extents of
+        parameters are at least 1 if the function asserts it."""
         match extent:
             case int() | Const():
                 return cast("int", integer_of(extent)) >= least
@@ -656,7 +658,7 @@ class StablehloConversion:
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]
         if is_same(*extents) or None not in numbers:
-            return  # if they are two numbers, the op reports it
+            return  # if both are numbers, the op reports a difference
         dims = [next((dim for dim, var in self._sizes.items() if var is extent), None) for extent in extents]
         if dims[0] is not None and dims[1] is not None:
             self.same.append((dims[0], dims[1]))
@@ -672,8 +674,8 @@ class StablehloConversion:
             values[at] = View(value, shape, places)
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
-        """The results of a region over scalars for given arguments. If it stands for one on complex numbers, these are
-        pairs of elements; else it is evaluated on one part."""
+        """Computes the results of a region over scalars for given arguments. If the region replaces one on complex
+        numbers, these are pairs of elements; else it is evaluated on one part."""
         original = self._originals.get(block)
         has_pairs, block = original is not None, original or block
         # Comparisons of sorts take both sides of each operand, other regions the arguments in order.
@@ -768,7 +770,7 @@ class StablehloConversion:
 
 
 def _element_of_constant(value: Value) -> Any:
-    """The element of a constant scalar, a pair for a complex number."""
+    """Returns the element of a constant scalar, which is a pair for a complex number."""
     sides = value.both if isinstance(value, Parts) else (value,)
     if not all(isinstance(side, Splat) for side in sides):
         raise CompileError("the region uses a value from outside that is not constant")
@@ -777,12 +779,12 @@ def _element_of_constant(value: Value) -> Any:
 
 
 def is_operator(op: Operation) -> bool:
-    """Whether a composite is an elementwise operator, which needs no definition."""
+    """Returns whether a composite is an elementwise operator, which needs no definition."""
     return isinstance(op, stablehlo.CompositeOp) and op.composite_name.data in ELEMENTWISE
 
 
 def _is_selection(block: Block) -> bool:
-    """Whether a block selects one of its arguments by another, as the function that `jax.numpy.where` calls."""
+    """Returns whether a block selects one of its arguments by another, as the function that `jax.numpy.where` calls."""
     first = block.first_op
     return (
         first is not None
@@ -793,7 +795,7 @@ def _is_selection(block: Block) -> bool:
 
 
 def _has_elementwise_reader(op: Operation) -> bool:
-    """Whether the only reader of an op is an elementwise op in the same block."""
+    """Returns whether the only reader of an op is an elementwise op in the same block."""
     uses = list(op.results[0].uses)
     reader = uses[0].operation if len(uses) == 1 else None
     is_elementwise = isinstance(reader, ElementwiseOp) or (reader is not None and is_operator(reader))
@@ -815,7 +817,7 @@ def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
 
 
 def _elementwise_name(op: Operation) -> str:
-    """The name of the elementwise op that an op applies."""
+    """Returns the name of the elementwise op that an op applies."""
     match op:
         case stablehlo.CompositeOp():
             return op.composite_name.data
@@ -826,7 +828,7 @@ def _elementwise_name(op: Operation) -> str:
 
 
 def _converted_splat(value: Splat, dtype: str) -> Splat | None:
-    """A small whole number converted to another type; None for other numbers."""
+    """Converts a small whole number to another type. Returns None for other numbers."""
     number = value.number
     if not math.isfinite(number) or number != int(number) or abs(number) >= 1 << 7:
         return None
@@ -836,7 +838,7 @@ def _converted_splat(value: Splat, dtype: str) -> Splat | None:
 
 
 def _name_of(argument: BlockArgument) -> str | None:
-    """The name of a parameter: that of its location, which `jax.export` writes, or that of the value."""
+    """Returns the name of a parameter: that of its location, which `jax.export` writes, or that of the value."""
     location = argument.location
     if isinstance(location, NameLoc) and location.desc.data.isidentifier() and location.desc.data.isascii():
         return location.desc.data
@@ -870,14 +872,14 @@ _SIZES = {
     "stablehlo.divide": BinaryKind.FLOORDIV,
     "stablehlo.remainder": BinaryKind.FLOORMOD,
 }
-"""Arithmetic of extents."""
+"""Maps arithmetic of StableHLO to that of extents."""
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     name: getattr(operator, name.lower()) for name in ("EQ", "NE", "GE", "GT", "LE", "LT")
 }
 
 
 def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
-    """The result of an op on known numbers, as in conditions of extents: a sign, logic, or a selection."""
+    """Computes the result of an op on known numbers, as in conditions of extents: a sign, logic, or a selection."""
     if op.name == "stablehlo.sign" and isinstance(values[0], Splat) and is_integer(values[0].dtype):
         number = int(values[0].number)
         return Splat((number > 0) - (number < 0), values[0].shape, values[0].dtype)
@@ -900,7 +902,8 @@ def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
 
 
 def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _Dim]]:
-    """The pairs of dimensions of operands (position, dimension) whose extents are equal by the definition of an op."""
+    """Yields the pairs of dimensions of operands (position, dimension) whose extents are equal by the definition of an
+    op."""
     match op:
         case ElementwiseOp() | stablehlo.ReduceOp() | stablehlo.ReduceWindowOp() | stablehlo.SortOp():
             rank = max((len(value.shape) for value in values), default=0)
@@ -919,7 +922,8 @@ def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _D
 
 
 def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Extent, int]]:
-    """The sizes of the slices of an op at clamped indices, with the extents that contain them and their dimensions."""
+    """Yields the sizes of the slices of an op at clamped indices, with the extents that contain them and their
+    dimensions."""
     sizes: Sequence[Extent] = ()
     if op.name == "stablehlo.dynamic_slice":
         sizes = cast("stablehlo.TensorOp", op).keyword("sizes")
@@ -932,8 +936,8 @@ def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Ex
 
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:
-    """A variable for each dynamic extent of a parameter, shared by equal ones: those in `same`, and those that shape
-    assertions equate.
+    """Returns a variable for each dynamic extent of a parameter. Equal extents share one: those in `same`, and those
+    that shape assertions equate.
 
     JAX states at the start of a function that extents of one symbolic name are equal.
     """
@@ -975,7 +979,7 @@ class ConvertStablehloToTePass(ModulePass):
     """
 
     name = "convert-stablehlo-to-te"
-    fast_math = (FastMathFlag.REASSOC,)  # of products and reductions, whose order the specification leaves open
+    fast_math = (FastMathFlag.REASSOC,)  # products and reductions; the specification does not state their order
 
     strict: bool = False
     """Whether it is an error, not a remark, if the pass finds nothing, or does not convert an operation."""

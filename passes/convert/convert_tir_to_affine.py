@@ -1,4 +1,4 @@
-"""convert-tir-to-affine: block loops as `affine.for`, `affine.if`, `affine.load` and `affine.store`."""
+"""convert-tir-to-affine: convert block loops to `affine.for`, `affine.if`, `affine.load` and `affine.store`."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ class ConvertTirToAffinePass(ModulePass):
       func.return
     }
     ```
-    Affine are sums of multiples of the variables of affine loops and of symbols, and their quotients and remainders by
-    constants. Symbols are the index values that are defined at the start of the function: parameters, extents of
-    buffers, and values computed from these alone.
+    An index is affine if it is a sum of multiples of the variables of affine loops and of symbols, and of quotients and
+    remainders of such sums by constants. Symbols are the index values that are defined at the start of the function:
+    parameters, extents of buffers, and values computed from these alone.
 
     What is not affine stays outside of the dialect, with a remark, or, with `strict`, as a `CompileError`: a loop whose
     extent is not affine becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access with an index
     that is not affine stays `memref.load` or `memref.store`; the part of a condition that is no conjunction of affine
-    comparisons stays `scf.if`. All else is as in `convert-tir-to-scf`.
+    comparisons stays `scf.if`. The rest is converted as by `convert-tir-to-scf`.
 
     Requires: functions of block loops (tir).
 
@@ -155,14 +155,14 @@ class _AffineWriter:
     function: FuncOp
     strict: bool
     _bounds: dict[ForOp, list[Index]] = field(default_factory=dict[ForOp, list[Index]])
-    """The extents of loops that become affine: the least of several."""
+    """The extents of loops that become affine. An extent is the minimum of several values."""
     _variables: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def __post_init__(self) -> None:
         self._ranges = remembered_ranges()
 
     def run(self) -> None:
-        """Find the loops, and replace conditions and accesses; each loop is looked at before what it contains."""
+        """Find the loops, and replace conditions and accesses. A loop is visited before the operations in it."""
         for op in operations_in(self.function):
             match op:
                 case ForOp():
@@ -175,7 +175,7 @@ class _AffineWriter:
                     pass
 
     def replaces(self, loop: ForOp) -> bool:
-        """Replace a loop whose extent is affine; returns whether it is."""
+        """Replace a loop if its extent is affine. Returns whether it was replaced."""
         bounds = self._bounds.get(loop)
         if bounds is None:
             return False
@@ -217,7 +217,7 @@ class _AffineWriter:
         return Index.of(value).simplified(self._ranges)
 
     def _map(self, indices: Sequence[Index]) -> tuple[list[AffineExpr], list[SSAValue], tuple[int, int]]:
-        """Indices as expressions, their operands, and the numbers of dimensions and of symbols among these."""
+        """Returns indices as expressions, their operands, and the numbers of dimensions and of symbols among these."""
         exprs, values = exprs_of(indices)
         dims = [value for value in values if value in self._variables]
         symbols = [value for value in values if value not in self._variables]
@@ -266,7 +266,7 @@ class _AffineWriter:
     # Conditions
 
     def _replace_condition(self, op: scf.IfOp) -> None:
-        """Replace a condition, or, if it has one branch, the affine part of it."""
+        """Replace a condition. If it has one branch, only the affine part is replaced."""
         parts = list(conjuncts(op.cond))
         constraints = {part: found for part in parts if (found := self._constraint(part)) is not None}
         rest = [part for part in parts if part not in constraints]
@@ -285,7 +285,7 @@ class _AffineWriter:
         erase_if_unused([condition, *old])
 
     def _constraint(self, condition: SSAValue) -> Constraint | None:
-        """A comparison of affine indices that affine sets have."""
+        """Returns a comparison of affine indices that affine sets can represent, or None."""
         if not isinstance(condition, OpResult) or not isinstance(condition.op, arith.CmpiOp):
             return None
         found = constraint_of(condition.op, self._ranges)
@@ -319,7 +319,7 @@ class _AffineWriter:
 
 
 def _least_of(extent: SSAValue) -> list[SSAValue]:
-    """The values of which an extent is the least. A minimum of 0 changes no loop."""
+    """Returns the values whose minimum an extent is. A minimum of 0 changes no loop."""
     if isinstance(extent, OpResult):
         op = extent.op
         if isinstance(op, arith.MinSIOp):

@@ -90,7 +90,7 @@ class ConvertTirToLinalgPass(ModulePass):
                         one.location = outer.location
                     Rewriter.replace_op(outer, new, [])
                 elif isinstance(outer, AssumeShapeOp):
-                    self._tell(outer, "extents that differ are not told apart by linalg")
+                    self._tell(outer, "linalg does not state that extents may differ")
             if not any(inner.name.startswith("tir.") for inner in function.walk()):
                 function.attributes.pop(TIR_FUNCTION, None)
 
@@ -99,7 +99,7 @@ class ConvertTirToLinalgPass(ModulePass):
 
 
 class _Left(Exception):
-    """The reason why a nest is not converted."""
+    """Raised with the reason why a nest is not converted."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ class _Structured:
                 raise _Left(f"loop %{op.body.block.args[0].name_hint} holds more than one loop or block")
             op = inner[0]
         if not isinstance(op, BlockOp):
-            raise _Left(f"{op.name} stands between the loops")
+            raise _Left(f"{op.name} is between the loops")
         if op.guards or PART_OF in op.attributes:
             raise _Left(f'block "{op.label}" runs on a part of its domain')
         self.block = op
@@ -171,7 +171,7 @@ class _Structured:
             ]
             if not isinstance(extent, int) or set(shapes) != {extent}:
                 name = self.block.iter_vars[at].name_hint
-                raise _Left(f'no buffer of block "{label}" has a dimension that tells the extent of %{name}')
+                raise _Left(f'no buffer of block "{label}" has a dimension that determines the extent of %{name}')
 
     def _fill(self, init: Block, output: SSAValue, place: AffineMap, inputs: Sequence[SSAValue]) -> Operation:
         label = self.block.label
@@ -228,7 +228,7 @@ class _Structured:
 
 
 def _behind(value: SSAValue, body: Sequence[Operation]) -> set[Operation]:
-    """The ops of `body` other than loads that compute a value."""
+    """Returns the ops of `body`, except loads, that compute a value."""
     found: set[Operation] = set()
     pending = [value]
     while pending:

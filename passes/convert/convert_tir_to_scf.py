@@ -1,4 +1,4 @@
-"""convert-tir-to-scf: block loops as loops of `scf` over the buffers as they are."""
+"""convert-tir-to-scf: convert block loops to loops of `scf` over the same buffers."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def convert_upstream_to_low(
     return True
 
 
-# Which functions
+# Choice of the functions
 
 
 _LEVEL: Final = ("memref.", "scf.", "vector.")
@@ -289,7 +289,7 @@ def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) 
 
 
 def _is_upstream(function: FuncOp) -> bool:
-    """Whether a function with a body works on buffers and is at no level of weft."""
+    """Returns whether a function with a body works on buffers and is at no level of weft."""
     if function.is_declaration or not function.attributes.keys().isdisjoint((PARAMS, KERNEL)):
         return False
     types = (*function.function_type.inputs, *function.function_type.outputs)
@@ -320,7 +320,7 @@ def _drop_spaces(function: FuncOp) -> None:
 
 
 def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
-    """The access of each function to each of its parameters, including that of its callees."""
+    """Returns the access of each function to each of its parameters, including that of its callees."""
     by_name = {function.sym_name.data: function for function in functions}
     found: dict[FuncOp, list[AccessMode | None]] = {f: [None] * len(f.args) for f in functions}
 
@@ -337,7 +337,7 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
         modes = {of_use(use.operation, use.index) for use in buffer.uses}
         return None if modes <= {None} else joined(modes)
 
-    # Terminates, because accesses only join: none, one, both.
+    # terminates, because accesses only join: none, one, both
     changed = True
     while changed:
         changed = False
@@ -348,7 +348,7 @@ def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
     return {function: [mode or AccessMode.READ for mode in modes] for function, modes in found.items()}
 
 
-# Bodies
+# Conversion of bodies
 
 
 _View: TypeAlias = "StridedView[SSAValue, Index]"
@@ -364,7 +364,7 @@ def _whole(
     strides: Sequence[int | SSAValue] | None = None,
     offset: Index = _START,
 ) -> _View:
-    """All elements of a flat buffer, row-major unless it has other strides."""
+    """Returns the view of all elements of a flat buffer, row-major unless it has other strides."""
     shape = tuple(map(Index.of, extents))
     steps = index_arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
     return StridedView(buffer, offset, shape, steps)
@@ -439,7 +439,7 @@ class _Converter:
     # Views
 
     def part(self, op: Operation) -> None:
-        """A view of a view; a cast may have fewer static extents."""
+        """Convert a view of a view. A cast may have fewer static extents."""
         self.views[op.results[0]] = self.view(op.operands[0], op).part(op, index_arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
@@ -474,7 +474,7 @@ class _Converter:
         else:
             count = [] if size >= 0 else [index_before(index_arithmetic(op).product(map(Index.of, shape)), op)]
             new = allocate_before(op, memref.AllocOp, flat, alloc.memref.name_hint, alloc.alignment, count).memref
-            if isinstance(op, memref.AllocaOp):  # too large for a stack frame
+            if isinstance(op, memref.AllocaOp):  # the buffer is too large for a stack frame
                 add_at_end(cast("Block", op.parent), memref.DeallocOp.get(new))
         self.views[new] = _whole(new, shape, op)
         OpRewriter(op).replace(new)
@@ -482,7 +482,7 @@ class _Converter:
     def _on_stack(
         self, op: Operation, flat: MemRefType, space: StringAttr, alignment: IntegerAttr | None = None
     ) -> SSAValue:
-        """A buffer on the stack of a function or, at its start, of a kernel."""
+        """Allocates a buffer on the stack of a function or, at its start, of a kernel."""
         anchor = op
         if self.is_kernel:
             if flat.get_shape()[0] == DYNAMIC_INDEX:
@@ -540,7 +540,8 @@ class _Converter:
         return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
 
     def _given(self, name: str, callee: FlatSignature, arguments: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-        """The arguments of a flat function: buffers, which start at their first element, then extents and strides."""
+        """Returns the arguments of a flat function: buffers, which start at their first element, then extents and
+        strides."""
         flat, given = list(arguments), dict[str, SSAValue]()
         for position in callee.memrefs:
             view = self.view(flat[position], op)
@@ -558,7 +559,7 @@ class _Converter:
     # Accesses
 
     def access(self, op: Operation) -> None:
-        """A load or store of one element, or of lanes along the last dimension."""
+        """Convert a load or store of one element, or of lanes along the last dimension."""
         at = _BUFFER_AT[type(op)]
         view = self.view(op.operands[at], op)
         rank = len(view.shape)
@@ -572,7 +573,8 @@ class _Converter:
         stride = view.strides[-1] if view.strides else Index({}, 1)
         if stride != Index({}, 1):
             raise CompileError.at(
-                op, f"{op.name} takes neighbours in memory, and those of the last dimension lie {stride} elements apart"
+                op,
+                f"{op.name} requires contiguous elements, and those of the last dimension are {stride} elements apart",
             )
 
     def prefetch(self, op: Operation) -> None:
@@ -585,7 +587,8 @@ class _Converter:
         rewriter.erase()
 
     def atomic(self, op: Operation) -> None:
-        """Atomic in kernels; elsewhere a load, the combination and a store, since no other thread runs."""
+        """Convert an atomic update: to one in kernels; elsewhere to a load, the combination and a store, since no other
+        thread runs."""
         atomic = cast("memref.AtomicRMWOp", op)
         kind = upstream_memref.ATOMIC_KINDS[atomic.kind.value.data]
         if self.is_kernel:
@@ -636,7 +639,7 @@ class _Converter:
     def _places(
         self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
     ) -> SSAValue:
-        """The index of each lane in the flat buffer: `lanes` are offsets along the last dimension."""
+        """Computes the index of each lane in the flat buffer; `lanes` are offsets along the last dimension."""
         count = lanes_of(lanes.type)
         places = VectorType(IndexType(), [count])
         if lanes.type != places:
@@ -652,7 +655,7 @@ class _Converter:
         return lanes
 
     def transfer(self, op: Operation) -> None:
-        """A load or store of lanes along one dimension; out-of-bounds lanes are masked."""
+        """Convert a load or store of lanes along one dimension; out-of-bounds lanes are masked."""
         transfer = cast("vector.TransferReadOp | vector.TransferWriteOp", op)
         view, rewriter = self.view(transfer.source, op), OpRewriter(op)
         type_ = cast("VectorType[Attribute]", (op.results[0] if op.results else op.operands[0]).type)
@@ -690,7 +693,7 @@ class _Converter:
     # Loops
 
     def parallel(self, op: Operation) -> None:
-        """Run the first dimension in parallel and the others in order; with reductions all in order."""
+        """Run the first dimension in parallel and the others in order. With reductions, all run in order."""
         loop = cast("scf.ParallelOp", op)
         spread = not loop.initVals and not any(isinstance(parent, ParallelForOp) for parent in ancestors(op))
         carried: Sequence[SSAValue] = loop.initVals
@@ -713,7 +716,7 @@ class _Converter:
             variables.append(variable)
             anchor, carried = end, body.args[1:]
         _inline_body(loop, anchor, variables, carried)
-        if spread:  # has no terminator
+        if spread:  # a parallel loop has no terminator
             Rewriter.erase_op(cast("Operation", loops[0].regions[0].block.last_op))
         OpRewriter(op).replace(*loops[0].results)
 
@@ -756,7 +759,7 @@ _BUFFER_AT: Final[Mapping[type[Operation], int]] = {
     **dict.fromkeys((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, vector.MaskedStoreOp), 0),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), 1),
 }
-"""Ops that access a buffer at an index per dimension -> the position of the buffer operand."""
+"""Maps an op that accesses a buffer at an index per dimension to the position of the buffer operand."""
 
 _VIEWS: Final[Mapping[type[Operation], Callable[[_Converter, Operation], None]]] = {
     **dict.fromkeys((*VIEWS, memref.AssumeAlignmentOp), _Converter.part),

@@ -67,7 +67,7 @@ def _element(type_: Attribute) -> Attribute:
 
 
 def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
-    """Whether a comparison of two values always holds, or is checked elsewhere."""
+    """Returns whether a comparison of two values always holds, or is checked elsewhere."""
     left, right = values
     if isinstance(left, SSAValue) and isinstance(left.owner, memref.DimOp) and predicate == "sge" and right == 0:
         return True
@@ -75,7 +75,7 @@ def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
 
 
 def _is_number(type_: Attribute) -> bool:
-    """Whether xDSL's `linalg.copy` and `linalg.fill` accept elements of a type; they do not accept indices."""
+    """Returns whether xDSL's `linalg.copy` and `linalg.fill` accept elements of a type; they do not accept indices."""
     return isinstance(type_, AnyFloat | IntegerType)
 
 
@@ -143,7 +143,7 @@ class FunctionBufferization:
         function.function_type = FunctionType.from_lists([argument.type for argument in entry.args], results)
 
     def parameter(self, value: SSAValue, type_: Attribute, index: int) -> SSAValue:
-        """A new parameter for a tensor, at this position."""
+        """Adds a parameter for a tensor at a position."""
         parameter = self.function.body.block.insert_arg(dense_buffer(type_), index)
         parameter.name_hint = value.name_hint
         parameter.location = self.function.location
@@ -167,7 +167,7 @@ class FunctionBufferization:
     # Building
 
     def add(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Insert an operation; return its result, with the name hint `hint`."""
+        """Insert an operation. Returns its result, with the name hint `hint`."""
         self.insert(op)
         op.results[0].name_hint = hint
         return op.results[0]
@@ -240,7 +240,7 @@ class FunctionBufferization:
             self.pointwise([], target, block)
 
     def allocate(self, value: SSAValue, extents: Callable[[], Sequence[int | SSAValue]]) -> SSAValue:
-        """The memory of `value`, of this shape: a new buffer, or that of a result."""
+        """Returns the memory of `value`: that of a result, or a new buffer of this shape."""
         type_ = dense_buffer(value.type)
         destination = self.placement.allocated[value].destination
         if destination is not None:
@@ -264,7 +264,7 @@ class FunctionBufferization:
         return buffer if buffer.type == type_ else self.add(memref.CastOp.get(buffer, cast("MemRefType", type_)))
 
     def new_like(self, source: SSAValue) -> SSAValue:
-        """A new dense buffer of the shape of another one."""
+        """Allocates a dense buffer of the shape of another one."""
         type_ = _memref(source)
         sizes = [size for size in self.extents(source) if isinstance(size, SSAValue)]
         alloc = memref.AllocOp(sizes, [], MemRefType(type_.element_type, type_.shape))
@@ -282,7 +282,7 @@ class FunctionBufferization:
             self.copy(source, buffer)
 
     def on_buffers(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
-        """The operation with these operands, its regions and attributes, and only its non-tensor results."""
+        """Returns the operation with these operands, its regions and attributes, and only its non-tensor results."""
         regions = [op.detach_region(region) for region in list(op.regions)]
         kept = [result for result in op.results if not is_tensor(result)]
         new = type(op).create(
@@ -296,7 +296,7 @@ class FunctionBufferization:
         return new
 
     def replace(self, op: Operation, new: Operation) -> None:
-        """Insert `new` for `op`; it takes over the non-tensor results."""
+        """Insert `new`, which replaces the non-tensor results of `op`."""
         self.insert(new)
         kept = [result for result in op.results if not is_tensor(result)]
         for old, result in zip(kept, new.results, strict=True):
@@ -304,7 +304,7 @@ class FunctionBufferization:
             old.replace_all_uses_with(result)
 
     def others(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values that are neither tensors nor buffers of them."""
+        """Returns the values that are neither tensors nor buffers of them."""
         return [value for value in values if value not in self.placement.places]
 
     # Operations
@@ -402,7 +402,7 @@ class FunctionBufferization:
     # Views
 
     def slice_of(self, op: Operation, source: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The slice of a buffer that an operation accesses; `shape` is that of its type."""
+        """Returns the slice of a buffer that an operation accesses; `shape` is that of its type."""
         offsets, sizes, strides = mixed_lists(op)
         if self._asserts:
             self._require_part(op, source, offsets, sizes, strides)
@@ -424,7 +424,7 @@ class FunctionBufferization:
                 continue
             last = self.sum(offset, self.product([self.sum(size, -1), stride]))
             self.require(
-                "slt", last, self._extent(source, dimension), f"{op.name}: it ends behind dimension {dimension}"
+                "slt", last, self._extent(source, dimension), f"{op.name}: it ends after dimension {dimension}"
             )
 
     def subview(
@@ -435,7 +435,7 @@ class FunctionBufferization:
         strides: Sequence[int | SSAValue],
         kept: Sequence[int],
     ) -> SSAValue:
-        """A part of a buffer, with the dimensions `kept`."""
+        """Returns a part of a buffer, with the dimensions `kept`."""
         whole = memref.SubviewOp.infer_result_type(_memref(source), offsets, sizes, strides)
         layout = cast("StridedLayoutAttr", whole.layout)
         layout = StridedLayoutAttr([layout.strides.data[at] for at in kept], layout.offset)
@@ -464,7 +464,7 @@ class FunctionBufferization:
         self.done(op)
 
     def reshape(self, op: Operation) -> None:
-        """A view of a dense buffer; a copy of other buffers."""
+        """Convert a reshape to a view of a dense buffer, or to a copy of other buffers."""
         result, source = op.results[0], self.buffers[op.operands[0]]
         sizes = self.shape_of_reshape(op)
         if op.name == "tensor.expand_shape" and self._asserts:
@@ -504,7 +504,7 @@ class FunctionBufferization:
         return self.index(extent) if isinstance(extent, int) else extent
 
     def sum(self, *terms: int | SSAValue) -> int | SSAValue:
-        """The sum of numbers and values of type index."""
+        """Computes the sum of numbers and values of type index."""
         number = sum(term for term in terms if isinstance(term, int))
         values = [term for term in terms if isinstance(term, SSAValue)]
         if not values:
@@ -514,7 +514,7 @@ class FunctionBufferization:
         return reduce(lambda left, right: self.add(arith.AddiOp(left, right)), values)
 
     def product(self, factors: Sequence[int | SSAValue]) -> int | SSAValue:
-        """The product of numbers and values of type index."""
+        """Computes the product of numbers and values of type index."""
         number = prod(factor for factor in factors if isinstance(factor, int))
         values = [factor for factor in factors if isinstance(factor, SSAValue)]
         if not values or number == 0:
@@ -524,7 +524,7 @@ class FunctionBufferization:
         return reduce(lambda left, right: self.add(arith.MuliOp(left, right)), values)
 
     def reshaped(self, op: Operation, buffer: SSAValue, shape: Sequence[int | SSAValue]) -> SSAValue:
-        """A dense buffer in another shape, one of the two shapes of the reshape `op`."""
+        """Reshapes a dense buffer to one of the two shapes of the reshape `op`."""
         known = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in shape]
         type_ = MemRefType(_element(buffer.type), known)
         properties = dict(op.properties)
@@ -609,7 +609,7 @@ class FunctionBufferization:
         self.leave(op, after.args)
 
     def allocate_for(self, value: SSAValue) -> SSAValue:
-        """The memory of a value with the shape found by the analysis."""
+        """Allocates the memory of a value with the shape found by the analysis."""
         return self.allocate(value, lambda: [self.value_of(extent) for extent in self.placement.extents[value]])
 
     def forall(self, op: Operation) -> None:
@@ -671,7 +671,7 @@ class FunctionBufferization:
         self.on_buffers(op, arguments)
         self.done(op)
 
-    # Borders
+    # Conversions between tensors and buffers
 
     def to_tensor(self, op: Operation) -> None:
         source, result = op.operands[0], op.results[0]

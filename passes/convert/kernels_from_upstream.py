@@ -38,7 +38,7 @@ def kernels_in(kernels: gpu.ModuleOp) -> list[gpu.FuncOp]:
 
 
 def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operation, str] | None:
-    """The reason why the kernels of a `gpu.module` cannot be converted, regardless of their bodies."""
+    """Returns the reason why the kernels of a `gpu.module` cannot be converted, regardless of their bodies, or None."""
     for op in kernels.body.block.ops:
         if isinstance(op, gpu.FuncOp):
             if threads_of(op, module) is None:
@@ -49,7 +49,8 @@ def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operatio
 
 
 def threads_of(kernel: gpu.FuncOp, module: ModuleOp) -> tuple[int, ...] | None:
-    """The threads per block on each axis: those that the kernel states, else those of all of its launches."""
+    """Returns the threads per block on each axis: those that the kernel states, else those of all of its launches, or
+    None."""
     stated = kernel.attributes.get(upstream.BLOCK_SIZE, kernel.known_block_size)
     if isinstance(stated, DenseArrayBase):
         return tuple(stated.get_values())
@@ -70,7 +71,7 @@ def block_of(launch: gpu.LaunchFuncOp) -> tuple[SSAValue, ...]:
 
 
 def take_kernel(kernel: gpu.FuncOp, name: str, threads: tuple[int, ...]) -> FuncOp:
-    """The kernel as a detached function, still with upstream operations."""
+    """Returns the kernel as a detached function, still with upstream operations."""
     body = kernel.detach_region(kernel.body)
     function = FuncOp(name, FunctionType.from_lists(list(body.block.arg_types), []), body)
     function.location = kernel.location
@@ -112,11 +113,14 @@ def _barrier(op: Operation) -> None:
 
 
 def _shuffle(op: Operation) -> None:
-    """For a lane that does not exist, upstream returns any value, but this op the thread's own."""
+    """Convert a shuffle. For a lane that does not exist, upstream leaves the value undefined, and the op of low returns
+    the thread's own."""
     shuffle = cast("upstream.ShuffleOp", op)
     width = constant_integer(shuffle.width)
     if width is None or shuffle.valid.first_use is not None:
-        raise CompileError.at(op, f"{op.name} has a low form for a constant width, and if nothing asks who takes part")
+        raise CompileError.at(
+            op, f"{op.name} has a low form for a constant width, and if its result 'valid' has no uses"
+        )
     rewriter = OpRewriter(op)
     offset = rewriter.op(arith.IndexCastOp, (shuffle.offset,), IndexType())
     mode = ShuffleMode(shuffle.mode.data.value)

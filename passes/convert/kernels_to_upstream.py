@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 KERNELS: Final = "kernels"
 """The name of the `gpu.module` that contains the kernels."""
 WORKGROUP: Final = IntegerAttr(3, IntegerType(64))
-"""The memory space of a block's threads, as LLVM numbers it for NVIDIA and AMD."""
+"""The memory space that the threads of a block share, as LLVM numbers it for NVIDIA and AMD."""
 
 
 def _thread_id(op: Operation) -> None:
@@ -79,7 +79,7 @@ def _atomic(op: Operation) -> None:
 
 
 def _async_copy(op: Operation) -> None:
-    """Copy synchronously: a load and a store of vectors."""
+    """Convert an asynchronous copy to a load and a store of vectors."""
     copy = cast("AsyncCopyOp", op)
     rewriter = OpRewriter(op)
     element = cast("MemRefType[Attribute]", copy.source.type).element_type
@@ -89,7 +89,7 @@ def _async_copy(op: Operation) -> None:
 
 
 def _nothing(op: Operation) -> None:
-    """Synchronous copies need no waiting."""
+    """Erase a wait, because copies are synchronous."""
     OpRewriter(op).erase()
 
 
@@ -105,7 +105,7 @@ def _shuffle(op: Operation) -> None:
         case ShuffleMode.DOWN | ShuffleMode.UP as mode:
             kind = arith.AddiOp if mode is ShuffleMode.DOWN else arith.SubiOp
             other = writer.combine(kind, place, shuffle.offset)
-            # Unsigned: a negative position is also greater than the last.
+            # The comparison is unsigned: a negative position is also greater than the last.
             inside = writer.insert(arith.CmpiOp(other, last, "ule"))
             other = writer.op(arith.SelectOp, (inside, other, place), IndexType())
         case ShuffleMode.XOR:
@@ -131,10 +131,10 @@ def _shuffle(op: Operation) -> None:
 
 
 def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
-    """The lane of this thread in its warp; x is the fastest axis of threads."""
+    """Returns the lane of this thread in its warp; x is the fastest axis of threads."""
     kernel = kernel_of(function_of(op))
     if kernel is None:
-        raise CompileError.at(op, f"convert-low-to-upstream: {op.name} stands outside of a kernel")
+        raise CompileError.at(op, f"convert-low-to-upstream: {op.name} is outside of a kernel")
     x, y, _ = kernel.threads_per_axis
     ids = [writer.insert(gpu.ThreadIdOp(gpu.DimensionAttr(axis))) for axis in gpu.DimensionEnum]
     rows = writer.combine(arith.AddiOp, writer.combine(arith.MuliOp, ids[2], writer.index(y)), ids[1])

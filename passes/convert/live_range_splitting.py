@@ -29,7 +29,7 @@ class WholeWrite:
     block: BlockOp
     buffer: SSAValue
     reduces: bool
-    """Whether loads of the buffer read earlier writes of the block itself: it has an init."""
+    """Whether the block has an init, so that its loads of the buffer read its own earlier writes."""
 
     @property
     def reads_earlier(self) -> bool:
@@ -69,7 +69,7 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
 
 
 def _nests_using(body: Block, buffer: SSAValue) -> list[Operation] | None:
-    """The ops of `body` that load from or store to a buffer, in order; None if it has other uses."""
+    """Returns the ops of `body` that load from or store to a buffer, in order, or None if it has other uses."""
     using: set[Operation] = set()
     for use in buffer.uses:
         op = use.operation
@@ -90,7 +90,7 @@ def _move(
     alloc.memref.name_hint = name
     insert_before(nests[0], [alloc])
     for nest in nests:
-        # The previous contents that the first of them reads have been moved before.
+        # The earlier contents that the first of them reads have been moved before.
         for op in operations_in(nest):
             if isinstance(op, LoadOp | StoreOp) and op.memref is buffer:
                 op.operands = [alloc.memref if operand is buffer else operand for operand in op.operands]

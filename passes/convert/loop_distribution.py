@@ -59,7 +59,8 @@ def _cut(loop: ForOp, parts: Sequence[Operation]) -> None:
 
 
 def _runs_back(loop: ForOp, later: Sequence[Access], earlier: Sequence[Access]) -> bool:
-    """Whether an access of `later`, in one iteration, and one of `earlier`, in a later iteration, may conflict."""
+    """Returns whether an access of `later`, in one iteration, and one of `earlier`, in a later iteration, may
+    conflict."""
     for first in later:
         for second in earlier:
             if not (first.is_write or second.is_write):

@@ -53,13 +53,13 @@ from weft.passes.schedule.nest_builders import always_less, new_loop
 from weft.support.errors import CompileError
 
 _MOST_ELEMENTS: Final = 1 << 24
-"""Limit of the elements of a temporary with one for each iteration of the loops around it."""
+"""Limit of the number of elements of a temporary that has one for each iteration of the loops around it."""
 Bound = Sequence[Index]
-"""The indices whose maximum (lower) or minimum (upper) a bound is."""
+"""The indices whose maximum is a lower bound, or whose minimum is an upper bound."""
 
 
 def only_reads(op: Operation) -> bool:
-    """Whether an op, with its regions, has no effects except reads."""
+    """Returns whether an op, with its regions, has no effects except reads."""
     if not op.regions:
         return only_computes(op) or isinstance(op, scf.YieldOp | scf.ConditionOp)
     return isinstance(op, scf.IfOp | scf.WhileOp | ForOp) and all(
@@ -115,7 +115,7 @@ class LoopNormalization:
 
     def _region(self, block: Block) -> None:
         for op in list(block.ops):
-            if op.parent is block:  # not erased with an earlier one
+            if op.parent is block:  # an earlier op may have erased it
                 self._operation(op)
 
     def _operation(self, op: Operation) -> None:
@@ -203,7 +203,7 @@ class LoopNormalization:
         if isinstance(op.memref.owner, VIEWS) and not isinstance(
             op, memref.LoadOp | memref.StoreOp | affine.LoadOp | affine.StoreOp
         ):
-            raise CompileError.at(op, f"{op.name} of a view, {op.memref.type}: its lanes may lie elsewhere")
+            raise CompileError.at(op, f"{op.name} of a view, {op.memref.type}: its lanes may be at other addresses")
         buffer, indices = element_of_base(op.memref, dims, op)
         return buffer, [index_before(index, op) for index in indices]
 
@@ -249,7 +249,7 @@ class LoopNormalization:
         self._give(op, carried)
 
     def _as_index(self, value: SSAValue, op: Operation) -> SSAValue:
-        """A bound of a loop as an index, computed at the top of the function if possible."""
+        """Converts a bound of a loop to an index, at the top of the function if possible."""
         if isinstance(value.type, IndexType):
             return value
         is_fixed = _block_of(value) is self.function.body.block
@@ -272,7 +272,7 @@ class LoopNormalization:
         body.erase_arg(old)
 
     def _carried(self, start: SSAValue | None, type_: Attribute, hint: str | None, op: Operation) -> _Carried:
-        """A temporary for a value of a type, which contains `start` before `op`."""
+        """Returns a temporary for a value of a type, which contains `start` before `op`."""
         if isinstance(type_, MemRefType):
             raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
         cell = _Carried(*self.temporary(type_, hint, op), hint)
@@ -281,7 +281,7 @@ class LoopNormalization:
         return cell
 
     def _passed_through(self, start: SSAValue, result: SSAValue) -> _Carried | None:
-        """The temporary of the outer loop, if an inner loop only updates its carried value."""
+        """Returns the temporary of the outer loop, if an inner loop only updates its carried value."""
         load, use = start.owner, result.get_unique_use()
         if not isinstance(load, memref.LoadOp) or load.memref not in self.temporaries or start.get_unique_use() is None:
             return None
@@ -418,8 +418,8 @@ class LoopNormalization:
     def _domain(
         self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
     ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
-        """The first value of a loop, the number of its iterations, and its guards: pairs of functions of its value, the
-        first of which must return less than the second."""
+        """Returns the first value of a loop, the number of its iterations, and its guards: pairs of functions of its
+        value, the first of which must return less than the second."""
         static = self._is_static and isinstance(step, int) and (step == 1 or len(lower) == 1)
         if not static or not isinstance(step, int) or not all(map(self._is_known, (*lower, *upper))):
             self._is_static = False
@@ -464,8 +464,8 @@ class LoopNormalization:
         return first, result_before(count, anchor), []
 
     def _is_known(self, index: Index) -> bool:
-        """Whether an index depends only on loop variables and on values computed from parameters at the top of the
-        function."""
+        """Returns whether an index depends only on loop variables and on values computed from parameters at the top of
+        the function."""
         variables = {loop.induction_variable for loop in self._loops}
         return all(value in variables or self._is_of_parameters(value) for value in index.values())
 
@@ -480,7 +480,7 @@ class LoopNormalization:
         return index.mentions(loop.induction_variable for loop in self._loops)
 
     def _greatest(self, index: Index) -> Index:
-        """An upper bound of an index in all iterations of the loops around."""
+        """Returns an upper bound of an index in all iterations of the loops around."""
         return self._extreme(index, largest=True)
 
     def _extreme(self, index: Index, *, largest: bool) -> Index:
@@ -594,7 +594,8 @@ class LoopNormalization:
     def temporary(
         self, type_: Attribute, hint: str | None, op: Operation, loops: Sequence[ForOp] | None = None
     ) -> tuple[SSAValue, list[SSAValue]]:
-        """A buffer with an element for each iteration of the loops around `op`, and the indices of the current one."""
+        """Returns a buffer with an element for each iteration of the loops around `op`, and the indices of the current
+        one."""
         loops = self._loops if loops is None else loops
         static = [loop.extent for loop in loops if isinstance(loop.extent, int)]
         if prod(static) > _MOST_ELEMENTS:
@@ -644,7 +645,7 @@ def _bound(map_: AffineMapAttr, operands: Sequence[SSAValue]) -> list[Index]:
 
 
 def _chosen(value: SSAValue, choice: type[Operation]) -> list[Index]:
-    """The indices whose minimum or maximum `value` is."""
+    """Returns the indices whose minimum or maximum `value` is."""
     op = value.owner
     if isinstance(op, choice):
         return [index for operand in op.operands for index in _chosen(operand, choice)]

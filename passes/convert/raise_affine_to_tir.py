@@ -113,7 +113,7 @@ class RaiseAffineToTirPass(ModulePass):
 
 
 def is_raised_alone(function: Operation) -> bool:
-    """Whether the pass applies to a function: one of upstream dialects only, with something to raise."""
+    """Returns whether the pass applies to a function: one of upstream dialects only, with something to raise."""
     return isinstance(function, FuncOp) and bool(upstream_dialects(function)) and _is_to_raise(function)
 
 
@@ -122,7 +122,7 @@ def _is_to_raise(function: FuncOp) -> bool:
 
 
 def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
-    """The op because of which a function cannot be raised, and the reason; None if it can be."""
+    """Returns the op because of which a function cannot be raised, and the reason, or None if it can be raised."""
     name = function.sym_name.data
     if (count := len(function.body.blocks)) != 1:
         return function, f"@{name} has {count} blocks: structured loops are raised, branches are not"
@@ -171,8 +171,8 @@ def raise_function(function: FuncOp) -> bool:
 
 
 def _may_run_at_once(loop: ForOp) -> bool:
-    """Whether the iterations of a loop declared parallel may run in parallel: not if they provably conflict, nor if
-    temporaries, which upstream allocates per iteration, may not be private to it."""
+    """Returns whether the iterations of a loop declared parallel may run in parallel. They may not if they provably
+    conflict, nor if temporaries, which upstream allocates per iteration, may not be private to it."""
     found = accesses(loop)
     try:
         conflict = carried_conflict(loop, found=found)
@@ -218,7 +218,7 @@ def _state_strides(function: FuncOp) -> None:
 
 
 def _strides(type_: MemRefType[Attribute]) -> tuple[int | None, ...] | None:
-    """The strides of a layout; None if it is not linear in the indices."""
+    """Returns the strides of a layout, or None if it is not linear in the indices."""
     if not isinstance(type_.layout, AffineMapAttr):
         return strides_of(type_)
     map_ = type_.layout.data

@@ -47,11 +47,11 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
 
 
 def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
-    """The fill before a reduction, or with `starts` the block that computes the elements that it updates."""
+    """Returns the fill before a reduction, or with `starts` the block that computes the elements that it updates."""
     if IterKind.REDUCE not in block.kinds or block.guards:
         return None
     if any(extent == 0 for extent, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE):
-        return None  # its init would never run
+        return None  # because its init would never run
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp)]
     if len(stores) != 1 or any(is_opaque(op) or isinstance(op, ForOp) for op in operations_in(block)):
         return None
@@ -91,7 +91,7 @@ def _only_block(op: Operation) -> BlockOp | None:
 
 
 def touches(op: Operation, buffer: SSAValue) -> bool:
-    """Whether an op, including its regions, may access a buffer."""
+    """Returns whether an op, including its regions, may access a buffer."""
     for inner in operations_in(op):
         if isinstance(inner, memref.LoadOp | memref.StoreOp):
             if inner.memref is buffer or may_overlap(inner.memref, buffer):
@@ -102,8 +102,8 @@ def touches(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: bool) -> bool:
-    """Whether a block stores one value, or with `starts` one per element, to exactly the elements that a reduction
-    updates."""
+    """Returns whether a block stores one value, or with `starts` one per element, to exactly the elements that a
+    reduction updates."""
     ops = list(fill.body.block.ops)
     store = ops[-1] if ops else None
     if not isinstance(store, memref.StoreOp):
@@ -126,7 +126,7 @@ def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: b
     if len(common) < len(around) and any(
         read is not store.memref and may_overlap(read, store.memref) for read in buffers_loaded(block)
     ):
-        return False  # the reduction of one element may read another that the fill has written
+        return False  # because the reduction of one element may read another that the fill has written
     of_fill = dict(zip(fill.iter_vars, bindings_of(fill), strict=True))
     of_block = dict(zip(block.iter_vars, bindings_of(block), strict=True))
     for mine, theirs in mapping.items():
@@ -144,7 +144,7 @@ def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: b
 def _matched(
     fill: BlockOp, store: memref.StoreOp, block: BlockOp, update: memref.StoreOp
 ) -> dict[BlockArgument, BlockArgument] | None:
-    """The spatial iterator of the reduction that corresponds to each iterator of the fill."""
+    """Returns the spatial iterator of the reduction that corresponds to each iterator of the fill."""
     mapping: dict[BlockArgument, BlockArgument] = {}
     for one, other in zip(store.indices, update.indices, strict=True):
         own, theirs = Index.of(one), Index.of(other)

@@ -1,4 +1,5 @@
-"""`scf.index_switch` as a chain of `scf.if`, and `scf.execute_region` as the operations of its region."""
+"""Conversion of `scf.index_switch` to a chain of `scf.if`, and of `scf.execute_region` to the operations of its
+region."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_single_region(op: Operation) -> bool:
-    """Whether an op is an `scf.execute_region` of one block, which has no branches."""
+    """Returns whether an op is an `scf.execute_region` of one block, which has no branches."""
     return isinstance(op, scf.ExecuteRegionOp) and len(op.region.blocks) == 1
 
 
@@ -61,7 +62,7 @@ def _replace_switch(op: scf.IndexSwitchOp) -> None:
 
 
 def _inline(op: Operation, region: Region) -> None:
-    """Put the operations of a region in the place of `op`."""
+    """Replace `op` by the operations of a region."""
     *inner, end = detached_ops(region.block)
     Rewriter.insert_op(inner, InsertPoint.before(op))
     values = list(end.operands)

@@ -22,7 +22,7 @@ from weft.texpr.tensor import Tensor
 
 
 def on_complex_matrices(name: str, *operands: Any, **attributes: Any) -> Any:
-    """The result of an operator of `te.ops`, or of `conjugate`, on complex matrices. Other operands are those of
+    """Computes an operator of `te.ops`, or `conjugate`, on complex matrices. Other operands are those of
     `on_tensors`."""
     if not isinstance(operands[0], Parts):
         return on_tensors(name, *operands, **attributes)
@@ -42,7 +42,7 @@ def on_complex_matrices(name: str, *operands: Any, **attributes: Any) -> Any:
 
 
 def _blocks(value: Parts, diagonal: float | None, name: str) -> Tensor:
-    """The real matrices of complex ones, whose diagonal elements are `diagonal`, or real if it is None."""
+    """Returns the real matrices of complex ones, whose diagonal elements are `diagonal`, or real if it is None."""
     dtype = PARTS[value.dtype]
     zero = constant(0.0, dtype)
 
@@ -60,7 +60,7 @@ def _blocks(value: Parts, diagonal: float | None, name: str) -> Tensor:
 
 
 def _of_rows(tensor: Tensor, like: Value, column: int, dtype: str) -> Parts:
-    """Complex matrices whose parts are in alternating rows, and in every `column`-th column, of real ones."""
+    """Returns complex matrices whose parts are in alternating rows, and in every `column`-th column, of real ones."""
 
     def side(number: int) -> Composed:
         def element(indices: Sequence[ExprLike]) -> Expr:
@@ -80,7 +80,7 @@ def _cholesky(matrix: Parts) -> tuple[Parts, Tensor]:
 
 def _solved(matrix: Parts, given: Parts, *, lower: bool, unit_diagonal: bool) -> Parts:
     def quotient(value: Parts, *, is_own: bool) -> Parts:
-        """The rows of `value`, divided by the diagonal of `matrix`."""
+        """Divides the rows of `value` by the diagonal of `matrix`."""
 
         def part(side: int) -> Tensor:
             def element(*i: Expr) -> Expr:

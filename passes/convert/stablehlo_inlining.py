@@ -60,16 +60,7 @@ def _inline(block: Block, functions: Mapping[str, FuncOp], around: tuple[str, ..
 
 
 def drop_invariants(function: FuncOp) -> None:
-    """Drop values that loops carry unchanged; they are used from outside, in place.
-
-    ```mlir
-    %0:2 = stablehlo.while(%i = %c, %w = %x) : tensor<i32>, tensor<4xf32>
-    cond { ... %i ... } do { ... %w ... stablehlo.return %j, %w : tensor<i32>, tensor<4xf32> }
-    // becomes
-    %0 = stablehlo.while(%i = %c) : tensor<i32>
-    cond { ... %i ... } do { ... %x ... stablehlo.return %j : tensor<i32> }
-    ```
-    """
+    """Drop values that loops carry unchanged, in place. Their uses refer to the values outside the loop."""
     for op in [op for op in function.walk(reverse=True) if isinstance(op, WhileOp)]:
         end = cast("stablehlo.ReturnOp", op.body.block.last_op)
         pairs = zip(end.operands, op.body.block.args, strict=True)

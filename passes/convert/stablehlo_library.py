@@ -1,6 +1,5 @@
-"""Ops of stablehlo and chlo that are operators on whole tensors, random bits, or elementwise over other shapes.
-
-See `stablehlo_tensors.py`."""
+"""Ops of stablehlo and chlo that are operators on whole tensors, random bits, or elementwise ops over other shapes. See
+`stablehlo_tensors.py`."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ from weft.texpr.stablehlo_tensors import index_select_layout
 
 
 def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
-    """The results of an operator of `te.ops` on tensors and other values."""
+    """Computes an operator of `te.ops` on tensors and other values."""
     given = [
         tensor_of(value, f"{name}_operand") if isinstance(value, Composed | Fact | Sizes | Splat | View) else value
         for value in operands
@@ -54,7 +53,7 @@ def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
 
 
 def cast_value(value: Value, dtype: str) -> Value:
-    """A value cast to another element type."""
+    """Casts a value to another element type."""
     if value.dtype == dtype:
         return value
     if isinstance(value, Splat) and is_integer(dtype):
@@ -63,7 +62,7 @@ def cast_value(value: Value, dtype: str) -> Value:
 
 
 def broadcast(value: Value, shape: Sequence[Extent], dims: Sequence[int]) -> Value:
-    """A value broadcast to a shape, with dimensions `dims` of it; extents of 1 are repeated."""
+    """Broadcasts a value to a shape, with dimensions `dims` of it. Extents of 1 are repeated."""
     if isinstance(value, Splat):
         return Splat(value.number, tuple(shape), value.dtype)
     if isinstance(value, Parts):
@@ -73,7 +72,8 @@ def broadcast(value: Value, shape: Sequence[Extent], dims: Sequence[int]) -> Val
 
 
 def broadcast_together(values: Sequence[Value], dims: Sequence[int] | None) -> list[Value]:
-    """Values broadcast to one shape: their last dimensions agree, or those of lower rank are the dimensions `dims`."""
+    """Broadcasts values to one shape. Their last dimensions agree, or values of lower rank are the dimensions
+    `dims`."""
     rank = max(len(value.shape) for value in values)
     places = [
         list(dims)
@@ -107,7 +107,7 @@ def _torch_index_select(op: TorchIndexSelectOp, source: Value, indices: Value) -
 
 
 def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
-    """`map`: apply the region to elements."""
+    """Computes `map`, which applies the region to elements."""
 
     def element(*indices: Expr) -> list[Expr]:
         return region([element_of(value, indices) for value in values])
@@ -116,8 +116,8 @@ def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
 
 
 def recast(op: TensorOp, source: Value) -> Value:
-    """`bitcast_convert` between types of different widths: the last dimension contains the parts of the wide elements,
-    the least significant one first."""
+    """Computes `bitcast_convert` between types of different widths: the last dimension contains the parts of the wide
+    elements, the least significant one first."""
     target, rank = result_dtype(op), len(result_shape(op))
     narrow, wide = sorted((bits(source.dtype), bits(target)))
     if abs(rank - len(source.shape)) != 1 or narrow == wide:
@@ -173,4 +173,4 @@ LIBRARY_RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.rng_bit_generator": _rng_bit_generator,
     "stablehlo.torch_index_select": _torch_index_select,
 }
-"""Op -> the rule that computes it from its operands."""
+"""Maps an op to the rule that computes it from its operands."""

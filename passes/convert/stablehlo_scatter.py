@@ -1,4 +1,4 @@
-"""`scatter` and `select_and_scatter` of stablehlo as tensor expressions; see `stablehlo_tensors.py`.
+"""Conversion of `scatter` and `select_and_scatter` of stablehlo to tensor expressions; see `stablehlo_tensors.py`.
 
 An element is computed from the updates that cover it if the region is one op, or replaces the element. Other regions,
 and several operands, become statements that apply one update at a time.
@@ -42,7 +42,7 @@ class _Scatter:
         self._window = layout.dims("update_window_dims")
         places = [axis - (axis > self._vector) for axis in layout.dims("scatter_indices_batching_dims")]
         self._batching = dict(zip(layout.dims("input_batching_dims"), places, strict=True))
-        """Batching dimensions of the operand -> those of the updates."""
+        """Maps batching dimensions of the operand to those of the updates."""
         absent = (*layout.dims("inserted_window_dims"), *self._batching)
         kept = [axis for axis in range(len(source.shape)) if axis not in absent]
         self._sizes = {axis: updates.shape[at] for axis, at in zip(kept, self._window, strict=True)}
@@ -51,8 +51,8 @@ class _Scatter:
         self.over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(self.counts)]
 
     def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
-        """Whether the update at `batch` covers the element `at`, and the position of the element in its window. An
-        update whose window is out of bounds covers nothing."""
+        """Returns whether the update at `batch` covers the element `at`, and the position of the element in its window.
+        An update whose window is out of bounds covers nothing."""
         starts = index_vector(self._scattered, self._indices, batch, self._vector)
         starts |= {axis: batch[place] for axis, place in self._batching.items()}
         places: list[Expr] = []
@@ -74,13 +74,14 @@ class _Scatter:
         return [self._updates.shape[axis] for axis in self._window]
 
     def starts(self, batch: Sequence[Expr]) -> dict[int, Expr]:
-        """The first index of the window of an update, for the dimensions of the operand that are indexed or batched."""
+        """Returns the first index of the window of an update, for the dimensions of the operand that are indexed or
+        batched."""
         found = index_vector(self._scattered, self._indices, batch, self._vector)
         found |= {axis: batch[place] for axis, place in self._batching.items()}
         return {axis: start.astype("int64") for axis, start in found.items()}
 
     def fits(self, starts: Mapping[int, Expr]) -> list[Expr]:
-        """The conditions under which a window is in bounds of the operand."""
+        """Returns the conditions under which a window is in bounds of the operand."""
         found: list[Expr] = []
         for axis, start in starts.items():
             found += [start >= 0, start <= simplified(self._source.shape[axis] - self._sizes.get(axis, 1))]
@@ -100,7 +101,7 @@ class _Scatter:
         return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
 
     def batch(self, number: Expr) -> list[Expr]:
-        """The indices of the update with a row-major number."""
+        """Returns the indices of the update with a row-major number."""
         found: list[Expr] = []
         for axis in reversed(range(len(self.counts))):
             found.insert(0, number % self.counts[axis] if axis else number)
@@ -111,7 +112,7 @@ class _Scatter:
 def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
     """Combine each element with the updates that cover it, by searching all updates.
 
-    If several updates replace one element, the last one counts; the specification leaves the order open. Updates of
+    If several updates replace one element, the last one is used; the specification does not state the order. Updates of
     several operands, and regions of several ops, are applied one at a time.
     """
     kind = lone_kind(op.body.block)
@@ -243,7 +244,7 @@ def _selected_in_order(
     select: Region,
     scatter: Region,
 ) -> Value:
-    """Window by window. Complex numbers are pairs of tensors."""
+    """Select and combine window by window. Complex numbers are pairs of tensors."""
     name = label(op)
     operands, sources, initials = (
         [tensor_of(side, f"{name}_{what}") for side in (value.both if isinstance(value, Parts) else (value,))]
@@ -282,14 +283,15 @@ def _selected_in_order(
 
 
 def _lone_op(block: Block) -> Any:
-    """The op of a region that applies one op to its two arguments in order."""
+    """Returns the op of a region that applies one op to its two arguments in order, or None."""
     ops = list(block.ops)
     is_lone = len(ops) == 2 and tuple(ops[0].operands) == tuple(block.args) and len(block.args) == 2
     return ops[0] if is_lone and tuple(ops[1].operands) == tuple(ops[0].results) else None
 
 
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
-    """An element of an operand, combined by the op `kind` with all updates that cover it."""
+    """Returns a function that computes an element of an operand, combined by the op `kind` with all updates that cover
+    it."""
     combiner = cast("Combiner", COMBINERS[kind][source.dtype == "bool"])
     neutral = constant(neutral_of(combiner, source.dtype), source.dtype)
 

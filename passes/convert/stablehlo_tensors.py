@@ -67,7 +67,7 @@ Region: TypeAlias = Callable[[Sequence[Expr]], list[Expr]]
 
 
 def label(op: Operation) -> str:
-    """The name of the computation of an op."""
+    """Returns the name of the computation of an op."""
     return op.name.rpartition(".")[2]
 
 
@@ -76,8 +76,8 @@ def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
 
 
 def result_dtype(op: Operation, position: int = 0) -> str:
-    """The element type of a result; for complex numbers that of their parts. Raises CompileError for types that tensors
-    do not support."""
+    """Returns the element type of a result; for complex numbers that of their parts. Raises `CompileError` for types
+    that tensors do not support."""
     element = cast("TensorType[Attribute]", op.results[position].type).element_type
     if isinstance(element, ComplexType):
         element = cast("Attribute", element.element_type)
@@ -166,7 +166,7 @@ def _get_dimension_size(op: TensorOp, source: Value) -> Value:
     return Sizes((source.shape[op.keyword("dim")[0]],), (), result_dtype(op))
 
 
-# Moves
+# Data movement
 
 
 def _transpose(op: TensorOp, source: Value) -> Value:
@@ -205,7 +205,7 @@ def _real_dynamic_slice(op: TensorOp, source: Value, start: Value, limit: Value,
 
 
 def sized_slice(op: TensorOp, source: Value, start: Value, counts: Sequence[Extent]) -> Value:
-    """The slice of `counts` elements from a start that depends on data, in bounds of the source."""
+    """Returns the slice of `counts` elements from a start that depends on data, in bounds of the source."""
 
     def element(*indices: Expr) -> Expr:
         firsts = [_inside(element_of(start, (as_expr(d),)), source.shape[d], n) for d, n in enumerate(counts)]
@@ -231,15 +231,15 @@ def _strided(
 
 
 def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
-    """The first index of a slice of `size`, clamped so that the slice is in bounds of `extent`."""
+    """Returns the first index of a slice of `size`, clamped so that the slice is in bounds of `extent`."""
     if isinstance(index, Splat) and isinstance(extent, int) and isinstance(size, int):
         return max(0, min(int(index.number), extent - size))
     return _inside(element_of(index, ()), extent, size)
 
 
 def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
-    """`index`, clamped so that `size` elements from it are in bounds of `extent`, as a 64-bit integer, with which
-    indices combine to affine expressions."""
+    """Clamps `index` so that `size` elements from it are in bounds of `extent`. The result is a 64-bit integer, with
+    which indices combine to affine expressions."""
     last = as_expr(simplified(extent - size)).astype("int64")
     return greater(less(index.astype("int64"), last), 0)
 
@@ -284,7 +284,7 @@ def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Va
 def padded(
     source: Value, value: Value, low: Sequence[Extent], high: Sequence[Extent], interior: Sequence[int], name: str
 ) -> Value:
-    """`pad`: `interior` values between neighbours, and `low` and `high` ones around; negative numbers remove
+    """Computes `pad`: `interior` values between neighbours, and `low` and `high` ones around. Negative numbers remove
     elements."""
     if all(integer_of(count) == 0 for count in (*low, *high, *interior)):
         return source
@@ -330,7 +330,7 @@ def _dynamic_gather(op: stablehlo.DynamicGatherOp, source: Value, indices: Value
 
 
 def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[Extent], name: str) -> Value:
-    """Slices of `sizes` with starts from `indices`, clamped to be in bounds of the operand."""
+    """Returns slices of `sizes` with starts from `indices`, clamped to be in bounds of the operand."""
     offsets, collapsed = layout.dims("offset_dims"), layout.dims("collapsed_slice_dims")
     batching = dict(zip(layout.dims("operand_batching_dims"), layout.dims("start_indices_batching_dims"), strict=True))
     vector = layout.number("index_vector_dim")
@@ -360,7 +360,7 @@ def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[E
 
 
 def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
-    """The index for each of some axes of the operand, at a position of the batch."""
+    """Returns the index for each of some axes of the operand, at a position of the batch."""
     if vector == len(indices.shape):
         return {axes[0]: element_of(indices, batch)}
     return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
@@ -370,7 +370,7 @@ def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vec
 
 
 def _sum_dtype(op: Operation) -> str:
-    """The type in which products are added: that of the result, or bytes for smaller integers."""
+    """Returns the type in which products are added: that of the result, or bytes for smaller integers."""
     return WIDE.get(result_dtype(op), result_dtype(op))
 
 
@@ -391,7 +391,7 @@ def _dynamic_conv(op: stablehlo.DynamicConvOp, data: Value, kernel: Value, paddi
 def _convolved(
     op: ConvolutionOp | stablehlo.DynamicConvOp, data: Value, kernel: Value, flat: Sequence[Extent]
 ) -> Value:
-    """A convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
+    """Computes a convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
 
     The input is padded first if elements are inserted between others or removed, the kernel is mirrored if its window
     is, and the result is transposed if its layout differs from that of the input.
@@ -441,8 +441,8 @@ def _convolved(
 
 
 def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int, name: str) -> Value:
-    """The input of a convolution of `batch_group_count` groups, with the groups of images as groups of features: group
-    g of the output features depends on group g of both."""
+    """Returns the input of a convolution of `batch_group_count` groups, with the groups of images as groups of
+    features: group g of the output features depends on group g of both."""
     images, features = data.shape[batch], data.shape[feature]
     count = simplified(images // groups)
     shape = list(data.shape)
@@ -471,7 +471,7 @@ COMBINERS: Final[Mapping[str, tuple[Combiner | None, Combiner]]] = {
     "and": (None, Combiner.ALL),
     "or": (None, Combiner.ANY),
 }
-"""Op of a region -> the reduction of numbers, and of truth values."""
+"""Maps the op of a region to the reduction of numbers, and that of truth values."""
 
 
 def neutral(combiner: Combiner, dtype: str) -> int | float:
@@ -483,7 +483,7 @@ def reduction(combiner: Combiner) -> Callable[..., Expr]:
 
 
 def lone_kind(block: Block) -> str | None:
-    """The name of the single op of a region with two arguments."""
+    """Returns the name of the single op of a region with two arguments."""
     lone = stablehlo.lone_op(block)
     return None if lone is None or label(lone) not in COMBINERS else label(lone)
 
@@ -587,7 +587,7 @@ class _Reduction:
 
 
 def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
-    """Tensors that are computed together."""
+    """Computes several tensors in one computation."""
 
     def one_or_more(*indices: Expr) -> Any:
         found = element(*indices)
@@ -625,8 +625,8 @@ class _Windows:
     high: Sequence[Extent]
 
     def cumulative(self, shape: Sequence[Extent]) -> tuple[int, bool] | None:
-        """The axis along which each window contains an element and all before it, and False; or all after it, and True.
-        None for other windows."""
+        """Returns the axis along which each window contains an element and all before it, and False; or all after it,
+        and True. Returns None for other windows."""
         along = [axis for axis, size in enumerate(self.sizes) if not is_one(size)]
         if len(along) != 1 or any(step != 1 for step in (*self.strides, *self.inner, *self.dilation)):
             return None
@@ -654,7 +654,8 @@ def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) 
 
 
 def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Result:
-    """`stablehlo.reduce_window` whose last five operands are its windows, which JAX exports as a custom call."""
+    """Computes `stablehlo.reduce_window` whose last five operands are its windows, which JAX exports as a custom
+    call."""
     *values, sizes, strides, inner, dilation, padding = values
     flat = _extents(padding, "padding")
     windows = _Windows(
@@ -742,11 +743,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.slice": _slice,
     "stablehlo.transpose": _transpose,
 }
-"""Op -> the rule that computes it from its operands."""
+"""Maps an op to the rule that computes it from its operands."""
 
 COMBINING_RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.sort": _sort,
 }
-"""Op -> the rule that computes it from its operands and its region."""
+"""Maps an op to the rule that computes it from its operands and its region."""

@@ -31,7 +31,7 @@ class Splat:
 
 
 MOST_SIZES: Final = 16
-"""Limit of the elements of an operand that lists sizes: two for each of eight dimensions."""
+"""Limit of the number of elements of an operand that lists sizes: two for each of eight dimensions."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class View:
-    """A broadcast of another value, from which its readers read."""
+    """A broadcast of another value. Its readers read that value."""
 
     source: Value
     shape: tuple[Extent, ...]
@@ -80,7 +80,7 @@ class Parts:
     real: Value
     imaginary: Value
     dtype: str
-    """complex64 or complex128."""
+    """The name of the type: complex64 or complex128."""
 
     @property
     def shape(self) -> tuple[Extent, ...]:
@@ -96,7 +96,7 @@ Result: TypeAlias = "Value | Sequence[Value]"
 
 
 def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
-    """The value of a constant. Raises CompileError for element types that tensors do not support."""
+    """Returns the value of a constant. Raises `CompileError` for element types that tensors do not support."""
     type_ = cast("TensorType[Attribute]", elements.type)
     if isinstance(type_.element_type, ComplexType):
         return _complex_value(elements, name)
@@ -127,7 +127,7 @@ def _complex_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Parts:
 
 
 def complex_name(type_: ComplexType[Any]) -> str | None:
-    """The name of a complex type; None for other parts than f32 and f64."""
+    """Returns the name of a complex type, or None for parts other than f32 and f64."""
     return {"float32": "complex64", "float64": "complex128"}.get(element_name(type_.element_type) or "")
 
 
@@ -156,7 +156,7 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
 
 
 def tensor_of(value: Value, name: str) -> Tensor:
-    """A value as a tensor, computed if necessary."""
+    """Returns a value as a tensor, which is computed if necessary."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Parts):
@@ -165,7 +165,7 @@ def tensor_of(value: Value, name: str) -> Tensor:
 
 
 def stacked(value: Parts, name: str) -> Tensor:
-    """Complex numbers as a real tensor with the parts along a new last dimension."""
+    """Returns complex numbers as a real tensor with the parts along a new last dimension."""
 
     def part(*indices: Expr) -> Expr:
         sides = [element_of(side, indices[:-1]) for side in value.both]
@@ -175,7 +175,7 @@ def stacked(value: Parts, name: str) -> Tensor:
 
 
 def parts_of(tensor: Tensor, dtype: str) -> Parts:
-    """The complex numbers whose parts are along the last dimension of a tensor."""
+    """Returns the complex numbers whose parts are along the last dimension of a tensor."""
     shape = tensor.shape[:-1]
     real, imaginary = (
         Composed(lambda indices, side=side: tensor(*indices, side), shape, tensor.dtype) for side in range(2)
@@ -184,7 +184,7 @@ def parts_of(tensor: Tensor, dtype: str) -> Parts:
 
 
 def sizes_of(value: Value) -> Sizes | None:
-    """A value as extents; None if it is data."""
+    """Returns a value as extents, or None if it is data."""
     if isinstance(value, Sizes):
         return value
     if value.dtype not in ("int32", "int64") or not all(isinstance(extent, int) for extent in value.shape):

@@ -49,7 +49,7 @@ class StatementBlocks:
         self._normalized = loops
         self._labels = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
         self._kept: dict[Operation, Operation] = {}
-        """Stores to temporaries -> the op whose result they keep."""
+        """Maps a store to a temporary to the op whose result it keeps."""
 
     def run(self) -> None:
         self._sink_conditions(self._top)
@@ -97,7 +97,7 @@ class StatementBlocks:
         return isinstance(op, ForOp) and self._is_open(op)
 
     def _reads_before(self, effect: Operation, effects: Sequence[Operation]) -> bool:
-        """Whether an effect in a branch needs a value read before an op there may write it."""
+        """Returns whether an effect in a branch needs a value read before an op there may write it."""
         for source in _sources_within(effect, effect.parent):
             reads = [op for op in operations_in(source) if touches_memory(op)]
             behind = [other for other in effects if other is not effect and precedes(source, other)]
@@ -127,11 +127,12 @@ class StatementBlocks:
     # Statements
 
     def _is_open(self, loop: ForOp) -> bool:
-        """Whether a loop contains statements, and is not part of one or of a nest of tir."""
+        """Returns whether a loop contains statements, and is not part of one or of a nest of tir."""
         return loop in self._normalized.static
 
     def _find_statements(self) -> bool:
-        """List the statements; False if a value has been moved to a temporary, after which the list must be rebuilt."""
+        """List the statements. Returns False if a value has been moved to a temporary, after which the list must be
+        rebuilt."""
         self._order = {op: at for at, op in enumerate(operations_in(self._function))}
         self._statements: list[_Statement] = []
         self._collect(self._top, [])
@@ -169,7 +170,7 @@ class StatementBlocks:
                     self._statements.append(_Statement([op], loops))
 
     def _slice(self, statement: _Statement) -> list[Operation]:
-        """The ops in the loops around a statement that it depends on, in program order."""
+        """Returns the ops in the loops around a statement that it depends on, in program order."""
         found: set[Operation] = set()
         pending = [value for member in statement.members for value in (*member.operands, *captured_values(member))]
         while pending:
@@ -178,7 +179,7 @@ class StatementBlocks:
             if isinstance(op, Block) or op in found or op in statement.members:
                 continue
             if op.parent is self._top and (not isinstance(op, memref.LoadOp) or self._conflicts(op, statement)):
-                continue  # computed before the loops
+                continue  # it is computed before the loops
             if any(member.is_ancestor(op) for member in statement.members) or not only_reads(op):
                 continue
             found.add(op)
@@ -186,14 +187,14 @@ class StatementBlocks:
         return sorted(found, key=self._order.__getitem__)
 
     def _conflicts(self, value_op: Operation, statement: _Statement) -> list[Operation]:
-        """The ops between a reading op and a statement that recomputes it, which may write what it reads."""
+        """Returns the ops between a reading op and a statement that recomputes it, which may write what it reads."""
         reads = [op for op in operations_in(value_op) if touches_memory(op)]
         block = value_op.parent
         if not reads or block is None:
             return []
         first = statement.members[0]
         if self._order[value_op] > self._order[first]:
-            return []  # between members, which keep their order
+            return []  # it is between members, which keep their order
         target = block.find_ancestor_op_in_block(first)
         found: list[Operation] = []
         op = value_op.next_op
@@ -220,8 +221,8 @@ class StatementBlocks:
         return False
 
     def _merge(self, effect: Operation, statement: _Statement) -> int | None:
-        """Merge the statements from `effect` up to `statement`; returns the index of the result. None if a nest is in
-        between."""
+        """Merge the statements from `effect` up to `statement`. Returns the index of the result, or None if a nest is
+        in between."""
         at = self._statements.index(statement)
         start = next(
             (
@@ -252,7 +253,7 @@ class StatementBlocks:
             raise InternalError(f"the results of {op.name} are in temporaries already")
         for result in op.results:
             if isinstance(result.type, MemRefType):
-                raise CompileError.at(op, f"{op_name(op)} gives a buffer: what it shares memory with is not known")
+                raise CompileError.at(op, f"{op_name(op)} returns a buffer whose aliases are not known")
             buffer, indices = self._normalized.temporary(result.type, result.name_hint, op, loops)
             uses = list(result.uses)
             store = memref.StoreOp.get(result, buffer, indices)
@@ -299,7 +300,7 @@ class StatementBlocks:
             Rewriter.erase_op(member)
 
     def _label(self, statement: _Statement) -> str:
-        """Named after the buffer that a statement writes last, or its op."""
+        """Returns a label after the buffer that a statement writes last, or after its op."""
         wanted: str | None = None
         for op in reversed([op for member in statement.members for op in operations_in(member)]):
             buffer = stored_buffer(op)
@@ -358,7 +359,8 @@ def _share_indices(block: Block, known: dict[Index, SSAValue]) -> None:
 
 
 def _is_left(op: Operation) -> bool:
-    """Whether an op stays in place: allocations, blocks and nests of tir, assumptions, the end of the function."""
+    """Returns whether an op stays in place: an allocation, a block or nest of tir, an assumption, or the end of the
+    function."""
     if isinstance(op, memref.AllocOp | BlockOp | ReturnOp | scf.YieldOp):
         return True
     if isinstance(op, ForOp):
@@ -367,7 +369,7 @@ def _is_left(op: Operation) -> bool:
 
 
 def _may_touch(op: Operation, written: SSAValue, read: Operation, buffer: SSAValue) -> bool:
-    """Whether a write of `op` may change what `read` reads, in one iteration of the loops around both."""
+    """Returns whether a write of `op` may change what `read` reads, in one iteration of the loops around both."""
     one, other = underlying(written), underlying(buffer)
     if one is not other:
         return may_overlap(one, other)
@@ -378,7 +380,7 @@ def _may_touch(op: Operation, written: SSAValue, read: Operation, buffer: SSAVal
 
 
 def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
-    """The ops of a block before `effect` that it needs, in order."""
+    """Returns the ops of a block before `effect` that it needs, in order."""
     found: set[Operation] = set()
     pending = [*effect.operands, *captured_values(effect)]
     while pending:
@@ -390,7 +392,7 @@ def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
 
 
 def _conditional(condition: SSAValue, ops: Sequence[Operation], holds: bool) -> scf.IfOp:
-    """An `scf.if` around detached ops, which run if `condition` is `holds`."""
+    """Returns an `scf.if` around detached ops, which run if `condition` is `holds`."""
     return if_around(condition, ops) if holds else if_around(condition, (), ops)
 
 

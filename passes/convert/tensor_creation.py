@@ -219,4 +219,4 @@ CREATION: Final[Mapping[str, Rule]] = {
     "tensor.pad": _pad,
     "tensor.splat": _splat,
 }
-"""Operations that create tensors -> their rewrite."""
+"""Maps an operation that creates a tensor to its rewrite."""

@@ -1,4 +1,4 @@
-"""Operations of `linalg` and `tensor` that are written as others: `softmax`, `pack`, `unpack`, `tensor.scatter`."""
+"""Decomposition of operations of `linalg` and `tensor`: `softmax`, `pack`, `unpack`, `tensor.scatter`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def decompose(functions: Iterable[FuncOp]) -> None:
-    """Write the operations of this module as structured operations of linalg, loops of scf and others of tensor.
+    """Rewrite these operations as structured operations of linalg, loops of scf and others of tensor.
 
     ```mlir
     %p = linalg.pack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x16xf32> -> tensor<10x2x8xf32>
@@ -54,7 +54,7 @@ def decompose(functions: Iterable[FuncOp]) -> None:
 
 
 def is_decomposed(op: Operation) -> bool:
-    """Whether `decompose` writes an operation as others, or refuses it."""
+    """Returns whether `decompose` rewrites an operation, or refuses it."""
     return type(op) in _RULES
 
 
@@ -68,7 +68,7 @@ class _TensorWriter:
         return result_before(op, self.op)
 
     def write(self, op: Operation, target: SSAValue) -> SSAValue:
-        """Add an operation that writes `target`: its result, or the target if that is a buffer."""
+        """Add an operation that writes `target`. Returns its result, or the target if that is a buffer."""
         insert_before(self.op, [op])
         return op.results[0] if op.results else target
 
@@ -76,7 +76,7 @@ class _TensorWriter:
         return constant_before(number, self.op)
 
     def extent(self, value: SSAValue, dimension: int) -> SSAValue:
-        """The extent of a tensor or buffer."""
+        """Returns the extent of a tensor or buffer."""
         known = _shape(value)[dimension]
         if known != DYNAMIC_INDEX:
             return self.index(known)
@@ -84,7 +84,7 @@ class _TensorWriter:
         return self.add(kind(value, self.index(dimension)))
 
     def new(self, like: SSAValue, dimensions: Sequence[int]) -> SSAValue:
-        """A tensor or buffer of some of the dimensions of another."""
+        """Adds a tensor or buffer of some of the dimensions of another."""
         shape = [_shape(like)[d] for d in dimensions]
         sizes = [self.extent(like, d) for d in dimensions if _shape(like)[d] == DYNAMIC_INDEX]
         if isinstance(like.type, TensorType):
@@ -98,7 +98,8 @@ class _TensorWriter:
         compute: Callable[[Block], SSAValue],
         reduced: Sequence[int] = (),
     ) -> SSAValue:
-        """The output after each element is what `compute` adds to the region of a `linalg.generic`."""
+        """Adds a `linalg.generic` whose region `compute` fills with the computation of an element. Returns its
+        output."""
         operands = [*inputs, output]
         block = Block(arg_types=[_element(value) for value, _ in operands])
         value = compute(block)
@@ -133,7 +134,7 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def _in_block(kind: type[Operation], block: Block, *operands: SSAValue) -> SSAValue:
-    """The op on values of one type, at the end of a block."""
+    """Adds an op on values of one type at the end of a block."""
     op = kind.create(
         operands=operands,
         result_types=[operands[0].type],
@@ -182,7 +183,7 @@ def _softmax(writer: _TensorWriter, op: Operation) -> None:
 
 
 def _tiles(op: LayoutOp) -> dict[int, int]:
-    """Dimension -> extent of its tiles."""
+    """Maps a dimension to the extent of its tiles."""
     return dict(zip(op.tiled, op.tiles, strict=True))
 
 
@@ -197,7 +198,7 @@ def _dynamic_tiles(writer: _TensorWriter, op: PackOp | UnpackOp) -> dict[int, SS
 
 @dataclass
 class _Places:
-    """Adds index arithmetic to the region of an op of linalg, for elements at places that no affine map gives."""
+    """Adds index arithmetic to the region of an op of linalg, for elements at positions that no affine map gives."""
 
     block: Block
 

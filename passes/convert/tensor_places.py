@@ -1,4 +1,4 @@
-"""Tensors and their memory: the decisions of bufferization, and the operations' properties that they depend on."""
+"""Tensors and their memory: the decisions of bufferization, and the properties of operations that they depend on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.dialects.upstream.linalg_forms import Structure
 from weft.dialects.upstream.views import mixed_lists
 
 Extent: TypeAlias = "int | SSAValue | tuple[SSAValue, int]"
-"""A number, a value of type index, or the extent of a tensor in a dimension."""
+"""An extent: a number, a value of type index, or the extent of a tensor in a dimension."""
 Mixed: TypeAlias = "tuple[int | SSAValue, ...]"
 """Offsets, sizes or strides, as numbers if known."""
 
@@ -43,7 +43,7 @@ class Storage:
     tensors: list[SSAValue] = field(default_factory=list[SSAValue])
     """The tensors in it, or in a part of it, in the order of their definition."""
     shared: dict[Operation, tuple[Views, ...]] = field(default_factory=dict["Operation", "tuple[Views, ...]"])
-    """Parallel loops -> the parts that each iteration writes, which are disjoint between iterations."""
+    """Maps a parallel loop to the parts that each iteration writes, which are disjoint between iterations."""
     is_allocated: bool = False
     """Whether the function itself allocates it."""
     escapes: bool = False
@@ -75,7 +75,7 @@ Views: TypeAlias = "tuple[Slice | Reshape, ...]"
 
 
 def varies(view: Slice | Reshape) -> bool:
-    """Whether a view depends on values that loops may change."""
+    """Returns whether a view depends on values that loops may change."""
     return isinstance(view, Slice) and any(
         isinstance(number, SSAValue) for numbers in (view.offsets, view.sizes, view.strides) for number in numbers
     )
@@ -112,21 +112,21 @@ class Placement:
 
     places: dict[SSAValue, TensorPlace] = field(default_factory=dict["SSAValue", TensorPlace])
     allocated: dict[SSAValue, Storage] = field(default_factory=dict["SSAValue", Storage])
-    """Results and block arguments -> memory that is allocated for them."""
+    """Maps a result or block argument to the memory that is allocated for it."""
     carrier: dict[SSAValue, SSAValue] = field(default_factory=dict["SSAValue", "SSAValue"])
-    """Tensors -> the operand of their operation, or the loop-carried value, whose memory they share."""
+    """Maps a tensor to the operand of its operation, or the loop-carried value, whose memory it shares."""
     in_place: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
     """Operations and positions of operands whose memory the operation writes."""
     filled: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
     """Operations and positions of operands whose content is copied into new memory first."""
     moves: dict[Operation, list[TensorMove]] = field(default_factory=dict["Operation", list[TensorMove]])
-    """Terminators -> the copies before them."""
+    """Maps a terminator to the copies before it."""
     extents: dict[SSAValue, tuple[Extent, ...]] = field(default_factory=dict["SSAValue", tuple[Extent, ...]])
     """The shapes of results whose memory is allocated before their operation."""
 
 
 def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
-    """`mixed_lists`, with constants folded to numbers."""
+    """Returns `mixed_lists` with constants folded to numbers."""
     offsets, sizes, strides = (tuple(map(folded, values)) for values in mixed_lists(op))
     return offsets, sizes, strides
 
@@ -140,19 +140,19 @@ def folded(value: int | SSAValue) -> int | SSAValue:
 
 
 def destinations(op: Operation) -> range:
-    """The positions of the operands that the results of a linalg operation overwrite: the last ones."""
+    """Returns the positions of the operands that the results of a linalg operation overwrite: the last ones."""
     return range(len(op.operands) - len(op.results), len(op.operands))
 
 
 def reads_destination(op: Structure, index: int) -> bool:
-    """Whether a linalg operation reads the content of its destination, or keeps a part of it."""
+    """Returns whether a linalg operation reads the content of its destination, or keeps a part of it."""
     written = op.maps[index].results
     is_whole = all(isinstance(e, AffineDimExpr) for e in written) and len(set(written)) == len(written)
     return not is_whole or op.body.args[index].first_use is not None
 
 
 def is_pointwise(op: Structure, index: int, other: int) -> bool:
-    """Whether each instance of the body reads the element of operand `index` that only it writes of `other`."""
+    """Returns whether each instance of the body reads the element of operand `index` that only it writes of `other`."""
     read, written = op.maps[index], op.maps[other]
     is_permutation = all(isinstance(e, AffineDimExpr) for e in written.results)
     return read == written and is_permutation and len(set(written.results)) == written.num_dims
@@ -172,7 +172,7 @@ def dynamic_sizes(op: Operation) -> Sequence[SSAValue]:
 
 
 def initial_of(argument: BlockArgument, loop: Operation) -> SSAValue | None:
-    """The initial value of a loop-carried value."""
+    """Returns the initial value of a loop-carried value."""
     if isinstance(loop, scf.ForOp):
         return loop.iter_args[argument.index - 1]
     if loop.name == "scf.forall" and loop.results:
@@ -192,7 +192,6 @@ def terminator_of(block: Block) -> Operation:
 
 
 def region_block(op: Operation, inner: Operation) -> Block | None:
-    """The block of `op` that contains `inner`."""
     for region in op.regions:
         for block in region.blocks:
             if block.find_ancestor_op_in_block(inner) is not None:

@@ -29,7 +29,6 @@ class TensorShapes:
         self._placement = placement
 
     def extents(self, value: SSAValue) -> tuple[Extent, ...]:
-        """The shape of a tensor."""
         return tuple(self.extent(value, d) for d in range(len(shape_of_tensor(value))))
 
     def extent(self, value: SSAValue, dimension: int) -> Extent:
@@ -67,7 +66,7 @@ class TensorShapes:
         return (value, dimension)
 
     def of_index(self, value: SSAValue) -> Extent:
-        """An index as an extent."""
+        """Returns an index as an extent."""
         owner = value.owner
         number = constant_integer(value)
         if number is not None:

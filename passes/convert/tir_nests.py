@@ -1,5 +1,5 @@
 """The steps that `convert-tir-to-scf` and `convert-tir-to-affine` share: blocks become statements of their loops, and
-what is left of weft's dialects becomes upstream's."""
+the other operations of weft's dialects become upstream's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _STRUCTURE: Final = (ForOp, BlockOp, InitOp, AccessRegionOp)
 _FACTS: Final = (AssumeOp, AssumeSizesOp, CheckSizeOp)
 _ANNOTATIONS: Final = (PREFETCH, NONTEMPORAL)
-"""Hints of blocks, which affine and scf have no form for."""
+"""Hints of blocks that affine and scf cannot represent."""
 
 
 def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncOp], None], *, strict: bool) -> None:
@@ -47,7 +47,7 @@ def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncO
             new = function.clone()
             module.body.block.insert_op_after(new, function)
             converted.append(new)
-            _state_nothing(new, pass_name)  # of all functions, before any is converted
+            _state_nothing(new, pass_name)  # checks all functions before any is converted
         for new in converted:
             for step in (PlaceBuffersPass(), LowerReductionsPass(), LowerBlocksPass(), CompactBuffersPass()):
                 step.rewrite(new)
@@ -80,7 +80,7 @@ def _state_nothing(function: FuncOp, pass_name: str) -> None:
 
 
 def _free_buffers(function: FuncOp) -> None:
-    """Deallocate each buffer at the end of the block that allocates it: tir leaves that to its lowering."""
+    """Deallocate each buffer at the end of the block that allocates it. In tir, the lowering does so."""
     for op in operations_in(function):
         if isinstance(op, memref.AllocOp) and op.parent is not None:
             add_at_end(op.parent, memref.DeallocOp.get(op.memref))

@@ -25,15 +25,15 @@ OURS: Final = frozenset(("te", "graph", "tir", "low", "sched"))
 STABLEHLO: Final = frozenset(("stablehlo", "chlo"))
 _UPSTREAM: Final = STABLEHLO | {"affine", "bufferization", "gpu", "linalg", "memref", "scf", "tensor", "vector"}
 _LANES: Final = frozenset(LANE_FORMS.values())
-"""Ops of `arith` on vectors, which are parsed as these."""
+"""Ops of `arith` on vectors, which the parser replaces by these."""
 _SCALARS: Final = frozenset(("arith", "math"))
 _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func"}
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
-    """The upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors, and
-    `vector` for vector accesses of `affine`; empty for functions of weft's levels, and for those that only compute
-    scalars and call."""
+    """Returns the upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors,
+    and `vector` for vector accesses of `affine`. The result is empty for functions of weft's levels, and for those that
+    only compute scalars and call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):
@@ -55,7 +55,8 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
 
 
 def is_foreign(op: Operation) -> bool:
-    """Whether an op is of no dialect that weft knows: neither upstream's, nor one of weft's levels, nor registered."""
+    """Returns whether an op is of no dialect that weft knows: neither upstream's, nor one of weft's levels, nor a
+    registered one."""
     name = op_name(op)
     if op.name == UnregisteredOp.name or op.name.partition(".")[0] not in _KNOWN:
         return not any(allowed_at(level, name) for level in LEVELS)
@@ -65,7 +66,8 @@ def is_foreign(op: Operation) -> bool:
 def convertible(
     module: ModuleOp, name: str, functions: Sequence[FuncOp], *, in_blocks: bool = False, strict: bool = False
 ) -> list[FuncOp]:
-    """The functions that the conversion `name` may change. Each of the others gets a remark, or with `strict` an error.
+    """Returns the functions that the conversion `name` may change. Each of the others gets a remark, or with `strict`
+    an error.
 
     This is the rule for modules that mix dialects: a function of which an op is not understood stays byte for byte. So
     do functions that are connected to it by calls, and those to which a foreign op refers, since their signature may
@@ -98,7 +100,6 @@ def convertible(
 
 
 def has_tensors(function: FuncOp) -> bool:
-    """Whether a function has tensors as parameters, results, or values."""
     types = (*function.function_type.inputs, *function.function_type.outputs)
     if any(isinstance(type_, TensorType) for type_ in types):
         return True
@@ -106,7 +107,7 @@ def has_tensors(function: FuncOp) -> bool:
 
 
 def tensor_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions of `module` with tensors, except those with operations of weft's own levels."""
+    """Returns the functions of `module` with tensors, except those with operations of weft's own levels."""
     return [
         function
         for function in module.ops
@@ -118,7 +119,7 @@ def tensor_functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def _why_no_block(op: Operation) -> str | None:
-    """The reason why a foreign op cannot be in an opaque block; None if it can be."""
+    """Returns the reason why a foreign op cannot be in an opaque block, or None if it can be."""
     if op.successors:
         return "branches to other blocks"
     for result in op.results:
@@ -133,10 +134,10 @@ def _is_converted(op: Operation) -> bool:
 
 
 def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
-    """The functions among `candidates` that are in `functions`, or are connected to one of them by calls."""
+    """Returns the functions among `candidates` that are in `functions`, or are connected to one of them by calls."""
     called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
     found = [f for f in candidates if f in functions]
-    for one in found:  # grows as callers and callees are found
+    for one in found:  # `found` grows as callers and callees are found
         near = (f for f in candidates if one.sym_name.data in called[f] or f.sym_name.data in called[one])
         found += [f for f in near if f not in found]
     return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _index_cast(op: Operation) -> None:
-    """An unsigned cast: integers are zero-extended to 64 bits first."""
+    """Convert an unsigned cast: integers are zero-extended to 64 bits first."""
     rewriter = OpRewriter(op)
     (value,), result = op.operands, op.results[0].type
     element = element_of(value.type)
@@ -40,7 +40,7 @@ def _cast(rewriter: OpRewriter, kind: type[Operation], value: SSAValue, result: 
 
 
 def _poison(op: Operation) -> None:
-    """Any value is valid; 0 is used."""
+    """Replace poison by 0, because any value is valid."""
     rewriter, type_ = OpRewriter(op), op.results[0].type
     if isinstance(type_, VectorType):
         rewriter.replace(rewriter.constant_lanes(type_, [0]))

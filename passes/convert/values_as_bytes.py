@@ -91,7 +91,7 @@ def _stated(types: tuple[Attribute, ...]) -> ArrayAttr[DictionaryAttr] | None:
 
 
 def _held(type_: Attribute) -> Attribute:
-    """The type that replaces a type of values or buffers."""
+    """Returns the type that replaces a type of values or buffers."""
     element = element_of(type_)
     held = value_type(element)
     if isinstance(held, IntegerType) and 1 < (bits := held.width.data) < max(_WIDTHS):
@@ -104,7 +104,7 @@ def _held(type_: Attribute) -> Attribute:
 
 
 def is_held(type_: Attribute) -> bool:
-    """Whether a type of values or elements is replaced."""
+    """Returns whether a type of values or elements is replaced."""
     return _held(type_) != type_
 
 
@@ -115,7 +115,7 @@ def _is_held(value: SSAValue) -> bool:
 # Operations
 
 _Rewrite: TypeAlias = Callable[[Operation], None]
-"""Changes an operation whose operands and results already have their new types."""
+"""A function that changes an operation whose operands and results already have their new types."""
 _MOVES: Final = ("affine.", "func.", "memref.", "scf.", "tir.")
 """Dialects of operations that compute nothing, so that a change of types suffices."""
 _ATOMIC: Final = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
@@ -138,8 +138,8 @@ _CASTS: Final = frozenset(
 
 
 def _rewrite_of(op: Operation) -> _Rewrite | None:
-    """The rewrite of an operation, according to its current types; None if a change of types suffices. Raises
-    `CompileError` if the operation has no form on other types."""
+    """Returns the rewrite of an operation, according to its current types, or None if a change of types suffices.
+    Raises `CompileError` if the operation has no form on other types."""
     values = [*op.operands, *op.results]
     held = [value for value in values if _is_held(value)]
     if not held:
@@ -194,13 +194,13 @@ class _BitsWriter(OpRewriter):
         return self.insert(arith.ConstantOp(IntegerAttr(value, cast("IntegerType", type_))))
 
     def masked(self, value: SSAValue, bits: int) -> SSAValue:
-        """The low bits of a value, zero-extended."""
+        """Zero-extends the low bits of a value."""
         if _bits(value.type) == bits:
             return value
         return self.insert(arith.AndIOp(value, self.number((1 << bits) - 1, value.type)))
 
     def wrapped(self, value: SSAValue, bits: int) -> SSAValue:
-        """The low bits of a value, sign-extended."""
+        """Sign-extends the low bits of a value."""
         if _bits(value.type) == bits or bits == 1:
             return value
         distance = self.number(_bits(value.type) - bits, value.type)
@@ -245,7 +245,7 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
 
 
 def _to_few_bits(op: Operation, bits: int) -> SSAValue:
-    """The conversion of a float to an integer of fewer than 8 bits, in the type that stores it."""
+    """Converts a float to an integer of fewer than 8 bits, in the type that stores it."""
     constants = Constants(cast("Block", op.parent))
     x = Writer(op, constants, shape_of(FORMATS[op.operands[0].type], 0)).lanes(op.operands[0])
     held = cast("IntegerType", op.results[0].type)
@@ -312,7 +312,7 @@ def _constant(op: Operation) -> None:
 
 
 def _constant_of_module(op: Operation) -> None:
-    """Let a function read a copy of a constant, with converted elements."""
+    """Replace a constant by a copy with converted elements that only the function reads."""
     get = cast("memref.GetGlobalOp", op)
     module = next(parent for parent in ancestors(op) if isinstance(parent, ModuleOp))
     symbols = named_ops(module)

@@ -1,5 +1,5 @@
-"""Placement of buffers with lifetimes in one arena: offsets by best fit; for symbolic sizes, offsets are sums and
-maxima. For devices that cannot address parts of their memory, placement in several slots instead.
+"""Placement of buffers with lifetimes in one arena, at offsets by best fit. For symbolic sizes, offsets are sums and
+maxima. For devices that cannot address parts of their memory, buffers are placed in several slots instead.
 
 Sizes are polynomials of extents (`graph_shapes`). Buffers are placed in turn with numeric sizes: each into the smallest
 sufficient gap among the buffers alive with it (best fit, Pisarchyk and Lee, Efficient Memory Management for Deep Neural
@@ -32,14 +32,14 @@ from weft.dialects.graph_shapes import (
 ALIGNMENT: Final = 64
 """Alignment of buffers in bytes: a cache line, and the widest vector."""
 _TYPICAL_EXTENT: Final = 64
-"""The value of symbolic extents for the order of buffers."""
+"""The value of symbolic extents that determines the order of buffers."""
 _ROUNDED_FROM: Final = 1024
-"""Bytes per unit of an extent from which a coefficient is rounded up, instead of the size at the call: wastes at most
-1/16."""
+"""Minimum bytes per unit of an extent for which a coefficient is rounded up, instead of the size at the call. This
+wastes at most 1/16."""
 _MOST_ALTERNATIVES: Final = 4
-"""Limit of the sizes whose maximum is taken at the call; more are replaced by an upper bound of all."""
+"""Limit of the number of sizes whose maximum is taken at the call; more are replaced by an upper bound of all."""
 _MOST_PLACEMENTS: Final = 4096
-"""Limit of the placements of single buffers for better orders."""
+"""Limit of the number of placements of single buffers for better orders."""
 
 Greatest = tuple[KnownExtent, ...]
 """The maximum of several polynomials."""
@@ -63,7 +63,7 @@ class ArenaLayout:
 
 
 def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> ArenaLayout:
-    """Offsets for buffers, multiples of `ALIGNMENT`. `not_negative` are the names of non-negative numbers."""
+    """Returns offsets for buffers, multiples of `ALIGNMENT`. `not_negative` are the names of non-negative numbers."""
     sizes = [aligned(lifetime.size, not_negative) for lifetime in lifetimes]
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(size) for size in sizes]
@@ -92,8 +92,8 @@ class SlotLayout:
 
 
 def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> SlotLayout:
-    """Slots for buffers; each contains one buffer at a time, at its start, and has the size of its largest buffer.
-    `not_negative` are the names of non-negative numbers."""
+    """Returns slots for buffers. Each slot contains one buffer at a time, at its start, and has the size of its largest
+    buffer. `not_negative` are the names of non-negative numbers."""
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(lifetime.size) for lifetime in lifetimes]
     slots = share_slots(spans, typical)
@@ -107,7 +107,7 @@ def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) ->
 
 
 def aligned(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
-    """A size rounded up to a multiple of `ALIGNMENT`, or slightly more."""
+    """Returns a size rounded up to a multiple of `ALIGNMENT`, or slightly more."""
     if isinstance(size, int):
         return _rounded(size)
     if all(_is_rounded_whole(monomial, factor, not_negative) for monomial, factor in size.terms):
@@ -133,7 +133,7 @@ def _typical(size: KnownExtent) -> int:
 
 
 def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Greatest:
-    """The maximum of non-negative `sizes`, without those that never exceed another one."""
+    """Returns the maximum of non-negative `sizes`, without those that never exceed another one."""
     numbers: list[int] = []
     kept: list[KnownExtent] = []
     for size in dict.fromkeys(sizes):
@@ -151,7 +151,7 @@ def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Gr
 
 
 def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
-    """Whether `left >= right` is known for all extents."""
+    """Returns whether `left >= right` is known for all extents."""
     if is_not_negative(subtract(left, right), not_negative):
         return True
     most = _not_less(right, not_negative)
@@ -159,8 +159,8 @@ def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection
 
 
 def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
-    """An upper bound of `size` without the quotients of `aligned`: for (4 * n + 63) // 64 it contains n, at least the
-    quotient for each n >= 0."""
+    """Returns an upper bound of `size` without the quotients of `aligned`: for (4 * n + 63) // 64 it contains n, which
+    is at least the quotient for each n >= 0."""
     total: KnownExtent = 0
     for monomial, factor in size.terms if isinstance(size, Expression) else (((), size),):
         atom = monomial[0] if len(monomial) == 1 else None
@@ -180,8 +180,8 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
 
 
 def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
-    """The polynomial with the greatest coefficient of each monomial: an upper bound of `sizes`, which have no negative
-    terms."""
+    """Returns the polynomial with the greatest coefficient of each monomial: an upper bound of `sizes`, which have no
+    negative terms."""
     total: dict[tuple[str | ExtentOperation, ...], int] = {}
     for size in sizes:
         for monomial, factor in (((), size),) if isinstance(size, int) else size.terms:
@@ -196,7 +196,7 @@ def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
 
 
 def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Offsets of buffers, given the first and last step of each lifetime, and the sizes."""
+    """Returns offsets of buffers, given the first and last step of each lifetime, and the sizes."""
     least = _most_at_once(spans, sizes)
     best: list[int] = []
     best_end = -1
@@ -221,7 +221,7 @@ def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> lis
 
 
 def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """The slots of buffers, numbered from 0, given the first and last step of each lifetime, and the sizes.
+    """Returns the slots of buffers, numbered from 0, given the first and last step of each lifetime, and the sizes.
 
     Each buffer in turn gets the free slot that grows least, and of these the one that wastes least (greedy by size,
     Pisarchyk and Lee, as above, if buffers are ordered by size).
@@ -238,7 +238,7 @@ def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[
 def _least_growth(
     order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Assign slots in order; returns the slot of each buffer, and the sizes of slots."""
+    """Assign slots in order. Returns the slot of each buffer, and the sizes of slots."""
     slots = [0] * len(sizes)
     rooms: list[int] = []
     taken: list[list[tuple[int, int]]] = []
@@ -257,7 +257,7 @@ def _least_growth(
 
 
 def _is_free(others: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
-    """Whether a span is disjoint from others, which are sorted and disjoint."""
+    """Returns whether a span is disjoint from others, which are sorted and disjoint."""
     at = bisect_left(others, span)
     return (at == 0 or others[at - 1][1] < span[0]) and (at == len(others) or span[1] < others[at][0])
 
@@ -276,7 +276,7 @@ _ORDERS: Final[tuple[Callable[[tuple[int, int], int], tuple[int, ...]], ...]] = 
 
 
 def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
-    """The largest number of bytes alive at one step, a lower bound of the arena."""
+    """Returns the largest number of bytes alive at one step, a lower bound of the arena."""
     if not spans:
         return 0
     changes = [0] * (max(last for _, last in spans) + 2)
@@ -287,8 +287,8 @@ def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int
 
 
 def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Place buffers in order, each into the smallest, then lowest, sufficient gap among those alive with it; else above
-    them."""
+    """Place buffers in order, each into the smallest, then lowest, sufficient gap among those alive with it; without
+    one, above them."""
     offsets = [0] * len(sizes)
     placed = _Alive(max((last for _, last in spans), default=0))
     for buffer in order:

@@ -37,11 +37,11 @@ class Form:
     work: int
     """The multiply-adds of a convolution."""
     gain: float
-    """Multiply-adds that are saved."""
+    """Multiply-adds that the form saves."""
     build: Callable[[int, int], Operator]
-    """The operator on packed values, not inserted yet, for given channels per block of results and of data."""
+    """Builds the operator on packed values, not inserted yet, for given channels per block of results and of data."""
     filtered: float = 0
-    """Those among the multiply-adds that are saved only with data in blocks, by minimal filtering."""
+    """The part of `gain` that is saved only with data in blocks, by minimal filtering."""
     products: int = 1
     """Neighbouring channels whose products an instruction adds to a sum."""
     filters: int = 0
@@ -53,8 +53,8 @@ class Form:
 
 
 def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
-    """Batch, channels, rows and columns of a tensor of images; None if its rank is not 4, or its channels are
-    unknown."""
+    """Returns batch, channels, rows and columns of a tensor of images, or None if its rank is not 4, or its channels
+    are unknown."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None
     batch, channels, rows, columns = extents_of(value)
@@ -64,12 +64,12 @@ def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExten
 
 
 def counted(extent: KnownExtent) -> int:
-    """The rows or columns of an image for cost estimates: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
+    """Returns the rows or columns of an image for cost estimates: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
     return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
 def elements_of(value: SSAValue) -> int:
-    """The elements of a tensor of images; a batch of unknown extent counts as one image."""
+    """Returns the number of elements of a tensor of images; a batch of unknown extent counts as one image."""
     batch, *space = image_of(value) or (0,)
     return prod(map(counted, space)) * (batch if isinstance(batch, int) else 1)
 
@@ -79,8 +79,8 @@ def is_convolution(op: Operation) -> bool:
 
 
 def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
-    """The NCHWc form of an operator whose results are images; None if there is none. Integers are laid out for dot
-    products if the target has them; `winograd` allows Winograd convolutions."""
+    """Returns the NCHWc form of an operator whose results are images, or None if there is none. Integers are packed for
+    dot products if the target has them; `winograd` allows Winograd convolutions."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
     if is_convolution(op):
@@ -97,7 +97,7 @@ _CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
     ("int16", "int16", "int32"): 2,
     ("uint8", "int8", "int32"): 4,
 }
-"""Elements of data, of weights, and of sums -> products per dot product."""
+"""Maps the elements of data, of weights, and of sums to the products per dot product."""
 
 
 def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
@@ -192,7 +192,7 @@ def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int])
 
 
 def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
-    """The transformed weights of Winograd, (F / f, t + 2, t + 2, C / c, c, f)."""
+    """Returns the transformed weights of Winograd, (F / f, t + 2, t + 2, C / c, c, f)."""
     weight = cast("ConstantOp", op.operands[1].owner)
     transformed = transformed_kernel(array_of_constant(weight), tile)
     # At once: a large constant as an operand of graph.pack would be copied three times more.
@@ -203,12 +203,12 @@ def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAVal
 
 
 _CHANNELS_OF_A_BLOCK: Final = 8
-"""Channels that form a block of data on any machine."""
+"""The number of channels that form a block of data on any machine."""
 
 
 def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
-    """The side of the tiles for which Winograd is fastest, and the multiply-adds that it saves; (0, 0) for other
-    windows, and if it saves nothing."""
+    """Returns the side of the tiles for which Winograd is fastest, and the multiply-adds that it saves, or (0, 0) for
+    other windows, and if it saves nothing."""
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
@@ -225,12 +225,12 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
 
 
 def _other(op: Operator) -> Form | None:
-    """The form of an operator that maps blocks of channels to blocks. Operands with an element per channel are in
-    blocks too."""
+    """Returns the form of an operator that maps blocks of channels to blocks. Operands with an element per channel are
+    in blocks too."""
     channels = [image[1] for value in (*op.operands, *op.results) if (image := image_of(value)) and image[1] > 1]
     whole = gcd(*channels)
-    # Borders and parts that are whole blocks of the largest size are so for all divisors of it. With the smallest size
-    # there are several blocks, so that their axis differs from one of extent 1.
+    # Borders and parts that are whole blocks of the largest size are whole blocks for all divisors of it. With the
+    # smallest size there are several blocks, so that their axis differs from one of extent 1.
     sizes = [size for size in range(2, whole + 1) if whole % size == 0]
     packed = [packed_operator(op, 1, size) for size in sizes[:1] + sizes[-1:]]
     if not packed or packed[0] is None or None in packed:
@@ -252,5 +252,5 @@ def _is_image(value: SSAValue) -> bool:
 
 
 def bytes_of_element(value: SSAValue) -> int:
-    """Bytes of an element during computation: halves are computed in single precision."""
+    """Returns the bytes of an element during computation: halves are computed in single precision."""
     return max(bytes_of(type_of(value).element_type), 4)

@@ -54,7 +54,7 @@ class CanonicalNames:
         return self._new[given]
 
     def original(self, name: str) -> KnownExtent:
-        """The extent that a canonical name replaces."""
+        """Returns the extent that a canonical name replaces."""
         return self._originals[name]
 
     def extent(self, extent: Extent) -> Extent:
@@ -67,13 +67,13 @@ class CanonicalNames:
         return substitute(extent, {name: self._name(name) for name in sorted(names_in(extent))})
 
     def type(self, type_: Attribute) -> Attribute:
-        """A tensor type with renamed extents; other types unchanged."""
+        """Returns a tensor type with renamed extents, or another type unchanged."""
         if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
             return type_
         return tensor_type([self.extent(extent) for extent in shape_of(type_)], type_.element_type)
 
     def key(self, type_: Attribute) -> Hashable:
-        """A key that is equal for two types if `type` is, at a fraction of the cost."""
+        """Returns a key that is equal for two types if `type` is, at a fraction of the cost."""
         if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
             return type_
         return type_.element_type, type_.get_shape(), tuple(map(self.extent, type_.encoding.data))
@@ -83,7 +83,7 @@ class CanonicalNames:
 
 
 def extents_of(types: Iterable[Attribute], properties: Mapping[str, Attribute]) -> list[Extent]:
-    """The symbolic extents of types and properties."""
+    """Returns the symbolic extents of types and properties."""
     found = [extent for type_ in types for extent in _dynamic(type_)]
     for attribute in properties.values():
         found += extents_in(attribute)

@@ -44,8 +44,8 @@ from weft.dialects.traversal import operations_in
 
 @dataclass(frozen=True)
 class Copied:
-    """An operand of a call, and the number of its elements that precede those of the result; 0 or negative if the
-    operand is a part of the result."""
+    """An operand of a call, and the number of its elements that precede those of the result. The number is 0 or
+    negative if the operand is a part of the result."""
 
     operand: int
     offset: KnownExtent
@@ -58,12 +58,12 @@ class ContiguousCopies:
         self._nests: dict[FuncOp, Sequence[_CopyNest]] = {}
 
     def functions(self) -> list[FuncOp]:
-        """The analysed functions that only copy."""
+        """Returns the analysed functions that only copy."""
         return [function for function, nests in self._nests.items() if nests]
 
     def of(self, call: CallTirOp) -> Sequence[Sequence[Copied]]:
-        """The sources of each result of a call: one operand that contains it, or the operands that it concatenates, in
-        order. Empty unless this is proved for all results."""
+        """Returns the sources of each result of a call: one operand that contains it, or the operands that it
+        concatenates, in order. The result is empty unless this is proved for all results."""
         callee = callee_of(call)
         if callee not in self._nests:
             self._nests[callee] = _copy_nests(callee)
@@ -80,7 +80,8 @@ class ContiguousCopies:
 def _extents_of_dimensions(
     function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
 ) -> Mapping[SSAValue, KnownExtent] | None:
-    """The extents that a function queries, for parameters of these shapes; None if it does not accept them."""
+    """Returns the extents that a function queries, for parameters of these shapes, or None if it does not accept
+    them."""
     extents: dict[SSAValue, KnownExtent] = {}
     for op in operations_in(function):
         if isinstance(op, memref.DimOp):
@@ -118,7 +119,7 @@ class _CopyNest:
     def copied(
         self, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
     ) -> Sequence[Copied]:
-        """The sources of the stored buffer, for parameters of these shapes."""
+        """Returns the sources of the stored buffer, for parameters of these shapes."""
         result = shapes[cast("BlockArgument", self.store.memref).index]
         found: list[Copied] = []
         for load, conditions in self.loads:
@@ -139,7 +140,7 @@ class _CopyNest:
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
     ) -> dict[SSAValue, KnownExtent]:
-        """The iterators of the block as symbols, or as numbers if the conditions determine them."""
+        """Returns the iterators of the block as symbols, or as numbers if the conditions determine them."""
         found: dict[SSAValue, KnownExtent] = {}
         for position, (variable, extent) in enumerate(zip(self.block.iter_vars, self.block.extents, strict=True)):
             most = ExtentNames(extents).extent(extent) if isinstance(extent, SSAValue) else extent
@@ -156,11 +157,11 @@ class _CopyNest:
 _ITERATOR: Final = "%"
 """Prefix of the names of iterators, which no other name has."""
 _MOST_PARTS: Final = 64
-"""Limit of the tensors that a call stacks: for larger extents, conditions on the iterator are ignored."""
+"""Limit of the number of tensors that a call stacks: for larger extents, conditions on the iterator are ignored."""
 
 
 def _restricted(numbers: set[int], variable: SSAValue, condition: SSAValue, holds: bool) -> set[int]:
-    """The values of `variable` for which a comparison of it with a constant holds, or does not."""
+    """Returns the values of `variable` for which a comparison of it with a constant holds, or does not."""
     op = condition.owner
     if isinstance(op, arith.CmpiOp) and op.lhs is variable and (number := constant_integer(op.rhs)) is not None:
         kept = _RELATIONS.get(op.predicate.value.data)
@@ -174,11 +175,12 @@ _RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
     2: operator.lt,
     3: operator.le,
 }
-"""Number of the predicate of a comparison -> the comparison."""
+"""Maps the number of the predicate of a comparison to the comparison."""
 
 
 def without_remainders(extent: KnownExtent) -> KnownExtent:
-    """The same number without remainders, with nested quotients merged, so that equal positions compare equal."""
+    """Returns the same number without remainders, with nested quotients merged, so that equal positions compare
+    equal."""
     if isinstance(extent, int):
         return extent
     total: KnownExtent = 0
@@ -206,8 +208,8 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
 
 
 def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
-    """Whether parts fill a result of `size` elements in order. Each element of the result then belongs to one part,
-    because the loads of the others would be out of bounds."""
+    """Returns whether parts fill a result of `size` elements in order. Each element of the result then belongs to one
+    part, because the loads of the others would be out of bounds."""
     end: KnownExtent = 0
     for part in parts:
         if add(part.offset, end) != 0:
@@ -217,7 +219,7 @@ def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownEx
 
 
 def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
-    """The extents of a tensor; None if one is unknown."""
+    """Returns the extents of a tensor, or None if one is unknown."""
     try:
         shape = shape_of(cast("TensorType[Attribute]", value.type))
     except ShapeError:
@@ -229,7 +231,7 @@ def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
 
 
 def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
-    """A function as copies, one per result parameter; empty if it does anything else."""
+    """Returns a function as copies, one per result parameter, or nothing if it does anything else."""
     if len(function.body.blocks) != 1 or function.function_type.outputs.data:
         return ()
     if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
@@ -259,13 +261,13 @@ def _copy_nest(block: BlockOp, operands: Sequence[SSAValue]) -> _CopyNest | None
 
 
 _HARMLESS = (AssumeShapeOp, BlockOp, ForOp, FuncOp, ReturnOp, scf.IfOp, scf.YieldOp)
-"""Ops that contain others or state assumptions; except those that calls check."""
+"""Ops that contain others or state assumptions, except assumptions that calls check."""
 
 
 def _loads(
     value: SSAValue, conditions: tuple[_Condition, ...]
 ) -> Iterator[tuple[memref.LoadOp | None, tuple[_Condition, ...]]]:
-    """The loads, one of which gives a value; None for any other source of it."""
+    """Yields the loads, one of which gives a value, and None for any other source of it."""
     op = value.owner
     if isinstance(value, OpResult) and isinstance(op, scf.IfOp):
         position = value.index

@@ -28,13 +28,13 @@ from weft.texpr.graph_operators import Operator
 Array: TypeAlias = NDArray[Any]
 
 _BITS: Final = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8}
-"""The types of quantized weights, and their bits."""
+"""Maps the type of quantized weights to its bits."""
 FLOATS: Final = ("float32", "float16", "bfloat16")
 """The types of products whose weights may be quantized, and of scales."""
 _WORD: Final = 32
 """Bits of which a group is a multiple."""
 _SIGNED_NARROW: Final = 128 - 8
-"""The least of the bytes that represent the integers -8 to 7."""
+"""The least byte of those that represent the integers -8 to 7."""
 _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 
@@ -68,7 +68,7 @@ class _Weights:
 
 
 def _weights(value: SSAValue) -> _Weights | None:
-    """The quantized weights that a value dequantizes; None for other values."""
+    """Returns the quantized weights that a value dequantizes, or None for other values."""
     view = source_of(value, "transpose")
     if view is not None:
         inner = _weights(view.operands[0])
@@ -111,7 +111,7 @@ def _weights(value: SSAValue) -> _Weights | None:
 
 
 def _cast_integers(op: Operator, bits: int) -> _Weights | None:
-    """The weights of a cast of a constant to floats, with scale 1."""
+    """Returns the weights of a cast of a constant to floats, with scale 1."""
     import numpy as np
 
     integers, offset = known_array(op.operands[0]), _offset(op.operands[0], bits)
@@ -123,12 +123,13 @@ def _cast_integers(op: Operator, bits: int) -> _Weights | None:
 
 
 def _offset(integers: SSAValue, bits: int) -> int:
-    """The offset that makes integers of a type unsigned."""
+    """Returns the offset that makes integers of a type unsigned."""
     return 0 if is_unsigned(type_of(integers).element_type) else 1 << (bits - 1)
 
 
 def column_axis(op: Operation) -> int | None:
-    """The axis of the columns of rank-2 weights of a product of floats (..., k); None for other operators."""
+    """Returns the axis of the columns of rank-2 weights of a product of floats (..., k), or None for other
+    operators."""
     if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
         return None
     if type_of(op.operands[1]).get_num_dims() != 2 or dtype_of(op.results[0]) not in FLOATS:
@@ -176,14 +177,14 @@ def _product(op: Operation) -> Replacement:
 def packed_weights(
     integers: Array, scale: Array, zero_point: Array, bits: int, axis: int | None, group: int
 ) -> tuple[Array, Array, Array | None, int] | None:
-    """The weights, scales and zero points of `dequantized_matmul`, and the group size, for weights (n, k).
+    """Returns the weights, scales and zero points of `dequantized_matmul`, and the group size, for weights (n, k).
 
-    None if groups are not multiples of 32 bits, or zero points are not integers of `bits`.
+    Returns None if groups are not multiples of 32 bits, or zero points are not integers of `bits`.
     """
     import numpy as np
 
     columns, depth = integers.shape
-    if axis == 0:  # groups of columns, which get separate scales
+    if axis == 0:  # groups of columns get separate scales
         scale, zero_point = (np.repeat(p, group, 0)[:columns] if p.shape[0] > 1 else p for p in (scale, zero_point))
     per_word = _WORD // bits
     if axis != 1:
@@ -205,7 +206,7 @@ def packed_weights(
 
 
 def _halves_in_bytes(integers: Array) -> Array:
-    """Pairs of 4-bit integers per byte, the first in the low half."""
+    """Packs pairs of 4-bit integers in bytes, the first in the low half."""
     return integers[:, 0::2] | integers[:, 1::2] << 4
 
 

@@ -45,7 +45,7 @@ from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions over tensors that contain graph ops or are called by control flow, except callees of
+    """Yields the functions over tensors that contain graph ops or are called by control flow, except callees of
     `graph.call_tir`."""
     called = tensor_callees(module)
     branches = control_callees(module)
@@ -57,12 +57,12 @@ def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def tensor_callees(module: ModuleOp) -> set[str]:
-    """The names of the functions that `graph.call_tir` calls."""
+    """Returns the names of the functions that `graph.call_tir` calls."""
     return {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)}
 
 
 def control_callees(module: ModuleOp) -> set[str]:
-    """The names of the functions that control flow calls."""
+    """Returns the names of the functions that control flow calls."""
     return {callee.string_value() for op in module.walk() if isinstance(op, CONTROL) for callee in op.callees}
 
 
@@ -162,7 +162,7 @@ def _inline(call: CallTirOp) -> set[FuncOp]:
 
 
 def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:
-    """The extents of a tensor type. Raises `CompileError` at `op` if its encoding does not fit it."""
+    """Returns the extents of a tensor type. Raises `CompileError` at `op` if its encoding does not fit it."""
     try:
         return shape_of(type_)
     except ShapeError as error:

@@ -70,7 +70,7 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
             extents |= {f"{name}.{at}": int(number) for at, number in enumerate(array.flat)}
         arrays.append((parameters[name], array))
     if extents:
-        # Retyping makes new arguments: find them by position.
+        # Retyping makes new arguments, which are found by position.
         positions = [argument.index for argument, _ in arrays]
         substitute_extents(function, extents)
         arrays = [(function.args[p], array) for p, (_, array) in zip(positions, arrays, strict=True)]
@@ -167,7 +167,7 @@ class GraphBindParamsPass(ModulePass):
 
 
 def load_arrays(path: str) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file. Raises `CompileError` if it cannot be read as one."""
+    """Returns the arrays of an .npz file. Raises `CompileError` if it cannot be read as one."""
     import zipfile
     import zlib
 

@@ -39,7 +39,7 @@ _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "ope
 
 
 def width_of(channels: int, lanes: int) -> int | None:
-    """The number of channels of a block, whole vectors that divide `channels`; None if there is none."""
+    """Returns the number of channels of a block, whole vectors that divide `channels`, or None if there is none."""
     for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
         for vectors in fitted.BLOCK_VECTORS:
             if channels % (vectors * wide) == 0:
@@ -79,8 +79,8 @@ class _Layouts:
                 group.width = width
 
     def choose(self) -> None:
-        """Drop groups whose gain is at most the cost of conversions at their borders, until none is left to drop: each
-        drop reduces the gain of the others."""
+        """Drop groups whose gain is at most the cost of conversions at their borders, until all groups have a larger
+        gain: each drop reduces the gain of the others."""
         while worse := [root for root, group in self.groups.items() if self._gain(group) <= 0]:
             for root in worse:
                 self._drop(root)
@@ -97,8 +97,8 @@ class _Layouts:
         return width_of(channels, lanes) if lanes > 1 else None
 
     def tile_elements(self, value: SSAValue) -> int:
-        """Channels of a pixel that a tile register holds, if the target multiplies tiles of such data of convolutions;
-        else 0."""
+        """Returns the number of channels of a pixel that a tile register holds if the target multiplies tiles of such
+        data of convolutions, else 0."""
         element = type_of(value).element_type
         signs = {"bfloat16": (None, None), "uint8": (False, True)}.get(element_name(element) or "")
         has_tiles = signs is not None and tile_product_intrinsic(self._target, *signs)
@@ -132,14 +132,15 @@ class _Layouts:
 
 
 def cost_of_reading(form: Form) -> float:
-    """The cost of a blocked convolution with data not in blocks, in multiply-adds."""
+    """Returns the cost of a blocked convolution with data not in blocks, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
     cost = 0 if image is None else plain_data(form.work, image[1], form.products)
     return cost + form.filtered if cost else 0
 
 
 def conversion_of(value: SSAValue) -> float:
-    """The cost of converting an image, in multiply-adds; 0 for images of one pixel, whose blocks are consecutive."""
+    """Returns the cost of converting an image, in multiply-adds. It is 0 for images of one pixel, whose blocks are
+    consecutive."""
     _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
     return 0 if rows == columns == 1 else conversion(elements_of(value))
 
@@ -162,7 +163,7 @@ def _convert(layouts: _Layouts) -> None:
 
 
 def _data_width(layouts: _Layouts, form: Form) -> int:
-    """The number of channels in a block of the data of a convolution: 1 for data without blocks."""
+    """Returns the number of channels in a block of the data of a convolution: 1 for data without blocks."""
     if form.data is None:
         return 1
     if (group := layouts.group_of(form.data)) is not None:
@@ -182,8 +183,8 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
-    """Convert operators of a graph function to blocks of channels if profitable, or `everywhere` possible, in place;
-    return their number. `winograd` allows Winograd convolutions."""
+    """Convert operators of a graph function to blocks of channels if profitable, or `everywhere` possible, in place.
+    Returns their number. `winograd` allows Winograd convolutions."""
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL_BYTES = 1 << 16
-"""Bytes up to which results are folded; larger ones only if they are not larger than the operands."""
+"""Maximum bytes of results that are always folded. Larger results are folded only if they are not larger than the
+operands."""
 
 
 def fold_constants(function: FuncOp, limit: int = SMALL_BYTES) -> int:
-    """Evaluate the ops of a graph function whose operands are constants, in place; return their number.
+    """Evaluate the ops of a graph function whose operands are constants, in place. Returns their number.
 
     Results of more than `limit` bytes are kept unless their operands are as large: a broadcast of a small constant
     would waste memory. Unused constants are erased. Raises the `CompileError`s of the interpreter.
@@ -74,7 +75,7 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _evaluated(op: Operator | CallTirOp) -> list[NDArray[Any]]:
-    """The results of an op on constants, evaluated in a separate function."""
+    """Returns the results of an op on constants, evaluated in a separate function."""
     copies = {operand: operand.owner.clone() for operand in op.operands if isinstance(operand.owner, ConstantOp)}
     copy = op.clone({operand: constant.results[0] for operand, constant in copies.items()})
     body = Block([*copies.values(), copy, ReturnOp(*copy.results)])
@@ -110,7 +111,7 @@ class GraphFoldConstantsPass(ModulePass):
     name = "graph-fold-constants"
 
     limit: int = SMALL_BYTES
-    """Bytes up to which a result is folded even if it is larger than its operands."""
+    """Maximum bytes of a result that is folded even if it is larger than its operands."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in list(graph_functions(op)):

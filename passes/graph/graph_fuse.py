@@ -34,15 +34,16 @@ from weft.support.target import is_target_kind, target_kinds
 from weft.texpr.graph_operators import Operator
 
 MOST_OPERATORS: Final = 64
-"""Limit of the operators of a group: a chain of thousands would be compiled as one function."""
+"""Limit of the number of operators of a group: a chain of thousands would be compiled as one function."""
 _NAMED: Final = 5
-"""Operators listed in the name of a group."""
+"""The number of operators that the name of a group lists."""
 _MOST_BUFFERS: Final = 24
-"""Operands and results of a group for GPUs: Metal permits 31 buffers per kernel, OpenCL at least 128 pointers."""
+"""Limit of the number of operands and results of a group for GPUs: Metal permits 31 buffers per kernel, OpenCL at least
+128 pointers."""
 
 
 def fuse(module: ModuleOp, target: str) -> int:
-    """Group operators of the graph functions of a module, as `graph-fuse` does, in place; return the number of groups.
+    """Group operators of the graph functions of a module, as `graph-fuse` does, in place. Returns the number of groups.
     Raises `CompileError` for an unknown target.
 
     All uses of a member other than the last, the root, are in its group. Thus no path leaves a group and returns,
@@ -112,7 +113,7 @@ class Patterns:
         self._patterns: dict[Operation, OperatorPattern | None] = {}
 
     def of(self, op: Operation) -> OperatorPattern | None:
-        """None for ops other than operators of known extents."""
+        """Returns the pattern of an operator, or None for ops other than operators of known extents."""
         if op not in self._patterns:
             of_call = self._of_call(op) if isinstance(op, CallTirOp) else None
             self._patterns[op] = pattern_of(op) if isinstance(op, Operator) else of_call
@@ -127,8 +128,8 @@ class Patterns:
         return self._of_function[function]
 
     def widening(self, value: SSAValue) -> list[Operator]:
-        """The cheap elementwise operators that compute floats from integers of 8 or 16 bits or from bf16, in order;
-        empty for other values. Only the last may have several users."""
+        """Returns the cheap elementwise operators that compute floats from integers of 8 or 16 bits or from bf16, in
+        order, or nothing for other values. Only the last may have several users."""
         chain: list[Operator] = []
         while isinstance(op := value.owner, Operator) and (not chain or value.has_one_use()):
             at = self._widened_operand(op)
@@ -141,7 +142,8 @@ class Patterns:
         return []
 
     def _widened_operand(self, op: Operator) -> int | None:
-        """The operand of an elementwise operator whose other operands are constants of one number."""
+        """Returns the position of the operand of an elementwise operator whose other operands are constants of one
+        number, or None."""
         pattern = self.of(op)
         if pattern is None or len(op.results) != 1 or pattern.kind > OperatorKind.BROADCAST or not pattern.is_cheap:
             return None
@@ -150,7 +152,7 @@ class Patterns:
         return variable[0] if is_elementwise else None
 
     def access(self, op: Operation, operand: int) -> Access:
-        """The access of an operator to one of its operands."""
+        """Returns the access of an operator to one of its operands."""
         pattern = self.of(op)
         return Access.SHARED if pattern is None else pattern.accesses[operand]
 
@@ -165,14 +167,14 @@ def _bits(value: SSAValue) -> int:
 
 
 def _is_narrow(value: SSAValue) -> bool:
-    """Whether a value has elements that a shift or one instruction widens: integers, or bf16."""
+    """Returns whether a value has elements that a shift or one instruction widens: integers, or bf16."""
     element = value.type.element_type if isinstance(value.type, TensorType) else None
     return isinstance(element, BFloat16Type) or (isinstance(element, IntegerType) and element.width.data > 1)
 
 
 def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
-    """Whether a call can be inlined: the callee consists of tensor expressions, whose shape assumptions are known to
-    hold for the call."""
+    """Returns whether a call can be inlined: the callee consists of tensor expressions, whose shape assumptions are
+    known to hold for the call."""
     types = (*function.function_type.inputs, *function.function_type.outputs)
     ops = [] if function.is_declaration else list(function.body.block.ops)
     is_te = any(isinstance(op, ComputeOp) for op in ops) and all(isinstance(type_, TensorType) for type_ in types)
@@ -212,7 +214,7 @@ class Group:
 
 
 def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> list[Group]:
-    """The groups of several operators in a block.
+    """Returns the groups of several operators in a block.
 
     Two sweeps go from the last operator to the first. The first adds elementwise consumers to contractions and
     reductions, so that a value belongs to the epilogue of its producer rather than to its consumer, and narrowing
@@ -253,7 +255,8 @@ class _Fusion:
             self._group_of[op] = single
 
     def _continues(self, single: Group, group: Group) -> bool:
-        """Whether `group`, the only user of an operator, is an elementwise epilogue of it, or narrows its elements."""
+        """Returns whether `group`, the only user of an operator, is an elementwise epilogue of it, or narrows its
+        elements."""
         if not single.is_injective:
             return self._fits(single, group, producers=False)
         is_narrower = _bits(group.root.results[0]) < _bits(single.root.results[0])
@@ -327,7 +330,7 @@ class _Fusion:
         return [group for group in reversed(kept) if len(group.members) > 1]
 
     def _only_user(self, op: Operation) -> Group | None:
-        """The group that contains all users of an operator."""
+        """Returns the group that contains all users of an operator."""
         found: Group | None = None
         for result in op.results:
             for use in result.uses:
@@ -346,8 +349,8 @@ class _Fusion:
             self._group_of[op] = user
 
     def _fits(self, group: Group, user: Group, *, producers: bool) -> bool:
-        """Whether a group may join its only user. With `producers`, also before reductions and before operators that
-        read at other indices."""
+        """Returns whether a group may join its only user. With `producers`, it may also join reductions and operators
+        that read at other indices."""
         if len(group.members) + len(user.members) > MOST_OPERATORS or self._has_too_many_buffers(group, user):
             return False
         uses = [self._patterns.access(use.operation, use.index) for result in group.root.results for use in result.uses]
@@ -378,7 +381,8 @@ class _Fusion:
         return len(results) == 1 and len(self._patterns.widening(results[0])) >= len(group.members)
 
     def _narrows(self, group: Group) -> bool:
-        """Whether a group gathers elements and narrows them; it is kept, because it reduces memory traffic."""
+        """Returns whether a group gathers elements and narrows them. Such a group is kept, because it reduces memory
+        traffic."""
         patterns = [(op, self._patterns.of(op)) for op in group.members]
         moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
@@ -406,7 +410,8 @@ class _Fusion:
         return len(operands) + len(user.root.results) > self._most_buffers
 
     def _follow(self, group: Group, user: Group, most: Access) -> bool:
-        """Whether all members of `user` between the results of `group` and the root access them by at most `most`."""
+        """Returns whether all members of `user` between the results of `group` and the root access them by at most
+        `most`."""
         reached: set[SSAValue] = set(group.root.results)
         for op in user.members:
             on_the_way = [at for at, operand in enumerate(op.operands) if operand in reached]
@@ -417,7 +422,7 @@ class _Fusion:
         return True
 
     def _leave_views(self, group: Group) -> None:
-        """Remove reshapes from the ends of a group: on their own they are views of the same memory."""
+        """Remove reshapes from the ends of a group: outside of groups they are views of the same memory."""
         while len(group.members) > 1 and self._is_view(group.root):
             # The view has one operand, which the previous member computes.
             group.members.pop()
@@ -506,7 +511,7 @@ def _label(op: Member) -> str:
 
 
 def _parts(group: Group, patterns: Patterns) -> list[Operation]:
-    """The members, preceded by the constants of one number that members read element by element."""
+    """Returns the members, preceded by the constants of one number that members read element by element."""
     found: dict[ConstantOp, bool] = {}
     for op in group.members:
         for at, operand in enumerate(op.operands):
@@ -518,7 +523,7 @@ def _parts(group: Group, patterns: Patterns) -> list[Operation]:
 
 
 def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operation, names: CanonicalNames) -> Hashable:
-    """The identity of a group: operators, properties, and the sources of their operands."""
+    """Returns the identity of a group: operators, properties, and the sources of their operands."""
     places = {value: at for at, value in enumerate(operands)}
     types = tuple(names.key(value.type) for value in operands)
     members: list[_MemberKey] = []
@@ -531,7 +536,7 @@ def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operati
 
 
 def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
-    """A name for each operand: its own if it is an identifier and differs from the operators' names."""
+    """Returns a name for each operand: its own if that is an identifier and differs from the operators' names."""
     found: list[str] = []
     taken = set(map(_label, group.members))
     for at, value in enumerate(operands):

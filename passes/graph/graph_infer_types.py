@@ -63,7 +63,8 @@ def name_parameters(function: FuncOp) -> None:
 
 
 def _infer_block(block: Block, bound: set[str]) -> None:
-    """`bound` are the names known before the block; names that its ops bind are added."""
+    """Infer the types of the ops of a block. `bound` are the names known before the block; names that its ops bind are
+    added."""
     for op in block.ops:
         match op:
             case Operator():

@@ -24,7 +24,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
 
 KEPT_FLOAT: Final = "kept_float"
-"""Attribute of a layer that static quantization leaves in floats: the reason."""
+"""Attribute of a layer that static quantization leaves in floats. Its value is the reason."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Layer:
 
 
 def layers_of(function: FuncOp) -> list[Layer]:
-    """The products of a graph function that static quantization may round, in order, with distinct names."""
+    """Returns the products of a graph function that static quantization may round, in order, with distinct names."""
     found: list[Layer] = []
     taken: set[str] = set()
     for op in function.walk():
@@ -67,7 +67,8 @@ def _new_name(name: str, taken: set[str]) -> str:
 
 
 def _axis_of_scales(op: Operation) -> int | None:
-    """The axis of the constant weights of a float product that has a scale per element; None for other ops."""
+    """Returns the axis of the constant weights of a float product that has a scale per element, or None for other
+    ops."""
     if isinstance(op, Operator) and op.has_trait(Recurrent):
         are_constant = all(isinstance(value.owner, ConstantOp) for value in op.operands[1:3])
         return 1 if are_constant and dtype_of(op.results[0]) == "float32" else None
@@ -122,7 +123,7 @@ def _is_float(value: SSAValue) -> bool:
 
 
 def _activations(function: FuncOp, layers: Sequence[Operation]) -> list[SSAValue]:
-    """The data of some layers, and the results of kernels between layers, in order."""
+    """Returns the data of some layers, and the results of kernels between layers, in order."""
     data = {op.operands[0] for op in layers}
     after = _reached(data.union(*(op.results for op in layers)), _values(function))
     before = _needed(data, reversed(list(function.body.block.ops)))
@@ -136,7 +137,7 @@ def _activations(function: FuncOp, layers: Sequence[Operation]) -> list[SSAValue
 
 
 def _reached(start: set[SSAValue], values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that depend on `start`, among all values in order."""
+    """Returns the values that depend on `start`, among all values in order."""
     found = set(start)
     for value in values:
         if isinstance(owner := value.owner, Operation) and not found.isdisjoint(owner.operands):
@@ -145,7 +146,7 @@ def _reached(start: set[SSAValue], values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
-    """The values that `end` depends on, given all ops in reverse order."""
+    """Returns the values that `end` depends on, given all ops in reverse order."""
     found = set(end)
     for op in ops:
         if not found.isdisjoint(op.results):
@@ -154,7 +155,7 @@ def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
 
 
 def _inside_groups(block: Block) -> set[SSAValue]:
-    """The values that are only used within a kernel, which are not stored in memory."""
+    """Returns the values that are only used within a kernel, which are not stored in memory."""
     module = block.parent_op()
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -163,7 +164,7 @@ def _inside_groups(block: Block) -> set[SSAValue]:
 
 
 def moved_from(value: SSAValue) -> SSAValue | None:
-    """The tensor whose elements an operator moves or takes the maximum of; None for other operators."""
+    """Returns the tensor whose elements an operator moves or takes the maximum of, or None for other operators."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.results) != 1 or len(op.operands) != 1:
         return None
@@ -172,7 +173,7 @@ def moved_from(value: SSAValue) -> SSAValue | None:
 
 
 def _is_moved(value: SSAValue, observed: dict[SSAValue, None]) -> bool:
-    """Whether a value consists of elements of an observed one."""
+    """Returns whether a value consists of elements of an observed one."""
     source = moved_from(value)
     while source is not None and source not in observed:
         source = moved_from(source)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "NDArray[Any]"
 
 _VECTORS: Final = 4
-"""Limit of the vectors of columns of a panel: enough sums to hide the latency of multiply-adds."""
+"""Limit of the number of vectors of columns of a panel: enough sums to hide the latency of multiply-adds."""
 ROWS: Final = 4
 """Rows of a tile, which share unpacked weights, if there are many and the sums are dot products of bytes."""
 _WORD: Final = 4
@@ -37,8 +37,8 @@ _WORD: Final = 4
 
 
 def panel_width(columns: int, target: Target, sums: int = 1) -> int:
-    """The columns of a panel: the largest number of vectors that divides the columns, if there is one, with `sums` sums
-    of each column in registers."""
+    """Returns the columns of a panel: the largest number of vectors that divides the columns, if there is one, with
+    `sums` sums of each column in registers."""
     lanes = max(target.vector_bytes // 4, 1)
     most = _VECTORS
     while most > 1 and sums * most > target.vector_registers // 2:
@@ -48,14 +48,15 @@ def panel_width(columns: int, target: Target, sums: int = 1) -> int:
 
 
 def _sums(op: Operator, data: SSAValue) -> int:
-    """The sums of each column in registers, if they are dot products of bytes: one for each byte of each row."""
+    """Returns the number of sums of each column in registers: for dot products of bytes, one for each byte of each
+    row."""
     count = 1 if "compute_dtype" in op.properties else BYTES_OF[dtype_of(data)]
     rows = prod(ROWS if extent < 0 else extent for extent in type_of(data).get_shape()[:-1])
     return count * max(min(rows, ROWS), 1)
 
 
 def in_panels(rows: Array, width: int) -> Array:
-    """A matrix (n, m) as (ceil(n / width), m, width), padded with zero rows."""
+    """Packs a matrix (n, m) as (ceil(n / width), m, width), padded with zero rows."""
     import numpy as np
 
     filled = np.pad(rows, ((0, -len(rows) % width), (0, 0)))
@@ -109,7 +110,7 @@ def _packed(op: Operation, target: Target) -> Replacement:
             array = in_panels(array.view("<u4"), width)
             if has_bytes:
                 array = array.view(np.uint8).reshape(*array.shape, _WORD)
-                if bits == 4:  # rows 0 to 3 of a word in the low halves of its bytes, the others in the high halves
+                if bits == 4:  # rows 0 to 3 of a word are in the low halves of its bytes, the others in the high halves
                     rows = np.stack([array & 15, array >> 4], -1).reshape(*array.shape[:-1], 2 * _WORD)
                     array = rows[..., :_WORD] | rows[..., _WORD:] << 4
             else:

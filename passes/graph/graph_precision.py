@@ -30,11 +30,11 @@ _EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2
 _WIDE: Final = "float32"
 _IMAGE_RANK: Final = 4
 _PAIR: Final = 2
-"""Channels whose products an instruction adds to a sum."""
+"""The number of channels whose products an instruction adds to a sum."""
 
 
 def set_precision(function: FuncOp, precision: Precision, target: Target, *, keeps_float32: bool = False) -> int:
-    """Convert the factors of the products of a graph function to a precision, in place; return their number. Products
+    """Convert the factors of the products of a graph function to a precision, in place. Returns their number. Products
     that the model computes in float32 (`graph-widen-floats`) may be kept."""
     if precision is Precision.F32:
         return 0
@@ -96,7 +96,8 @@ class _Narrowing:
         return True
 
     def store_images(self) -> None:
-        """Let all readers of an image that convolutions read widen the rounded one: memory contains no other."""
+        """Let all readers of an image that convolutions read widen the rounded one, so that memory contains no
+        other."""
         images = [value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)]
         for value in images:
             self._widen_readers(value)
@@ -118,19 +119,21 @@ class _Narrowing:
                 reader.operands[at] = wide.results[0]
 
     def _is_faster(self, op: Operator, product: Product) -> bool:
-        """Whether the precision speeds up an operator: matrix products read fewer bytes, others need instructions for
-        pairs."""
+        """Returns whether the precision speeds up an operator: matrix products read fewer bytes, others need
+        instructions for pairs."""
         return product.of_matrices or (self._multiplies and (product.factors > 2 or _sums_pairs(op)))
 
     def _factors(self, factors: list[SSAValue]) -> list[SSAValue]:
         if not self._rounds_data:
             return [self._as_narrow(value) if isinstance(value.owner, ConstantOp) else value for value in factors]
         narrow = [self._as_narrow(value) for value in factors]
-        # Without instructions for pairs, only the first factor is rounded: its rows would be widened repeatedly.
+        # Without instructions for pairs, only the first factor is rounded, because its rows would be widened
+        # repeatedly.
         return narrow if self._multiplies else [self._as_wide(narrow[0]), *narrow[1:]]
 
     def _as_narrow(self, value: SSAValue) -> SSAValue:
-        """A value rounded to the precision; its views and transposes are views and transposes of the rounded value."""
+        """Returns a value rounded to the precision; its views and transposes become views and transposes of the rounded
+        value."""
         if type_of(value).element_type == self._type:
             return value
         if value in self._rounded:
@@ -150,7 +153,7 @@ class _Narrowing:
         return self._rounded[value]
 
     def _with_channel(self, value: SSAValue, op: Operator) -> SSAValue:
-        """Data or kernels with a channel of zeros after the others, which makes their number even."""
+        """Adds a channel of zeros after the others to data or kernels, which makes the number of channels even."""
         import numpy as np
 
         if value not in self._padded:
@@ -175,8 +178,8 @@ def _is_read_by_convolution(value: SSAValue) -> bool:
 
 
 def _sums_pairs(op: Operator) -> bool:
-    """Whether a convolution sums an even number of channels, or an odd one that a channel of zeros makes little larger,
-    by constant kernels, in one group."""
+    """Returns whether a convolution sums an even number of channels, or an odd one that a channel of zeros makes little
+    larger, by constant kernels, in one group."""
     arguments, kernel = arguments_of(op), op.operands[1]
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
@@ -237,7 +240,7 @@ class GraphPrecisionPass(ModulePass):
     target: str = "llvm"
     """The target, as `weft.build` takes it."""
     precision: str = ""
-    """`f32`, `bf16` or `f16`; that of the model if empty."""
+    """The precision: `f32`, `bf16` or `f16`, or empty for that of the model."""
 
     @property
     def epsilon(self) -> float:

@@ -28,7 +28,7 @@ from weft.texpr.graph_operators import Operator
 Array: TypeAlias = NDArray[Any]
 
 MOST: Final = 255
-"""Steps of an activation."""
+"""The number of steps of an activation."""
 _MOST_WEIGHT: Final = 127
 """The largest absolute weight."""
 _MOST_BIAS: Final = (1 << 30) - 1
@@ -37,7 +37,8 @@ _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 
 def activation_parameters(low: float, high: float) -> tuple[Array, int]:
-    """The scale (float32) and the zero point of integers from 0 to 255 that represent `low` to `high`, and 0 exactly.
+    """Returns the scale (float32) and the zero point of integers from 0 to 255 that represent `low` to `high`, and 0
+    exactly.
 
     Raises `CompileError` if float32 cannot represent the scale.
     """
@@ -51,8 +52,8 @@ def activation_parameters(low: float, high: float) -> tuple[Array, int]:
 
 
 def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
-    """Integers from -127 to 127 and one scale per element along an axis, so that the greatest absolute weight is 127
-    steps. The scale of zero weights is 1."""
+    """Rounds weights to integers from -127 to 127 with one scale per element along an axis, so that the greatest
+    absolute weight is 127 steps. The scale of zero weights is 1."""
     import numpy as np
 
     rest = tuple(at for at in range(weights.ndim) if at != axis)
@@ -64,7 +65,7 @@ def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
 
 
 def rounded_activation(op: ObserveOp) -> SSAValue:
-    """The quantized and dequantized operand of an observer with a range, as ops not inserted yet."""
+    """Returns the quantized and dequantized operand of an observer with a range, as ops not inserted yet."""
     import numpy as np
 
     limits = op.limits
@@ -86,13 +87,13 @@ class RoundedWeights:
 
     value: SSAValue
     scales: Array
-    """Per output channel."""
+    """The scales, one per output channel."""
     exact: Array
     rounded: Array
 
 
 def _rounded_constant(constant: ConstantOp, name: str, axis: int) -> RoundedWeights:
-    """Raises `CompileError` for weights that are not finite."""
+    """Rounds constant weights. Raises `CompileError` for weights that are not finite."""
     import numpy as np
 
     exact = array_of_constant(constant).astype(np.float64)
@@ -121,9 +122,8 @@ class RoundedLayer:
 
 
 def rounded_layer(layer: Layer) -> RoundedLayer:
-    """The rounded weights of a layer. The states of a recurrent network have the range of its observed results, or -1
-    to
-    1."""
+    """Returns the rounded weights of a layer. The states of a recurrent network have the range of its observed results,
+    or -1 to 1."""
     properties: dict[str, FloatAttr] = {}
     if "state_scale" in layer.op.SIGNATURE.parameters:
         readers = [use.operation for result in layer.op.results for use in result.uses]
@@ -218,8 +218,8 @@ def _round_bias(op: Operator, scales: Array) -> None:
 
 
 def _channel_axis(op: Operator, bias: Array, is_operand: bool) -> int | None:
-    """The axis of a bias with an element per output channel of a product, which is an operand of it or added to it;
-    None for other constants."""
+    """Returns the axis of a bias with an element per output channel of a product, which is an operand of it or added to
+    it, or None for other constants."""
     axes, rank = channel_axes(op), type_of(op.results[0]).get_num_dims()
     if axes is None:
         return None

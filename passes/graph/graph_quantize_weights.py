@@ -27,7 +27,7 @@ from weft.texpr.graph_operators import Operator
 Array: TypeAlias = NDArray[Any]
 
 BITS: Final = {"int4": 4, "int8": 8}
-"""The types that weights are rounded to."""
+"""Maps the type that weights are rounded to to its bits."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class QuantizedLayer:
 
     name: str
     depth: int
-    """Products per sum."""
+    """The number of products per sum."""
     columns: int
-    """Output channels."""
+    """The number of output channels."""
     error: float
     """The norm of the rounding errors, relative to that of the weights."""
     largest: float
@@ -158,7 +158,8 @@ def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLaye
 
 
 def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
-    """The constant weights of a product of floats, and their axis of columns; None for other operators."""
+    """Returns the constant weights of a product of floats, and their axis of columns; the weights are None for other
+    operators."""
     column = column_axis(op)
     weight = None if column is None else op.operands[1]
     if column is None or weight is None or not isinstance(weight.owner, ConstantOp):
@@ -168,7 +169,7 @@ def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
 
 
 def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding) -> tuple[SSAValue, QuantizedLayer]:
-    """The dequantized weights that replace a constant."""
+    """Returns the dequantized weights that replace a constant."""
     import numpy as np
 
     stored = array_of_constant(constant)

@@ -61,7 +61,7 @@ _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Opera
 
 
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
-    """Apply the named rules to a graph function, in place; return the number of replacements."""
+    """Apply the named rules to a graph function, in place. Returns the number of replacements."""
     rules = [_IDENTITIES, *(rule for name in RULES if name in names and name not in _LAST for rule in RULES[name])]
     count = make_unsigned(function) if "quantized" in names else 0
     count += rewrite(function, rules) + (merge_products(function) if "products" in names else 0)

@@ -36,7 +36,7 @@ _MERGED: Final = (Operator, CallTirOp, ConstantOp, MakeTupleOp, TupleGetOp, *CON
 
 
 def simplify(function: FuncOp) -> int:
-    """Apply identities to the ops of a graph function until none applies, in place; return their number.
+    """Apply identities to the ops of a graph function until none applies, in place. Returns their number.
 
     Every identity is exact, also for NaN, infinities and the sign of zeros.
     """
@@ -46,7 +46,7 @@ def simplify(function: FuncOp) -> int:
 
 
 def _simplify_block(block: Block, outer: Mapping[Any, Operation]) -> int:
-    """One walk in order suffices, because a rule sees simplified operands."""
+    """Simplify a block. One walk in order suffices, because a rule sees simplified operands."""
     known, count = dict(outer), 0
     for op in list(block.ops):
         if isinstance(op, DataflowOp):
@@ -88,7 +88,7 @@ def _erase_unused(block: Block) -> None:
 
 
 def identity(op: Operator) -> SSAValue | Operator | None:
-    """A simpler value of the same type that equals `op` exactly; None if no identity applies."""
+    """Returns a simpler value of the same type that equals `op` exactly, or None if no identity applies."""
     rule = IDENTITIES.get(name_of(op))
     found = None if rule is None else rule(op)
     if found is None:
@@ -126,7 +126,7 @@ def _view(op: Operator) -> SSAValue | Operator | None:
 
 
 def _pack(op: Operator) -> SSAValue | None:
-    """The packed tensor of an unpack, unless its last tiles were truncated."""
+    """Returns the packed tensor of an unpack, unless its last tiles were truncated."""
     inner = source_of(op.operands[0], "unpack")
     is_same = inner is not None and packing_of(inner) == packing_of(op)
     return inner.operands[0] if inner is not None and is_same and has_full_tiles(op) else None
@@ -155,7 +155,8 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
 
 
 def _neutral(op: Operator) -> SSAValue | None:
-    """x * 1, 1 * x, x / 1, x - 0: exact for all floats. x + 0 is not exact for -0, so it applies to integers only."""
+    """Apply x * 1, 1 * x, x / 1, x - 0, which are exact for all floats. x + 0 is not exact for -0, so it applies to
+    integers only."""
     trait, operands = cast("RightNeutral", op.get_trait(RightNeutral)), tuple(op.operands)
     for value, number in (operands, operands[::-1]) if op.has_trait(Commutative) else (operands,):
         is_exact = (trait.of_floats or _is_integral(value)) and _is_positive(number)
@@ -173,7 +174,7 @@ def _is_integral(value: SSAValue) -> bool:
 
 
 def _idempotent(op: Operator) -> SSAValue | None:
-    """An idempotent operator applied to its own result."""
+    """Drop an idempotent operator that is applied to its own result."""
     inner = source_of(op.operands[0], name_of(op))
     return op.operands[0] if inner is not None and inner.properties == op.properties else None
 

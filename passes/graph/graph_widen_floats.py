@@ -46,12 +46,12 @@ OF_FLOAT32: Final = "of_float32"
 
 
 def is_narrow(value: SSAValue) -> bool:
-    """Whether a value is a tensor of 16-bit floats."""
+    """Returns whether a value is a tensor of 16-bit floats."""
     return isinstance(value.type, TensorType) and isinstance(value.type.element_type, Float16Type | BFloat16Type)
 
 
 def widen_floats(function: FuncOp) -> int:
-    """Compute the operators of a graph function on 16-bit floats in float32, in place; return their number."""
+    """Compute the operators of a graph function on 16-bit floats in float32, in place. Returns their number."""
     _mark_products_of_float32(function)
     widening = _Widening()
     count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
@@ -78,9 +78,9 @@ def erase_dead_operators(function: FuncOp) -> None:
 class _Widening:
     def __init__(self) -> None:
         self._wide: dict[SSAValue, SSAValue] = {}
-        """16-bit values computed in float32 -> the value before rounding."""
+        """Maps a 16-bit value computed in float32 to the value before rounding."""
         self._casts: dict[SSAValue, SSAValue] = {}
-        """Other 16-bit values -> the same in float32."""
+        """Maps another 16-bit value to the same value in float32."""
 
     def apply(self, op: Operator) -> bool:
         if name_of(op) == "cast":
@@ -103,7 +103,7 @@ class _Widening:
         return True
 
     def _computed(self, op: Operator) -> Operator | None:
-        """The operator in float32, inserted before `op`; None if its results would have unexpected types."""
+        """Returns the operator in float32, inserted before `op`, or None if its results would have unexpected types."""
         given: dict[str, Attribute] = {}
         for key, value in properties_of(op).items():
             is_narrow_dtype = isinstance(value, StringAttr) and value.data in _NARROW_NAMES
@@ -149,8 +149,8 @@ class _Widening:
         self._wide[rounded] = new
 
     def _as_wide(self, value: SSAValue, is_folded: bool, *, rounded: bool) -> SSAValue:
-        """A 16-bit value in float32, before rounding unless it must be `rounded`. For constants that `is_folded` or
-        that are small, a constant."""
+        """Returns a 16-bit value in float32, before rounding unless it must be `rounded`. A constant that is small, or
+        of which `is_folded` holds, becomes a constant."""
         if value in self._wide and not rounded:
             return self._wide[value]
         if value not in self._casts:
@@ -182,7 +182,7 @@ def _data(op: Operator) -> int:
 
 
 def _is_convolution(op: Operator) -> bool:
-    """Whether an operator has weights, into which rules fold scales."""
+    """Returns whether an operator has weights, into which rules fold scales."""
     return "data_layout" in op.SIGNATURE.parameters
 
 

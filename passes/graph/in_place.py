@@ -51,7 +51,8 @@ class InPlaceFunctions:
         self._copies: dict[tuple[str, int, int], FuncOp] = {}
 
     def may_overwrite(self, name: str, operand: int, result: int) -> bool:
-        """Whether the function writes each element of parameter `result` after the last read of that of `operand`."""
+        """Returns whether the function writes each element of parameter `result` after the last read of that of
+        `operand`."""
         key = name, operand, result
         if key not in self._found:
             function = self._names.get(name)
@@ -59,7 +60,7 @@ class InPlaceFunctions:
         return self._found[key]
 
     def overwriting(self, name: str, operand: int, result: int) -> FuncOp:
-        """The copy of a function without parameter `result`, which writes to `operand` instead."""
+        """Returns the copy of a function without parameter `result`, which writes to `operand` instead."""
         key = name, operand, result
         if key not in self._copies:
             function = self._names[name]
@@ -83,9 +84,9 @@ class InPlaceFunctions:
 
 
 def may_overwrite(function: FuncOp, operand: int, result: int) -> bool:
-    """Whether a function of elementwise blocks writes all of `result`, and reads no element of `operand` after writing
-    that of `result`: each read is in the writing instance, at the same indices and before the write, or in a nest that
-    ends before."""
+    """Returns whether a function of elementwise blocks writes all of `result`, and reads no element of `operand` after
+    writing that of `result`: each read is in the writing instance, at the same indices and before the write, or in a
+    nest that ends before."""
     if len(function.body.blocks) != 1 or PROMISES in function.attributes:
         return False
     source, target = function.args[operand], function.args[result]
@@ -120,8 +121,8 @@ _KNOWN = (memref.AllocOp, memref.LoadOp, memref.StoreOp, ReturnOp, scf.YieldOp, 
 
 
 def copied_first(function: FuncOp, operand: int, result: int) -> Operation | None:
-    """The loops that copy `operand` to `result`, if they contain no other op, precede all other accesses to `result`,
-    and are the only reads of `operand`: a scatter. In place they are redundant.
+    """Returns the loops that copy `operand` to `result`, if they contain no other op, precede all other accesses to
+    `result`, and are the only reads of `operand`: a scatter. In place they are redundant.
 
     They are in a block whose iterators are indices of the copy and, at the same dimensions, of every access to
     `result`, so that instances of the block access different elements.
@@ -167,13 +168,13 @@ def _attributes(function: FuncOp, position: int) -> Attribute | None:
 
 
 def _writes_each_once(store: memref.StoreOp, block: BlockOp) -> bool:
-    """Whether the instances of a block store to all elements of a buffer, each to a different one: the indices are the
-    iterators, which cover its extents."""
+    """Returns whether the instances of a block store to all elements of a buffer, each to a different one: the indices
+    are the iterators, which cover its extents."""
     return _runs_over(store, dict(zip(block.iter_vars, block.extents, strict=True)))
 
 
 def _runs_over(store: memref.StoreOp, extents: Mapping[SSAValue, int | SSAValue]) -> bool:
-    """Whether the indices of a store are distinct variables that cover the whole buffer."""
+    """Returns whether the indices of a store are distinct variables that cover the whole buffer."""
     stated = [use.operation for use in store.memref.uses if isinstance(use.operation, AssumeShapeOp)]
     known = {dimension: value for op in stated for dimension, value in zip(op.dimensions, op.values, strict=True)}
     free = {variable for variable, extent in extents.items() if extent != 1}
@@ -224,7 +225,7 @@ def _replace_parameter(function: FuncOp, source: BlockArgument, target: BlockArg
         if isinstance(user, AssumeShapeOp) and all(
             _is_dimension_of(source, at, value) for at, value in zip(user.dimensions, user.values, strict=True)
         ):
-            Rewriter.erase_op(user)  # which stated that the result has the shape of the operand
+            Rewriter.erase_op(user)  # it stated that the result has the shape of the operand
     if isinstance(function.arg_attrs, ArrayAttr):
         function.arg_attrs = ArrayAttr([entry for at, entry in enumerate(function.arg_attrs) if at != result])
     function.update_function_type()
@@ -257,9 +258,9 @@ class _Caller:
         self._function = function
         self._functions = functions
         self._places: dict[Operation, int] = {}
-        """Of the ops of the function, including nested ones."""
+        """The positions of the ops of the function, including nested ones."""
         self._lives: dict[SSAValue, _Life] = {}
-        """Of temporaries and parameters whose only aliases are casts and which are not passed on."""
+        """The lives of temporaries and parameters whose only aliases are casts and which are not passed on."""
         passed_on = set[SSAValue]()
         for place, op in enumerate(function.body.block.ops):
             for inner in operations_in(op):
@@ -314,9 +315,9 @@ class _Caller:
         if not isinstance(gone.owner, memref.AllocOp) or not isinstance(root.owner, memref.AllocOp | Block):
             return False
         if isinstance(root, BlockArgument) and kept is source and not self._is_donated(root):
-            return False  # the caller's data must not change
+            return False  # because the caller's data must not change
         if _elements(kept) is None or _elements(kept) != _elements(root):
-            return False  # it would keep more memory alive than necessary
+            return False  # because it would keep more memory alive than necessary
         made = self._places.get(kept.owner, -1) if isinstance(kept.owner, Operation) else -1
         if not all(made < self._places[use.operation] for use in gone.uses):
             return False

@@ -28,7 +28,7 @@ from weft.texpr.tensor import Tensor as TeTensor
 from weft.texpr.tensor import inlined
 
 FunctionKey: TypeAlias = tuple[str, tuple[Hashable, ...], frozenset[tuple[str, Attribute]]]
-"""Identity of a function: op name, operand types and properties, with extents under canonical names."""
+"""The identity of a function: op name, operand types and properties, with extents under canonical names."""
 
 
 def legalize_graph(module: ModuleOp) -> None:
@@ -81,7 +81,7 @@ def _legalize(
 
 
 def canonical_names(op: Operator) -> CanonicalNames:
-    """Canonical names of the extents that an operator computes with."""
+    """Returns canonical names of the extents that an operator computes with."""
     return CanonicalNames(op.operand_types, extents_of(op.result_types, op.properties))
 
 
@@ -91,14 +91,14 @@ def operator_key(op: Operator, names: CanonicalNames) -> FunctionKey:
 
 
 def definition(op: Operator, names: CanonicalNames) -> Application:
-    """The operator as tensor expressions over canonical names. Raises `CompileError` for an unknown extent."""
+    """Returns the operator as tensor expressions over canonical names. Raises `CompileError` for an unknown extent."""
     _check_extents(op)
     types = cast("list[Tensor]", [names.type(type_) for type_ in op.operand_types])
     return op.on_placeholders(types, names.properties(op.properties))
 
 
 def build_fused_function(group: FuncOp) -> FuncOp:
-    """The function of tensor expressions of a fused group: the composed definitions of its operators and of the
+    """Returns the function of tensor expressions of a fused group: the composed definitions of its operators and of the
     functions that it calls. Raises `CompileError` for an unknown extent."""
     name = group.sym_name.data
     types = cast("Sequence[Tensor]", group.function_type.inputs.data)

@@ -100,7 +100,7 @@ from weft.texpr.graph_operators import Operator
 
 Tensor = TensorType[Attribute]
 _MOST: Final = (1 << 63) - 1
-"""The bound of extents that have none."""
+"""The bound of extents that have no other bound."""
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
@@ -151,7 +151,7 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
-    """Replace the elements of tuples by their values; returns the values of each tuple."""
+    """Replace the elements of tuples by their values. Returns the values of each tuple."""
     tuples: dict[SSAValue, Sequence[SSAValue]] = {}
     for op in function.body.block.ops:
         if isinstance(op, MakeTupleOp):
@@ -162,7 +162,7 @@ def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
 
 
 def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> list[SSAValue]:
-    """The returned values, with tuples flattened."""
+    """Returns the returned values, with tuples flattened."""
     returned = function.get_return_op()
     leaves: list[SSAValue] = []
 
@@ -201,7 +201,7 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
         if not isinstance(function, FuncOp) or function.is_declaration or function.sym_visibility != _PRIVATE:
             continue
         if any(isinstance(op, CallOp) for op in operations_in(function)):
-            continue  # its callees may write its arguments
+            continue  # because its callees may write its arguments
         if not any(isinstance(op, BlockOp) and op.init is not None for op in operations_in(function)):
             by_mask = {frozenset[int].intersection(*by_mask): list[CallOp]()}
         owners = [function]
@@ -272,8 +272,8 @@ def _erase_unused(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str | None]:
-    """A unique name for each argument and returned tensor. Names of results do not end in `_<number>`, which xDSL
-    removes from name hints."""
+    """Returns a unique name for each argument and returned tensor. Names of results do not end in `_<number>`, which
+    xDSL removes from name hints."""
     names = [argument.name_hint for argument in function.args]
     for value in returned:
         base = value.name_hint or "out"
@@ -304,9 +304,9 @@ class _FunctionLowering(Bufferization):
         self._name = function.sym_name.data
         self._views = views
         self._helpers: dict[tuple[str, FunctionType], str] = {}
-        """The functions that loops call, by their wanted name and type."""
+        """Maps a wanted name and type to the function that loops call."""
         self._ties: dict[FuncOp, list[tuple[Quantity, Quantity]]] = {}
-        """The dimensions that each callee states to be equal."""
+        """Maps a callee to the dimensions that it states to be equal."""
         for argument in function.args:
             if isinstance(argument.type, TupleType):
                 raise CompileError.at(
@@ -318,7 +318,7 @@ class _FunctionLowering(Bufferization):
         self._bound = bound_in(function)
         """The names of extents that depend on data."""
         self._matched: dict[tuple[SSAValue, int, SSAValue | int], SSAValue] = {}
-        """The values of such names by the tensor and the index that define them, and their bound."""
+        """Maps the tensor and the index that define such a name, and its bound, to its value."""
         elements = _add_elements(function)
         tensors, results = len(function.args) - len(elements), len(returned)
         order = [*range(tensors), *range(len(function.args), len(function.args) + results)]
@@ -474,13 +474,13 @@ class _FunctionLowering(Bufferization):
             self._memory(op, result)
 
     def _memory(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """The buffer of a result or operand of an op."""
+        """Returns the buffer of a result or operand of an op."""
         if tensor not in self.memory:
             self.memory[tensor] = self.result_parameter(tensor) or self._place(op, tensor)
         return self.memory[tensor]
 
     def _place(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """A new buffer or a view, for a tensor that is not a result of the function."""
+        """Returns a new buffer or a view, for a tensor that is not a result of the function."""
         root, before = self._views.place(tensor)
         type_ = cast("Tensor", tensor.type)
         if root in self._views.shifted:
@@ -499,7 +499,7 @@ class _FunctionLowering(Bufferization):
         return self._reshaped(self._memory(op, source), type_, op, tensor.name_hint)
 
     def _reshaped(self, buffer: SSAValue, type_: Tensor, op: Operation, hint: str | None) -> SSAValue:
-        """The first elements of a buffer in the shape of a tensor."""
+        """Returns the first elements of a buffer in the shape of a tensor."""
         extents = self._extents_of(type_)
         strides: list[int | SSAValue] = []
         for stride, static in zip(
@@ -514,7 +514,7 @@ class _FunctionLowering(Bufferization):
         return self._value(memref.AllocOp(self._dynamic(type_), (), buffer_type(type_)), self.head, op, hint)
 
     def _call_of(self, op: Operation, callee: FuncOp, given: Sequence[SSAValue]) -> CallOp:
-        """A call of a function that is, or will be, over buffers."""
+        """Returns a call of a function that is, or will be, over buffers."""
         type_ = callee.function_type
         wanted = [buffer_type(t) if isinstance(t, TensorType) else t for t in (*type_.inputs, *type_.outputs)]
         arguments = [self._cast(op, value, type_) for value, type_ in zip(given, wanted, strict=True)]
@@ -588,7 +588,7 @@ class _FunctionLowering(Bufferization):
         return self._helper_call(function, [*step, source, target])
 
     def _helper_call(self, function: FuncOp, arguments: Sequence[SSAValue]) -> CallOp:
-        """A call of a function, which is added to the module unless one of this name and type exists."""
+        """Returns a call of a function, which is added to the module unless one of this name and type exists."""
         name, key = function.sym_name.data, (function.sym_name.data, function.function_type)
         if key not in self._helpers:
             module = cast("ModuleOp", self.function.parent_op())
@@ -617,7 +617,7 @@ class _FunctionLowering(Bufferization):
         return buffer
 
     def _cast(self, op: Operation, buffer: SSAValue, type_: Attribute) -> SSAValue:
-        """The buffer in the type of a callee's parameter, whose extents may be dynamic."""
+        """Casts a buffer to the type of a callee's parameter, whose extents may be dynamic."""
         if buffer.type == type_:
             return buffer
         return self._value(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self.end, op)
@@ -641,7 +641,7 @@ def _tensor(value: SSAValue) -> Tensor:
 
 
 def _ties(callee: FuncOp) -> list[tuple[Quantity, Quantity]]:
-    """Dimensions of parameters that `tir.assume_shape` states to be equal."""
+    """Returns the dimensions of parameters that `tir.assume_shape` states to be equal."""
     stated = [pair for op in callee.walk() if isinstance(op, AssumeShapeOp) for pair in stated_quantities(op)]
     pairs = [(first, quantity_of(value)) for first, value in stated]
     return [(first, second) for first, second in pairs if second is not None and not second.is_stride]

@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OPERATOR_OF: Final = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
-"""The operators by their names in `te.ops`."""
+"""Maps the name of an operator in `te.ops` to its class."""
 
 
 def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> Operator:
-    """The operator of that name, not inserted yet; properties are attributes or Python values. Raises `ShapeError` if
-    it does not accept the operands."""
+    """Returns the operator of that name, not inserted yet; properties are attributes or Python values. Raises
+    `ShapeError` if it does not accept the operands."""
     given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
     return OPERATOR_OF[name].of(operands, given)
 
 
 def made_constant(array: NDArray[Any], element_type: Attribute) -> ConstantOp:
-    """A constant of these elements, rounded to `element_type`, not inserted yet."""
+    """Returns a constant of these elements, rounded to `element_type`, not inserted yet."""
     return ConstantOp(dense_attribute(narrow(round_array(array, element_type), element_type), element_type))
 
 
 def name_of(op: Operation) -> str:
-    """The name of an op without its dialect."""
+    """Returns the name of an op without its dialect."""
     return op.name.partition(".")[2]
 
 
 def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
-    """The operator that computes `value`, if it has one of these names or traits."""
+    """Returns the operator that computes `value`, if it has one of these names or traits."""
     owner = value.owner
     if not isinstance(owner, Operator):
         return None
@@ -63,12 +63,12 @@ def type_of(value: SSAValue) -> Tensor:
 
 
 def dtype_of(value: SSAValue) -> str:
-    """The name of the element type of a tensor."""
+    """Returns the name of the element type of a tensor."""
     return str(element_name(type_of(value).element_type))
 
 
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
-    """The properties of an operator as arguments of `made`, except the given names."""
+    """Returns the properties of an operator as arguments of `made`, except the given names."""
     return {name: attribute for name, attribute in op.properties.items() if name not in (SEGMENTS, *without)}
 
 
@@ -77,21 +77,21 @@ def extents_of(value: SSAValue) -> Shape:
 
 
 def axes_of(op: Operator) -> list[int]:
-    """The permutation of a transpose."""
+    """Returns the permutation of a transpose."""
     rank = len(type_of(op.operands[0]).get_shape())
     given = cast("Sequence[int] | None", op.arguments(lambda shape: shape).get("axes"))
     return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
 
 
 def counted_axes(op: Operator) -> list[int]:
-    """The axes that the attribute `axis` names, sorted; all axes by default."""
+    """Returns the axes that the attribute `axis` names, sorted; all axes by default."""
     rank = type_of(op.operands[0]).get_num_dims()
     axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
     return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
 
 
 def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
-    """The windows of a convolution or a pool, whose spatial axes follow the channels."""
+    """Returns the windows of a convolution or a pool, whose spatial axes follow the channels."""
     arguments, extents = arguments_of(op), type_of(op.operands[0]).get_shape()[2:]
     kernel = arguments["kernel"] if "kernel" in arguments else type_of(op.operands[1]).get_shape()[2:]
     sizes = integers(kernel, f"{op.name}: kernel", len(extents))
@@ -100,8 +100,8 @@ def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
 
 
 def detached_ops(value: SSAValue) -> list[Operation]:
-    """The ops that `value` needs and that are not inserted yet, in topological order. Raises `CompileError` for a
-    variable of no function."""
+    """Returns the ops that `value` needs and that are not inserted yet, in topological order. Raises `CompileError` for
+    a variable of no function."""
     order: dict[Operation, None] = {}
     pending = [(value, False)]
     while pending:

@@ -33,21 +33,22 @@ from weft.texpr.ops.packing import Packing
 
 
 def packing_of(op: Operator) -> Packing:
-    """The layout of the packed tensor of a `graph.pack` or `graph.unpack`."""
+    """Returns the layout of the packed tensor of a `graph.pack` or `graph.unpack`."""
     given = arguments_of(op)
     keys = ("inner_dims_pos", "inner_tiles", "outer_dims_perm")
     return Packing.of(op.name, len(_unpacked_shape(op)), *(given[key] for key in keys))
 
 
 def has_full_tiles(op: Operator) -> bool:
-    """Whether the tiles of a `graph.pack` or `graph.unpack` are known to divide the extents of the unpacked tensor."""
+    """Returns whether the tiles of a `graph.pack` or `graph.unpack` are known to divide the extents of the unpacked
+    tensor."""
     shape, packing = _unpacked_shape(op), packing_of(op)
     return all(modulo(shape[d], packing.tile(d)) == 0 for d in packing.positions)
 
 
 def as_views(op: Operator) -> SSAValue | None:
-    """The result of a `graph.pack` or `graph.unpack` as reshapes and a transpose, not inserted yet; None for partial
-    tiles and unknown extents."""
+    """Returns the result of a `graph.pack` or `graph.unpack` as reshapes and a transpose, not inserted yet, or None for
+    partial tiles and unknown extents."""
     shape, packing = _unpacked_shape(op), packing_of(op)
     if None in shape or not has_full_tiles(op):
         return None
@@ -81,7 +82,8 @@ def _reshaped(value: SSAValue, shape: Shape) -> SSAValue:
 
 
 def pack(value: SSAValue, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:
-    """A `graph.pack`, not inserted yet. Raises `ShapeError` for tiles that are not known to divide the extents."""
+    """Returns a `graph.pack`, not inserted yet. Raises `ShapeError` for tiles that are not known to divide the
+    extents."""
     return made("pack", [value], inner_dims_pos=list(positions), inner_tiles=list(tiles)).results[0]
 
 
@@ -92,10 +94,10 @@ class PackedOperator:
     axis: int
     """The packed axis of the result."""
     axes: tuple[int | None, ...]
-    """The packed axis of each operand; None if all tiles read the same elements."""
+    """The packed axis of each operand, or None if all tiles read the same elements."""
 
     def of(self, op: Operator, tile: int) -> Operator:
-        """`op` on packed operands, not inserted yet."""
+        """Returns `op` on packed operands, not inserted yet."""
         values: list[SSAValue] = []
         for value, axis in zip(op.operands, self.axes, strict=True):
             if axis is not None:
@@ -108,8 +110,8 @@ class PackedOperator:
 
 
 def packed_operator(op: Operator, axis: int, tile: int) -> PackedOperator | None:
-    """`op` on packed tensors, with `axis` of its result in tiles; None if whole tiles do not depend on whole tiles
-    only.
+    """Returns `op` on packed tensors, with `axis` of its result in tiles, or None if whole tiles do not depend on whole
+    tiles only.
 
     Its tensor expressions determine the packed operands (`packed_axes`). The expressions of `op` on these, with
     attributes for the same axes and layouts, must equal the packed expressions of `op`.
@@ -161,8 +163,8 @@ def _packed_type(type_: Tensor, axis: int | None, tile: int) -> Tensor:
 
 
 def _packed_properties(op: Operator, packed: int, tile: int) -> tuple[tuple[str, Attribute], ...]:
-    """The properties of an operator whose axis `packed` is tiled by the last dimension: axes are counted from the
-    first, borders in tiles, and layouts name packed channels."""
+    """Returns the properties of an operator whose axis `packed` is tiled by the last dimension: axes are counted from
+    the first, borders in tiles, and layouts name packed channels."""
     rank = len(extents_of(op.operands[0]))
     found = properties_of(op)
     for name, value in arguments_of(op).items():

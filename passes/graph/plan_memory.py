@@ -99,9 +99,9 @@ class _Temporary:
 
 
 def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
-    """The allocations that can be placed in an arena, in order: calls use them, and their extents are known before the
-    first access to any of them. One list per part of the function, because an extent that depends on data is known in
-    the following parts only."""
+    """Returns the allocations that can be placed in an arena, in order: calls use them, and their extents are known
+    before the first access to any of them. There is one list per part of the function, because an extent that depends
+    on data is known in the following parts only."""
     block = function.body.block
     cuts = [at for at, op in enumerate(block.ops, 1) if isinstance(op, CheckSizeOp)]
     places = {op: place for place, op in enumerate(block.ops, 1)}
@@ -144,8 +144,8 @@ def _is_plain(alloc: memref.AllocOp) -> bool:
 
 
 def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None:
-    """The ops that access a buffer under any name; ops that create aliases are added to `renames`. None if one of them
-    may pass the buffer on, or is in a block, which accesses only its own buffers."""
+    """Returns the ops that access a buffer under any name, and adds ops that create aliases to `renames`. Returns None
+    if one of them may pass the buffer on, or is in a block, which accesses only its own buffers."""
     found: list[Operation] = []
     for use in buffer.uses:
         user = use.operation
@@ -190,7 +190,7 @@ def _share_memory(
         else:
             slots = slot_layout(lifetimes, not_negative)
             places, sizes = [(slot, (0,)) for slot in slots.slots], slots.sizes
-    except ShapeError:  # sums of extents with too many factors: fewer temporaries have smaller sums
+    except ShapeError:  # for sums of extents with too many factors: fewer temporaries have smaller sums
         if len(temporaries) < 2:
             return []
         half = len(temporaries) // 2
@@ -224,7 +224,7 @@ def _share_memory(
 
 
 def _decided_by_data(block: Block) -> dict[str, SSAValue]:
-    """The clamped values of the extents that depend on data, by name."""
+    """Returns the clamped values of the extents that depend on data, by name."""
     found: dict[str, SSAValue] = {}
     for op in block.ops:
         if isinstance(op, MaxSIOp | MinSIOp) and (label := _label_of(op.lhs, found)) is not None:
@@ -249,12 +249,12 @@ def _bytes(alloc: memref.AllocOp, names: ExtentNames) -> KnownExtent:
 
 
 def _least_bytes(sizes: Greatest) -> int:
-    """A constant lower bound of the maximum of several sizes."""
+    """Returns a constant lower bound of the maximum of several sizes."""
     return max(size if isinstance(size, int) else dict(size.terms).get((), 0) for size in sizes)
 
 
 def _greatest_before(sizes: Greatest, values: ExtentValues, anchor: Operation) -> int | SSAValue:
-    """The maximum of several sizes, computed before `anchor` if it is not a number."""
+    """Returns the maximum of several sizes, computed before `anchor` if it is not a number."""
     if len(sizes) == 1:
         return values.value(sizes[0])
     found = [extent_before(values.value(size), anchor) for size in sizes]

@@ -40,13 +40,13 @@ from weft.texpr.graph_operators import Operator
 Array: TypeAlias = NDArray[Any]
 
 _NARROW: Final = {"int8": (-128, 127), "uint8": (0, 255)}
-"""The types that numbers are quantized to, and their limits."""
+"""Maps a type that numbers are quantized to to its limits."""
 _MOST: Final = 255
 """The largest difference of a number of such a type and its zero point."""
 _MOST_SUM: Final = (1 << 31) - 1
-"""The largest sum."""
+"""The largest sum of an int32."""
 _SAME_SCALE: Final = 2.0**-20
-"""Relative tolerance between the scale of a bias and that of the sums: both are products of the same scales, rounded by
+"""Relative tolerance between the scale of a bias and that of the sums. Both are products of the same scales, rounded by
 different programs."""
 _SCALES: Final = (2.0**-100, 2.0**100)
 """Scales by which integers are multiplied and divided without overflow, so that the round trip is exact."""
@@ -62,7 +62,7 @@ def _viewed(view: Operator, array: Array) -> Array:
 
 
 def known_array(value: SSAValue) -> Array | None:
-    """The elements of a constant, or of views of one; None for other values."""
+    """Returns the elements of a constant, or of views of one, or None for other values."""
     if isinstance(value.owner, ConstantOp):
         return array_of_constant(value.owner)
     view = source_of(value, ViewLike, "transpose")
@@ -71,7 +71,7 @@ def known_array(value: SSAValue) -> Array | None:
 
 
 def _parameter(op: Operator, role: int) -> Array | None:
-    """The scale (1) or the zero point (2, 0 by default) of a quantization; None if it is computed."""
+    """Returns the scale (1) or the zero point (2, 0 by default) of a quantization, or None if it is computed."""
     import numpy as np
 
     value = cast("SSAValue | None", op.grouped(op.operands, op.properties)[role])
@@ -79,7 +79,7 @@ def _parameter(op: Operator, role: int) -> Array | None:
 
 
 def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
-    """The scale as float32 and the zero point of a per-tensor quantization; None for others."""
+    """Returns the scale as float32 and the zero point of a per-tensor quantization, or None for others."""
     import numpy as np
 
     scale, zero = _parameter(op, 1), _parameter(op, 2)
@@ -92,7 +92,8 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 
 
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
-    """The bytes, the scale and the zero point of a float32 tensor dequantized per tensor; None for others."""
+    """Returns the bytes, the scale and the zero point of a float32 tensor dequantized per tensor, or None for
+    others."""
     op = source_of(value, "dequantize")
     limits = None if op is None else _NARROW.get(dtype_of(op.operands[0]))
     if op is None or limits is None or dtype_of(value) != "float32":
@@ -102,8 +103,8 @@ def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
 
 
 def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
-    """The integers minus their zero points, and the scale of each element, of a dequantized constant or of views of
-    one; None for other values."""
+    """Returns the integers minus their zero points, and the scale of each element, of a dequantized constant or of
+    views of one, or None for other values."""
     import numpy as np
 
     view = source_of(value, ViewLike, "transpose")
@@ -125,7 +126,7 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
 
 
 def _centred(data: SSAValue, zero: int) -> SSAValue:
-    """Bytes minus their zero point, as int16."""
+    """Returns bytes minus their zero point, as int16."""
     import numpy as np
 
     wide = made("cast", [data], dtype="int16").results[0]
@@ -136,7 +137,8 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 
 
 def _greatest_sum(sums: SSAValue) -> int | None:
-    """A bound of the absolute elements of an integer product, with or without a bias, or of a sum; None if unknown."""
+    """Returns a bound of the absolute elements of an integer product, with or without a bias, or of a sum, or None if
+    it is unknown."""
     import numpy as np
 
     op = sums.owner
@@ -163,7 +165,8 @@ def _greatest_sum(sums: SSAValue) -> int | None:
 
 
 def product_channels(op: Operation) -> ChannelAxes | None:
-    """The output channels of a float32 product that has an integer form with int32 sums; None for other operators."""
+    """Returns the output channels of a float32 product that has an integer form with int32 sums, or None for other
+    operators."""
     if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
     return channel_axes(op) if dtype_of(op.results[0]) == "float32" else None
@@ -231,7 +234,7 @@ def _recurrent(op: Operation) -> Replacement:
 
 
 def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
-    """Integers times one factor, or one per channel, as float32."""
+    """Multiplies integers by one factor, or one per channel, as float32."""
     import numpy as np
 
     if factors.size and (factors == factors.flat[0]).all():
@@ -241,7 +244,7 @@ def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
 
 
 def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
-    """The operands of `_scaled_sums` for a value with one user."""
+    """Returns the operands of `_scaled_sums` for a value with one user, or None."""
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
     factors = None if scaling is None else known_array(scaling.operands[1])
@@ -470,7 +473,7 @@ def _centre(op: Operator) -> bool:
 
 
 def _fits_integers(value: SSAValue) -> bool:
-    """Whether the bound of scaled sums fits in int32."""
+    """Returns whether the bound of scaled sums fits in int32."""
     import numpy as np
 
     scaled = _sums_and_factors(value)
@@ -479,7 +482,7 @@ def _fits_integers(value: SSAValue) -> bool:
 
 
 def _users_less(value: SSAValue, zero: int) -> list[Operator]:
-    """The int16 values of a byte value minus a zero point."""
+    """Returns the int16 values of a byte value minus a zero point."""
     found: list[Operator] = []
     for use in value.uses:
         user = use.operation
@@ -497,7 +500,7 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
 
 
 def _users_of_scale(value: SSAValue, zero: int) -> list[tuple[Operator, float]]:
-    """The dequantizations of a byte value with this zero point, and their scales."""
+    """Returns the dequantizations of a byte value with this zero point, and their scales."""
     users = [use.operation for use in value.uses]
     found = [(user, _quantization(user.results[0])) for user in users if isinstance(user, Operator) and user.results]
     return [(user, of[1]) for user, of in found if of is not None and of[0] is value and of[2] == zero]
@@ -523,12 +526,12 @@ def _erase_unused(operands: Iterable[SSAValue]) -> None:
 # Products of bytes
 
 _GROUP: Final = 4
-"""Products of bytes that an instruction adds to a sum."""
+"""The number of products of bytes that an instruction adds to a sum."""
 
 
 def multiply_bytes(function: FuncOp) -> int:
-    """Let convolutions and products of matrices of int16 that hold bytes less a zero point take the bytes. Returns how
-    many do.
+    """Let convolutions and products of matrices of int16 that hold bytes less a zero point take the bytes. Returns the
+    number of changed operators.
 
     ```mlir
     %x = graph.cast (graph.clip %y {a_min = -3, a_max = 252}) {dtype = "int16"}
@@ -551,8 +554,8 @@ def multiply_bytes(function: FuncOp) -> int:
 
 
 def _known_integers(value: SSAValue) -> Array | None:
-    """The elements of a constant of integers, of views of one, and of such constants cast and less each other, if they
-    are no wider than int16."""
+    """Returns the elements of a constant of integers, of views of one, and of casts and differences of such constants,
+    if they are no wider than int16."""
     import numpy as np
 
     known = known_array(value)
@@ -569,7 +572,8 @@ def _known_integers(value: SSAValue) -> Array | None:
 
 
 def _matrix(op: Operator) -> Array | None:
-    """The weights (inputs, outputs) of a product of integers with a constant matrix; None for other operators."""
+    """Returns the weights (inputs, outputs) of a product of integers with a constant matrix, or None for other
+    operators."""
     if name_of(op) not in ("matmul", "dense") or dtype_of(op.results[0]) != "int32" or len(op.operands) != 2:
         return None
     arguments = arguments_of(op)
@@ -583,8 +587,8 @@ def _matrix(op: Operator) -> Array | None:
 
 
 def _multiply_shifted(op: Operator) -> bool:
-    """Let a product of bytes less a computed zero point, one or one for each row, take the bytes. Weights are moved to
-    signed bytes, a column of them by one number; sums of rows make up for it."""
+    """Let a product of bytes less a computed zero point, one or one for each row, take the bytes. The weights of a
+    column are shifted by one number to signed bytes; sums of rows compensate for it."""
     import numpy as np
 
     weight = _matrix(op)
@@ -623,7 +627,8 @@ def _multiply_shifted(op: Operator) -> bool:
 
 
 def _weight_of_bytes(op: Operator) -> Array | None:
-    """The weights of a convolution or product whose data are bytes less a known zero point; None for others."""
+    """Returns the weights of a convolution or product whose data are bytes less a known zero point, or None for
+    others."""
     if not op.operands or _least_byte(op.operands[0]) is None:
         return None
     weight = _matrix(op)
@@ -635,7 +640,8 @@ def _weight_of_bytes(op: Operator) -> Array | None:
 
 
 def _kernel(op: Operator) -> Array | None:
-    """The weights of a convolution of channels that groups of products hold well; None for other operators."""
+    """Returns the weights of a convolution whose channels fill at least two thirds of their groups of products, or None
+    for other operators."""
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
@@ -651,13 +657,13 @@ def _kernel(op: Operator) -> Array | None:
 
 
 def _missing(channels: int) -> int:
-    """Channels that a whole number of groups has more."""
+    """Returns the number of channels that are missing in the last group."""
     return -channels % _GROUP
 
 
 def _least_byte(centred: SSAValue) -> int | None:
-    """The least number of int16 that are bytes less a known zero point: those of a clip, or of bytes in memory; None
-    for others."""
+    """Returns the least number of int16 that are bytes less a known zero point: that of a clip, or of bytes in memory.
+    Returns None for others."""
     if dtype_of(centred) != "int16":
         return None
     minus = source_of(centred, "subtract")
@@ -675,7 +681,7 @@ def _least_byte(centred: SSAValue) -> int | None:
 
 
 def _bytes_of(centred: SSAValue, least: int) -> SSAValue:
-    """The bytes that numbers of int16 are less a zero point."""
+    """Returns the bytes of which numbers of int16 are the differences to a zero point."""
     import numpy as np
 
     minus = source_of(centred, "subtract")
@@ -723,15 +729,15 @@ def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> No
 
 
 def _byte_weights(op: Operator, weight: Array) -> SSAValue:
-    """A constant of signed bytes, named as the weights of `op`."""
+    """Returns a constant of signed bytes, named as the weights of `op`."""
     found = made_constant(weight, i8).result
     found.name_hint = op.operands[1].name_hint
     return found
 
 
 def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -> SSAValue:
-    """The sums of an operator on bytes. Borders are of zero points, and channels are added, of weights that are 0, up
-    to whole groups; both are a border of the data."""
+    """Returns the sums of an operator on bytes. Borders have the value of zero points. Channels with weights of 0 are
+    added up to whole groups; they are a border of the data, too."""
     import numpy as np
 
     if weight.ndim == 2:
@@ -749,7 +755,7 @@ def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
-    """The sum with a constant that is the only user of an op, and the constant."""
+    """Returns the sum with a constant that is the only user of an op, and the constant."""
     result = op.results[0]
     user = next(iter(result.uses)).operation if result.has_one_use() else None
     if not isinstance(user, Operator) or name_of(user) != "add" or user.operands[0] is not result:

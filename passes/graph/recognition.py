@@ -86,13 +86,13 @@ def _clipped(value: Pattern, least: float, greatest: float) -> Pattern:
 
 
 def _gelu() -> Pattern:
-    """x / 2 * (1 + erf(x / sqrt(2)))."""
+    """Matches x / 2 * (1 + erf(x / sqrt(2)))."""
     erf = P.erf(P.factors(X, sqrt(0.5)))
     return P.factors(P.terms(erf, 1.0), X, 0.5) | P.factors(P.terms(P.factors(erf, 0.5), 0.5), X)
 
 
 def _gelu_by_tanh() -> Pattern:
-    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))."""
+    """Matches x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))."""
     root, cubic = 0.7978845608028654, 0.044715
 
     def cube(factor: float) -> Pattern:
@@ -132,7 +132,7 @@ def _normalizations() -> list[Rule]:
 
 
 def _average(value: Pattern, name: str) -> Pattern:
-    """The mean over axes kept with extent 1; `name` is the reduction, `<name>_count` the divisor of a sum."""
+    """Matches the mean over axes kept with extent 1; `name` is the reduction, `<name>_count` the divisor of a sum."""
     total = P.op("sum", value, keepdims=True, dtype=None).named(name)
     return P.mean(value, keepdims=True).named(name) | total / P.const(name=f"{name}_count")
 
@@ -142,7 +142,7 @@ def _squared(value: Pattern) -> Pattern:
 
 
 def _divided(value: Pattern, root: Callable[..., Pattern], variance: Pattern) -> Pattern:
-    """value / sqrt(variance + epsilon), in its equivalent forms."""
+    """Matches value / sqrt(variance + epsilon), in its equivalent forms."""
     under = P.optional(variance, lambda y: y + P.const(name="epsilon"))
     deviation = root(under) | P.power(under, 0.5)
     inverse = P.rsqrt(under) | P.reciprocal(deviation) | P.power(under, -0.5) | 1.0 / deviation
@@ -154,7 +154,7 @@ def _axes_of(value: SSAValue) -> list[int]:
 
 
 def _normalized(name: str, found: Match, reductions: Sequence[str]) -> Replacement:
-    """A norm over the common axes of the reductions, if each of them divides by the number of elements."""
+    """Returns a norm over the common axes of the reductions, if each of them divides by the number of elements."""
     axes = _axes_of(found[reductions[0]])
     epsilon = number_of(found["epsilon"]) if found.get("epsilon") else 0.0
     if not axes or epsilon is None or any(_axes_of(found[reduction]) != axes for reduction in reductions):
@@ -194,7 +194,7 @@ _SCALES: Final = {
     ("add", "layer_norm"): "beta",
     ("multiply", "rms_norm"): "weight",
 }
-"""Operator after a norm -> the operand of the norm that replaces it."""
+"""Maps an operator after a norm to the operand of the norm that replaces it."""
 
 
 def _scaled_norm(op: Operation) -> Replacement:
@@ -216,7 +216,8 @@ def _scaled_norm(op: Operation) -> Replacement:
 
 
 def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | None:
-    """A tensor with one element per index of the last `axes` of `like`, in the shape of these axes; None for others."""
+    """Returns a tensor with one element per index of the last `axes` of `like`, in the shape of these axes, or None for
+    others."""
     whole, shape = extents_of(like), extents_of(value)
     if list(axes) != list(range(len(whole) - len(axes), len(whole))):
         return None
@@ -237,7 +238,7 @@ def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | N
 
 
 def _attention(op: Operation) -> Replacement:
-    """softmax(query @ key.T * scale + mask) @ value."""
+    """Recognise softmax(query @ key.T * scale + mask) @ value."""
     if not _is_plain_product(op, transposed=False):
         return None
     weights, value = op.operands
@@ -269,7 +270,8 @@ def _only_source(value: SSAValue, *names: str) -> Operator | None:
 
 
 def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
-    """Whether `op` is a matrix product in the type of its operands, with the second one transposed as stated."""
+    """Returns whether `op` is a matrix product in the type of its operands, with the second one transposed as
+    stated."""
     arguments = arguments_of(op)
     return (
         not arguments["transpose_a"]
@@ -280,7 +282,7 @@ def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
 
 
 def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
-    """A value without its constant factors, and their product."""
+    """Returns a value without its constant factors, and their product."""
     scale = 1.0
     while (op := _only_source(value, "multiply", "divide")) is not None:
         left, right = op.operands
@@ -294,7 +296,7 @@ def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
 
 
 def _masks(scores: SSAValue) -> Sequence[tuple[SSAValue, SSAValue | None, bool]]:
-    """Decompositions of scores: a scaled product, a mask, and whether the mask is causal."""
+    """Returns decompositions of scores: a scaled product, a mask, and whether the mask is causal."""
     found: list[tuple[SSAValue, SSAValue | None, bool]] = []
     added, chosen = _only_source(scores, "add"), _only_source(scores, "where")
     if added is not None:
@@ -311,11 +313,12 @@ def _masks(scores: SSAValue) -> Sequence[tuple[SSAValue, SSAValue | None, bool]]
 
 
 _LEAST_SCORE: Final = -1e9
-"""Scores up to which exp is 0 in any type, so that they count as masked."""
+"""Maximum score for which exp is 0 in any type, so that the score is masked."""
 
 
 def _is_causal(mask: SSAValue, scores: SSAValue) -> bool:
-    """Whether a constant mask shows keys 0 to i to query i: of bools, or of 0 and numbers that count as -inf."""
+    """Returns whether a constant mask shows keys 0 to i to query i. The mask is of bools, or of 0 and numbers that are
+    equivalent to -inf."""
     import numpy as np
 
     shape = type_of(mask).get_shape()

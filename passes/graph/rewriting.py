@@ -35,7 +35,7 @@ class Rule:
     """A rewrite of ops with certain names. It creates ops, not inserted yet, only if it applies."""
 
     names: frozenset[str] | None
-    """The names of the ops that it may replace, without the dialect; None for all."""
+    """The names of the ops that the rule may replace, without the dialect, or None for all."""
     apply: Callable[[Operation], Replacement]
 
 
@@ -53,12 +53,12 @@ def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) 
 
 
 def is_closed(match: Match, root: Operation) -> bool:
-    """Whether all users of the inner operators of a match are in the match."""
+    """Returns whether all users of the inner operators of a match are in the match."""
     return all(op is root or match.owns(op) for op in match.ops)
 
 
 def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True) -> int:
-    """Apply rules to the ops of a graph function, in the order of the rules; return the number of replacements.
+    """Apply rules to the ops of a graph function, in the order of the rules. Returns the number of replacements.
 
     Ops are visited in order, and again when an operand or a user was replaced; so are new ops. Unless `until_done`,
     each op is visited once, in reverse order, so that a match is not replaced before a larger one. Replacements of
@@ -105,10 +105,10 @@ class _Work:
 
 
 def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
-    """The values that replace the results of `op`, of the same types."""
+    """Returns the values that replace the results of `op`, of the same types, or None."""
     try:
         found = rule.apply(op)
-    except ShapeError:  # an operator does not accept these operands
+    except ShapeError:  # for operands that an operator does not accept
         return None
     if found is None:
         return None

@@ -57,18 +57,18 @@ class _Axis:
 
     @property
     def behind(self) -> int:
-        """Interleaved results after the wanted ones."""
+        """The number of interleaved results after the wanted ones."""
         more = sum(self.padding) - self.taps + 1
         return more * self.stride - self.before - cast("int", self.extra)
 
     @property
     def end(self) -> int | None:
-        """The end of the results among the interleaved ones; None if it is symbolic."""
+        """The end of the results among the interleaved ones, or None if it is symbolic."""
         return self.before + self.result if isinstance(self.result, int) else None
 
 
 def _axes(op: Operator) -> list[_Axis] | None:
-    """The spatial axes of a transposed convolution; None if they are unknown, or if no axis is strided."""
+    """Returns the spatial axes of a transposed convolution, or None if they are unknown, or if no axis is strided."""
     arguments = arguments_of(op)
     layout, kernel = cast("str", arguments["data_layout"]), type_of(op.operands[1]).get_shape()
     if layout[:2] != "NC" or arguments.get("kernel_layout") or isinstance(arguments["padding"], str):
@@ -104,7 +104,7 @@ def _without_zeros(op: Operation) -> Replacement:
         if not value.has_one_use() or term is None:
             return None
     elif value.has_one_use() and any(_term(use.operation, value) is not None for use in value.uses):
-        return None  # replaced with its term
+        return None  # because it is replaced with its term
     if axes is None or batch is None:
         return None
 
@@ -144,7 +144,8 @@ def _without_zeros(op: Operation) -> Replacement:
 
 
 def _term(op: Operation, value: SSAValue) -> Array | None:
-    """The constant that `op` adds to a value, if it has one element per channel or a single one; None for others."""
+    """Returns the constant that `op` adds to a value, if it has one element per channel or a single one, or None for
+    others."""
     if name_of(op) != "add" or op.operands[0] is not value or op.results[0].type != value.type:
         return None
     constant, rank = op.operands[1].owner, type_of(value).get_num_dims()

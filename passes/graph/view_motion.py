@@ -32,16 +32,16 @@ from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
 _Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
-"""Returns an operand in its form before the move; None if there is none."""
+"""Returns an operand in its form before the move, or None if there is none."""
 
 
 def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Operator], _Moved]) -> Operator | None:
-    """`op` on the sources of its operands that are views of a kind without other users; `operand`, given the first of
-    these views, converts the other operands."""
+    """Returns `op` on the sources of its operands that are views of a kind without other users. `operand`, given the
+    first of these views, converts the other operands."""
     result = op.results[0]
     if not isinstance(op, Operator) or (name_of(op) == "cast" and _widens(op)):
         return None
-    if None in extents_of(result):  # two unknown extents may differ
+    if None in extents_of(result):  # because two unknown extents may differ
         return None
     views = [view for value in op.operands if (view := source_of(value, view_kind)) is not None]
     views = [view for view in views if all(use.operation is op for use in view.results[0].uses)]
@@ -60,7 +60,7 @@ def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Ope
 
 
 def _source_like(view: Operator, first: Operator) -> SSAValue | None:
-    """The source of a view that is the same change of shape as the first one."""
+    """Returns the source of a view that is the same change of shape as the first one, or None."""
     source, other = view.operands[0], first.operands[0]
     if extents_of(source) != extents_of(other):
         return None
@@ -84,8 +84,8 @@ def _number(value: SSAValue) -> SSAValue | None:
 
 
 def _elementwise_of_transpose(op: Operation) -> Replacement:
-    """f(transpose(x), transpose(y), constant) is transpose(f(x, y, constant)), with the axes of the constant permuted
-    back."""
+    """Replace f(transpose(x), transpose(y), constant) by transpose(f(x, y, constant)), with the axes of the constant
+    permuted back."""
 
     def operand(view: Operator) -> _Moved:
         axes = axes_of(view)
@@ -108,7 +108,7 @@ def _elementwise_of_transpose(op: Operation) -> Replacement:
 
 
 def _product_of_transpose(op: Operation) -> Replacement:
-    """A product of a transposed matrix reads the matrix itself, transposed."""
+    """Let a product of a transposed matrix read the matrix itself, transposed."""
     product = cast("Operator", op)
     operands, arguments = list(op.operands), arguments_of(op)
     flags = {key: bool(arguments.get(key, key == "transpose_b")) for key in ("transpose_a", "transpose_b")}
@@ -133,7 +133,7 @@ def _product_of_transpose(op: Operation) -> Replacement:
 
 
 def _transpose_of_units(op: Operation) -> Replacement:
-    """A transpose that only moves axes of extent 1 is a reshape."""
+    """Replace a transpose that only moves axes of extent 1 by a reshape."""
     shape = extents_of(op.results[0])
     axes = axes_of(cast("Operator", op))
     long = [axis for axis, extent in zip(axes, shape, strict=True) if extent != 1]
@@ -146,7 +146,7 @@ def _transpose_of_units(op: Operation) -> Replacement:
 
 
 def _elementwise_of_view(op: Operation) -> Replacement:
-    """f(reshape(x), reshape(y), z) is reshape(f(x, y, z)) if z has no axes that the reshape changes."""
+    """Replace f(reshape(x), reshape(y), z) by reshape(f(x, y, z)) if z has no axes that the reshape changes."""
     shape = extents_of(op.results[0])
     if None in shape:
         return None
@@ -183,8 +183,8 @@ def _elementwise_of_view(op: Operation) -> Replacement:
 
 
 def _narrow(op: Operation) -> Replacement:
-    """Drop a cast from float32 back to the original type of all operands, of an operator that computes in float32 by
-    itself."""
+    """Drop a cast from float32 back to the original type of all operands, if the operator between computes in float32
+    by itself."""
     inner = op.operands[0].owner
     narrow: Attribute = type_of(op.results[0]).element_type
     if not isinstance(inner, Operator) or not op.operands[0].has_one_use() or not inner.operands:

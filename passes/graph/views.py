@@ -20,7 +20,7 @@ class Views:
     A part of a tensor, as of a slice or a reshape, is a view of the tensor. Tensors that a call concatenates are
     computed directly into the result. Data of the caller must not change: a result of the function is not a view of a
     parameter, and a view of a buffer of the caller starts at its start, since `memref.view` requires a byte buffer.
-    Without parts, all views do.
+    Without parts, all views start at the start.
     """
 
     def __init__(
@@ -31,15 +31,15 @@ class Views:
         self.shifted = set[SSAValue]()
         """Tensors that contain views that start at a nonzero offset."""
         self.held_by: dict[SSAValue, SSAValue] = {}
-        """Tensors stored in a result of the function -> the result."""
+        """Maps a tensor that is stored in a result of the function to the result."""
         self._returned = set(returned)
         self._has_parts = has_parts
         self._around: dict[SSAValue, tuple[SSAValue, KnownExtent]] = {}
-        """A tensor -> the one that contains it, and its offset in elements."""
+        """Maps a tensor to the one that contains it, and its offset in elements."""
         self._segment: dict[SSAValue, int] = {}
-        """A tensor -> the number of names bound by `graph.match_shape` before the first tensor in its memory."""
+        """Maps a tensor to the number of names bound by `graph.match_shape` before the first tensor in its memory."""
         self._names: dict[str, int] = {}
-        """A bound name -> the number of names bound before the op that binds it, plus 1."""
+        """Maps a bound name to the number of names bound before the op that binds it, plus 1."""
         for op in function.body.block.ops:
             if isinstance(op, MatchShapeOp):
                 self._names.update(dict.fromkeys(op.bound_names, len(self._names) + 1))
@@ -49,7 +49,7 @@ class Views:
                 self.calls.add(op)
 
     def place(self, tensor: SSAValue) -> tuple[SSAValue, KnownExtent]:
-        """The tensor whose memory contains a tensor (itself if it is no view), and the offset in elements."""
+        """Returns the tensor whose memory contains a tensor (itself if it is no view), and the offset in elements."""
         before: KnownExtent = 0
         while tensor in self._around:
             tensor, offset = self._around[tensor]
@@ -85,7 +85,7 @@ class Views:
         self._around[result] = source, offset
 
     def _joins(self, result: SSAValue, parts: Sequence[tuple[SSAValue, KnownExtent]]) -> bool:
-        """Place temporaries in `result`, if all can be; each comes with the number of elements from it to the
+        """Place temporaries in `result`, if all can be placed. Each is given with the number of elements from it to the
         result's."""
         roots = [self.place(part)[0] for part, _ in parts]
         if not self._has_parts or result in self._returned or len(set(roots)) < len(roots):
@@ -108,7 +108,7 @@ class Views:
         return before == 0 and _elements(root) == _elements(tensor)
 
     def _is_own(self, root: SSAValue) -> bool:
-        """Whether the function computes a tensor, and its memory is not a result of the function."""
+        """Returns whether the function computes a tensor, and its memory is not a result of the function."""
         return isinstance(root.owner, _COMPUTE) and root not in self._returned and root not in self.held_by
 
 

@@ -42,7 +42,7 @@ class _Product:
 
 
 def _product(value: SSAValue) -> _Product | None:
-    """The product that computes `value` for one user, if its constant weights have no other user."""
+    """Returns the product that computes `value` for one user, if its constant weights have no other user."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.operands) < 2 or not value.has_one_use():
         return None
@@ -72,7 +72,7 @@ class _Affine:
 
 
 def _affine(op: Operation, steps: int) -> _Affine | None:
-    """`op` as an affine function of a product, with at most `steps` other operators in between."""
+    """Returns `op` as an affine function of a product, with at most `steps` other operators in between, or None."""
     import numpy as np
 
     for position in _DATA.get(name_of(op), ()):
@@ -93,11 +93,11 @@ def _affine(op: Operation, steps: int) -> _Affine | None:
 
 
 _DATA: Final = {"multiply": (0, 1), "add": (0, 1), "subtract": (0, 1), "divide": (0,), "batch_norm": (0,)}
-"""Operator -> the operands that it may scale and shift."""
+"""Maps an operator to the operands that it may scale and shift."""
 
 
 def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None:
-    """The scale and the shift that `op` applies to its operand at `position`, if the others are constants."""
+    """Returns the scale and the shift that `op` applies to its operand at `position`, if the others are constants."""
     import numpy as np
 
     type_ = type_of(op.results[0])
@@ -151,8 +151,8 @@ def _unfolded_norm(op: Operation) -> Replacement:
 
 
 def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
-    """The elements of a constant that broadcasts to a tensor of `rank`, in float64: one number, or one per index of
-    `axis`; None if it varies along other axes."""
+    """Returns the elements of a constant that broadcasts to a tensor of `rank`, in float64: one number, or one per
+    index of `axis`. Returns None if it varies along other axes."""
     import numpy as np
 
     constant = _constant(value)
@@ -169,7 +169,7 @@ def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
 
 
 def _fold_affine(op: Operation) -> Replacement:
-    """product * scale + shift with constants is a product with other weights, and a term."""
+    """Replace product * scale + shift with constants by a product with other weights, and a term."""
     import numpy as np
 
     found = _affine(op, 1)
@@ -178,7 +178,7 @@ def _fold_affine(op: Operation) -> Replacement:
     product, scale, shift = found.product, found.scale, found.shift
     takes_bias = len(product.op.ROLES) > 2
     if found.steps == 1 and (scale == 1).all() and not takes_bias:
-        return None  # a product and a term
+        return None  # because the op is a product and a term already
     result = type_of(product.op.results[0])
     weight, element = product.weight.result, result.element_type
     array = array_of_constant(product.weight)
@@ -211,11 +211,11 @@ def _total(channels: Sequence[int]) -> int:
     return total
 
 
-# Constants with constants
+# Merging of constants
 
 
 def _merge_constants(op: Operation) -> Replacement:
-    """(x * a) * b is x * (a * b), (x + a) + b is x + (a + b), (x * a + b) * c is x * (a * c) + b * c."""
+    """Replace (x * a) * b by x * (a * b), (x + a) + b by x + (a + b), and (x * a + b) * c by x * (a * c) + b * c."""
     import numpy as np
 
     data, outer = _data_and_constant(op)

@@ -1,1 +1,2 @@
-"""`weft explore`: a program and its pipeline, step by step: one session, and its terminal, REPL and MCP front ends."""
+"""`weft explore` steps through a program and its pipeline: one session, and its front ends for terminals, lines and
+MCP."""

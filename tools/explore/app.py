@@ -33,9 +33,9 @@ from weft.tools.failures import message_of, shown_warnings
 _MOST_FUNCTIONS: Final = 12
 """Maximum number of functions whose loops and buffers are shown."""
 _WIDE: Final = 110
-"""Columns from which the pipeline, the program and its loops stand side by side."""
+"""Minimum columns for which the pipeline, the program and its loops are side by side."""
 _SIDE_BY_SIDE: Final = 86
-"""Columns of the program from which differences are side by side by default."""
+"""Minimum columns of the program for which differences are side by side by default."""
 _TOKEN: Final = re.compile(
     r"(?P<comment>//.*)|(?P<string>\"[^\"]*\")|(?P<value>%[\w$.-]+)|(?P<symbol>[@^!#][\w$.-]+)"
     r"|(?P<operation>\b[a-z_]+\.[a-z_.]+\b)|(?P<type>\b(?:memref|vector|tensor)\b|\b[fiu]\d+\b|\bindex\b)|(?P<number>\b\d[\d.e+-]*\b)"
@@ -93,11 +93,11 @@ class Lines(ScrollView, can_focus=True):
         self.refresh()
 
     def line(self, number: int, width: int, shift: int) -> Text:
-        """The visible part of a line."""
+        """Returns the visible part of a line."""
         return self.marked(self._lines[number])[shift : shift + width] if number < len(self._lines) else Text()
 
     def marked(self, text: Text) -> Text:
-        """A line with the text that is searched highlighted."""
+        """Returns a line with the text that is searched highlighted."""
         if self._wanted is None:
             return text
         text = text.copy()
@@ -138,7 +138,7 @@ class ProgramView(Lines):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.mode: str | None = None
-        """None for a difference that is side by side if there is room."""
+        """The mode, or None for a difference that is side by side if there is room."""
         self.before: Sequence[str] = ()
         self.after: Sequence[str] = ()
         self.rows: Sequence[Row] = ()
@@ -185,7 +185,7 @@ class ProgramView(Lines):
         self.list_rows()
 
     def starts(self) -> list[int]:
-        """The lines at which changes begin."""
+        """Returns the lines at which changes begin."""
         return changes([row for row, _ in self._shown])
 
     def to_change(self, number: int) -> None:
@@ -220,7 +220,7 @@ class ProgramView(Lines):
         return Text.assemble(left, ("│", self.palette.gutter), right)
 
     def _half(self, row: Row, side: str, width: int, shift: int) -> Text:
-        """One side of a row: number, mark and line, of exactly `width` cells."""
+        """Returns one side of a row: number, mark and line, of exactly `width` cells."""
         palette = self.palette
         at, texts = (row.left, self.before) if side == "left" else (row.right, self.after)
         if at is None:
@@ -373,7 +373,7 @@ class CommandLine(Input):
 
 
 class ExploreApp(App[None]):
-    """The application."""
+    """The application of `weft explore`."""
 
     TITLE = "weft explore"
     ENABLE_COMMAND_PALETTE = False
@@ -543,11 +543,12 @@ class ExploreApp(App[None]):
         self._show_heading(view)
 
     def _find(self, text: str) -> None:
-        """Show the loop trees that contain a text, and highlight it everywhere; nothing if it is empty."""
+        """Show the loop trees that contain a text, and highlight it everywhere. An empty text removes the
+        highlights."""
 
         def counts() -> str:
             wanted = self._wanted = text_pattern(text) if text else None
-            self._view = None  # which is computed again, for the text
+            self._view = None  # the view is computed again, for the text
             if wanted is None:
                 return ""
             session = self.session
@@ -619,7 +620,7 @@ class ExploreApp(App[None]):
         self.query_one(f"#{name}").toggle_class("open", "closed")
 
     def action_side(self) -> None:
-        """Loops and buffers, then nothing; on a narrow terminal loops, buffers, nothing."""
+        """Show loops and buffers, then nothing; on a narrow terminal loops, then buffers, then nothing."""
         side = self.query_one("#side")
         is_narrow = self.screen.has_class("-narrow")
         if side.has_class("closed"):
@@ -633,7 +634,7 @@ class ExploreApp(App[None]):
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def watch_theme(self, _: str) -> None:
-        if self.is_running and self._view is not None:  # colours of lines are those of the theme
+        if self.is_running and self._view is not None:  # because colours of lines are those of the theme
             self._show(self._view)
 
     def action_help(self) -> None:

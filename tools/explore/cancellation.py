@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Cancellable:
     """Runs one function at a time, which another thread cancels by an exception in the running one.
 
-    States of a session are replaced only when a command has ended, so that a cancelled one changes nothing. Native code
-    (LLVM, a kernel that runs) ends first.
+    States of a session are replaced only when a command has ended, so that a cancelled one changes nothing. The
+    exception is raised after native code (LLVM, a running kernel) has returned.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Cancellable:
         self._is_sent = False
 
     def run(self, body: Callable[[], T]) -> T:
-        """`body()`. Raises `CompileError` if it is cancelled."""
+        """Returns `body()`. Raises `CompileError` if it is cancelled."""
         self._is_sent = False
         try:
             self._thread = get_ident()
@@ -45,7 +45,7 @@ class Cancellable:
             self._thread = None
 
     def cancel(self) -> bool:
-        """Whether a function runs, which is then cancelled."""
+        """Cancel the running function. Returns whether there was one."""
         with self._lock:
             if self._thread is None:
                 return False

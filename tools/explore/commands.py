@@ -51,7 +51,7 @@ def _value(operation: Operation, name: str, word: str) -> object:
 
 
 def help_text(name: str = "") -> str:
-    """All commands, or the description of one."""
+    """Returns all commands, or the description of one."""
     if name:
         if name not in OPERATIONS:
             raise CompileError(f"unknown command '{name}'{did_you_mean(name, OPERATIONS)}")
@@ -63,7 +63,7 @@ def help_text(name: str = "") -> str:
 
 
 def completions_of_line(workbench: Workbench, line: str) -> list[Completion]:
-    """The completions at the end of a command line."""
+    """Returns the completions at the end of a command line."""
     name, space, rest = line.partition(" ")
     if space and name in OPERATIONS:
         offset = len(name) + 1

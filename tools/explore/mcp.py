@@ -132,7 +132,7 @@ def _key_of(message: Mapping[str, object]) -> object:
 
 
 def answer_to(workbench: Workbench, line: str) -> object | None:
-    """The answer to a message, or to a batch of them; None for notifications."""
+    """Returns the answer to a message, or to a batch of them, or None for notifications."""
     try:
         message: object = json.loads(line)
     except ValueError as error:
@@ -150,7 +150,7 @@ def _answer(workbench: Workbench, message: object) -> dict[str, object] | None:
     key, method, params = request.get("id"), request.get("method"), request.get("params", {})
     if request.get("jsonrpc") != "2.0" or not isinstance(method, str) or isinstance(key, bool | dict | list):
         if "id" in request and ("result" in request or "error" in request):
-            return None  # a response, to which there is no answer
+            return None  # because a response has no answer
         return _failure(None, INVALID_REQUEST, "a request has jsonrpc 2.0, a method and an id")
     if "id" not in request:
         return None

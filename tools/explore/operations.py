@@ -56,7 +56,7 @@ class Operation:
 
     @property
     def parameters(self) -> dict[str, tuple[type, bool]]:
-        """Name -> type, and whether it is required."""
+        """Maps the name of a parameter to its type, and whether it is required."""
         hints = get_type_hints(self.run)
         found = list(inspect.signature(self.run).parameters.values())[1:]
         return {p.name: (_plain_type(hints[p.name]), p.default is inspect.Parameter.empty) for p in found}

@@ -100,9 +100,9 @@ class State:
     schedule: Schedule | None = None
     """The schedule since the last pass; `module` is its module."""
     planned: Mapping[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """The handles in the schedule of the handles of steps in the pipeline."""
+    """Maps handles of steps in the pipeline to handles in the schedule."""
     assigned: Mapping[str, SSAValue] = field(default_factory=dict[str, SSAValue])
-    """The handles that the user named."""
+    """Maps names given by the user to handles."""
     group: str = ""
 
     @cached_property
@@ -124,7 +124,7 @@ class State:
         return {name: self._texts[function] for name, function in functions_of(self.module).items()}
 
     def fork(self) -> State:
-        """A copy of the state with a schedule that may be changed."""
+        """Returns a copy of the state with a schedule that may be changed."""
         if self.schedule is None:
             schedule = Schedule(self.module)
             return replace(self, schedule=schedule, module=schedule.mod)
@@ -145,8 +145,8 @@ def _context() -> Context:
 
 
 def advanced(state: State) -> State:
-    """The state after the next item of the pipeline: the same state without `rest` if only stages without effect were
-    left. Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
+    """Returns the state after the next item of the pipeline: the same state without `rest` if only stages without
+    effect were left. Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
     if not state.rest:
         raise CompileError("the pipeline has ended")
     while state.rest:
@@ -164,7 +164,7 @@ def advanced(state: State) -> State:
                 begun = State(item.title, "pass", item.summary, module, (*items, *rest), seconds, group=item.group)
                 if item.is_shown and begun.text != state.text:
                     return begun
-                # Handles stay those of the unchanged module.
+                # handles stay those of the unchanged module
                 state = replace(state, rest=begun.rest) if begun.text == state.text else begun
     return state
 
@@ -202,12 +202,12 @@ def _after_step(state: State, item: StepItem, rest: tuple[Item, ...]) -> State:
 
 
 def pass_text(run: ModulePass) -> str:
-    """A pass with its options, as `weft-opt -p` accepts it."""
+    """Returns a pass with its options, as `weft-opt -p` accepts it."""
     return pipeline_text((run,)).removeprefix("builtin.module(").removesuffix(")")
 
 
 def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
-    """What `weft.build` does with a program: graphs to loops, schedules, loops to the low level."""
+    """Returns the pipeline of `weft.build` for a program: graphs to loops, schedules, loops to the low level."""
 
     def to_loops(module: ModuleOp) -> list[Item]:
         import_stablehlo_loops(module)
@@ -233,7 +233,7 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
             traces = apply_default_schedule(scheduled, target, skip=by_users)
             if len(traces) <= _MOST_TRACES:
                 return [item for trace in traces for item in step_items(trace)]
-            # One state: each has a copy of the module.
+            # one state, because each has a copy of the module
             results = set(scheduled.ops)
             for op in [*module.ops, *scheduled.ops]:
                 op.detach()
@@ -262,7 +262,7 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
 
 
 def pass_pipeline(text: str) -> tuple[Item, ...]:
-    """Passes in the syntax of `weft-opt -p`. The lowerings of weft and its schedules are stepped into."""
+    """Returns passes in the syntax of `weft-opt -p`. The lowerings of weft and its schedules are stepped into."""
     return tuple(map(_item_of, parse_passes(text, pass_factories(installed_universe()))))
 
 
@@ -295,7 +295,7 @@ def _lowering_items(module: ModuleOp, target: str, options: BuildOptions) -> lis
 
 
 def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
-    """The steps of the schedules in a module, which are erased."""
+    """Returns the steps of the schedules in a module, which are erased."""
     items: list[Item] = []
     for trace in schedules_of(module):
         if only in (None, trace.sym_name.data):
@@ -305,12 +305,12 @@ def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
 
 
 def step_items(trace: sched.FuncOp) -> list[Item]:
-    """The steps of a trace; queries are part of the step after them."""
+    """Returns the steps of a trace; queries are part of the step after them."""
     items: list[Item] = []
     pending: list[sched.StepOp] = []
     try:
         calls = [call.replace("sch.", "", 1) for call in calls_of(trace)]
-    except CompileError:  # a step without a form in Python
+    except CompileError:  # for a step without a form in Python
         calls = [str(step) for step in steps_of(trace)]
     for step, call in zip(steps_of(trace), calls, strict=True):
         pending.append(step)

@@ -30,7 +30,7 @@ class References(MutableMapping[str, object]):
         return path in self.assigned or path in self._names
 
     def __getitem__(self, path: str) -> object:
-        """Raises `CompileError` for a name of several loops or blocks."""
+        """Returns the handle of a name. Raises `CompileError` for a name of several loops or blocks."""
         found = self._names.get(path, ())
         if path in self.assigned:
             handle = _handle(self.assigned[path])
@@ -83,7 +83,8 @@ def _handle(value: SSAValue) -> BlockHandle | LoopHandle | IntHandle:
 
 
 def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
-    """Every name of the blocks and loops of a module, with its possible meanings, in the order of the program."""
+    """Returns every name of the blocks and loops of a module, with its possible meanings, in the order of the
+    program."""
     found: dict[str, dict[Operation, None]] = {}
     for name, function in functions_of(module).items():
         for block in operations_in(function):
@@ -101,7 +102,7 @@ def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
 
 
 def names_like(module: ModuleOp, kind: type[Operation], prefix: str) -> list[str]:
-    """The shortest unambiguous name with a prefix of each loop or block of a kind."""
+    """Returns the shortest unambiguous name with a prefix of each loop or block of a kind."""
     shortest: dict[Operation, str] = {}
     for path, ops in names_of(module).items():
         if len(ops) == 1 and isinstance(ops[0], kind) and path.startswith(prefix):

@@ -78,7 +78,7 @@ def _confirmed(
 
 
 def _with_history(workbench: Workbench) -> None:
-    """Completion and editing of lines, if Python has readline."""
+    """Set up completion and editing of lines, if Python has readline."""
     try:
         readline: Any = importlib.import_module("readline")
     except ImportError:

@@ -114,8 +114,8 @@ class Session:
         shapes: Mapping[str, str] | None = None,
         options: BuildOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """The program of a file (as of `weft show`), and the passes to step through: those of `weft.build` for the
-        target, or `passes` in the syntax of `weft-opt -p`. Raises `OSError`, too."""
+        """Reads the program of a file (as `weft show` does), and makes the list of passes to step through: those of
+        `weft.build` for the target, or `passes` in the syntax of `weft-opt -p`. Also raises `OSError`."""
         self.file = file
         self.target = Target.parse(target)
         self.options = options
@@ -144,11 +144,11 @@ class Session:
 
     @property
     def previous(self) -> State:
-        """The state before the current one; the first one itself at the start."""
+        """The state before the current one, or the first one itself at the start."""
         return self._now.states[max(self._now.at - 1, 0)]
 
     def upcoming(self) -> list[str]:
-        """The titles of what runs after the last state. Stages are one entry until they begin."""
+        """Returns the titles of the items that run after the last state. Stages are one entry until they begin."""
         return [item.title for item in self.states[-1].rest]
 
     def state_at(self, position: int) -> State:
@@ -159,7 +159,7 @@ class Session:
     # Moves
 
     def step(self, count: int = 1) -> State:
-        """Move forward; at the last state, run the pipeline. Steps before a failing one stay done."""
+        """Move forward, or run the pipeline at the last state. If a step fails, the steps before it remain."""
         if count < 1:
             raise CompileError(f"step takes a positive count, got {count}")
         for _ in range(count):
@@ -259,7 +259,7 @@ class Session:
     # Views
 
     def changed_functions(self) -> list[str]:
-        """The functions that the current state changed; all of the first state."""
+        """Returns the functions that the current state changed, or all for the first state."""
         before = self.previous.parts if self.at else {}
         return [name for name, text in self.state.parts.items() if before.get(name) != text]
 
@@ -270,13 +270,13 @@ class Session:
         return list(known) if func is None else [func]
 
     def loops(self, func: str | None = None) -> list[Tree]:
-        """The loop tree of a function, or of all."""
+        """Returns the loop tree of a function, or of all."""
         known = functions_of(self.state.module)
         return [loop_tree(known[name]) for name in self._functions(func) if known[name].body.blocks]
 
     def buffers(self, func: str | None = None) -> list[tuple[str, Table]]:
-        """Titled tables of the buffers of a function, or of all: of block loops, with the bytes that they move; of
-        lowered functions, and then of their constants."""
+        """Returns titled tables of the buffers of a function, or of all: of block loops, with the bytes that they move;
+        of lowered functions, and then of their constants."""
         known = functions_of(self.state.module)
         memory = memory_rows(self.state.module)
         tables: list[tuple[str, Table]] = []
@@ -290,20 +290,20 @@ class Session:
         return [*tables, *([("constants", memory_table(constants))] if constants else [])]
 
     def found_lines(self, wanted: re.Pattern[str]) -> list[tuple[int, str]]:
-        """The lines of the program that match, with their numbers from 1."""
+        """Returns the lines of the program that match, with their numbers from 1."""
         lines = enumerate(self.state.text.split("\n"), 1)
         return [(number, line) for number, line in lines if wanted.search(line)]
 
     def found_loops(self, wanted: re.Pattern[str]) -> list[tuple[str, str]]:
-        """The lines of loop trees that match, with their functions."""
+        """Returns the lines of loop trees that match, with their functions."""
         trees = ((name, tree) for name in functions_of(self.state.module) for tree in self.loops(name))
         return [(name, line) for name, tree in trees for line in str(tree).split("\n") if wanted.search(line)]
 
     # Runs
 
     def run(self, func: str | None = None, seed: int = 0) -> RunResult:
-        """Compile the program as it is, run it on random arrays, and compare with the interpreter on the input; with
-        the compiled unscheduled input if the interpreter would take long."""
+        """Compile the program as it is, run it on random arrays, and compare with the interpreter on the input. If the
+        interpreter would take long, compare with the compiled unscheduled input."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         original = self.states[0].module
@@ -344,7 +344,7 @@ class Session:
         return found
 
     def _compiled(self, func: str | None) -> tuple[Library, str, str]:
-        """The library of the current state, the name of its entry function, and how it was compiled."""
+        """Returns the library of the current state, the name of its entry function, and how it was compiled."""
         state = self.state
         has_loops = any(isinstance(op, ForOp | BlockOp) for op in operations_in(state.module))
         by_default = not has_loops and not state.group
@@ -368,7 +368,7 @@ class Session:
     # Files
 
     def saved_text(self, form: str) -> str:
-        """The text of the current state in one of `FORMATS`."""
+        """Returns the text of the current state in one of `FORMATS`."""
         state = self.state
         if form == "program":
             return f"{text_of(state.module)}\n"
@@ -402,7 +402,7 @@ class Session:
 
 
 def _completed(state: State) -> State:
-    """The state after the lowering that has begun."""
+    """Returns the state after the lowering that has begun."""
     group = state.group
     while group and state.rest and isinstance(state.rest[0], PassItem) and state.rest[0].group == group:
         state = advanced(state)
@@ -423,14 +423,14 @@ def _is_call(text: str) -> bool:
 
 
 def _with_owner(text: str) -> str:
-    """A call as one of a method of `sch`, with names as Python writes them: `i` for `%i`."""
+    """Returns a call as one of a method of `sch`, with names as Python writes them: `i` for `%i`."""
     parts = text.split('"')
     parts[::2] = [re.sub(r"((?:^|[(,\[=])\s*)%(?=\w)", r"\1", part) for part in parts[::2]]
     text = '"'.join(parts)
     try:
         tree = ast.parse(text)
     except SyntaxError:
-        return text  # the reader of calls reports it
+        return text  # because the reader of calls reports it
     for statement in tree.body:
         value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else None
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
@@ -439,7 +439,7 @@ def _with_owner(text: str) -> str:
 
 
 def text_pattern(text: str) -> re.Pattern[str]:
-    """Matches a text; upper and lower case are the same unless it has upper case."""
+    """Returns a pattern that matches a text. Upper and lower case are the same unless the text has upper case."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)
 
 

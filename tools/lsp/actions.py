@@ -71,7 +71,7 @@ def _loop_or_block(document: Document, line: int) -> ForOp | BlockOp | None:
 
 
 def primitives_for(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
-    """Titles of schedule primitives that apply to `op`, and the passes for them."""
+    """Yields titles of schedule primitives that apply to `op`, and the passes for them."""
     if isinstance(op, BlockOp):
         name = f'block="{op.label}"{_func(op)}'
         yield f'Inline block "{op.label}" into its readers', f"tir-compute-inline{{{name}}}"
@@ -144,7 +144,8 @@ def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
 
 
 def function_after(passes: str, module: ModuleOp, function: FuncOp) -> FuncOp:
-    """A function of a module after passes, in a copy of the module. Raises `ScheduleError` and `CompileError`."""
+    """Returns a function of a module after passes, in a copy of the module. Raises `ScheduleError` and
+    `CompileError`."""
     copy = copy_of(module)
     for module_pass in parse_passes(passes, pass_factories(installed_universe())):
         module_pass.apply(Context(), copy)

@@ -69,11 +69,11 @@ class Document:
             self.change = Change(self.index.text.content, self.text.content)
 
     def to_index(self, offset: int) -> int | None:
-        """The offset in the text of the index; None in a changed part."""
+        """Returns the offset in the text of the index, or None in a changed part."""
         return offset if self.change is None else self.change.to_old(offset)
 
     def range(self, start: int, end: int) -> Range | None:
-        """The range in the current text of offsets in the index; None if it changed."""
+        """Returns the range in the current text of offsets in the index, or None if it changed."""
         if self.change is None:
             return self.text.range(start, end)
         first, last = self.change.to_new(start), self.change.to_new(end)
@@ -115,7 +115,7 @@ class Document:
         return about_operation_class(token.text)
 
     def _alias(self, name: str) -> str | None:
-        """The definition of an alias, `#map = affine_map<...>`."""
+        """Returns the definition of an alias, `#map = affine_map<...>`."""
         found = re.search(rf"^{re.escape(name)} *=.*", self.text.content, re.MULTILINE)
         return None if found is None else f"```mlir\n{found[0][:_SHOWN]}\n```"
 
@@ -134,7 +134,7 @@ class Document:
         return None if chunk is None else next((op for symbol, op in chunk.symbols() if symbol == name), None)
 
     def definition(self, position: Position) -> list[Location]:
-        """The definition of the value, block or symbol at a position."""
+        """Returns the definition of the value, block or symbol at a position."""
         offset = self.text.offset(position)
         mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
         if chunk is None:
@@ -148,14 +148,14 @@ class Document:
         return []
 
     def _name_of_symbol(self, chunk: Chunk, op: Operation, name: str) -> tuple[int, int]:
-        """The range, in the text of the index, of the name in the operation that defines a symbol."""
+        """Returns the range, in the text of the index, of the name in the operation that defines a symbol."""
         start, end = chunk.places[op]
         content = "" if self.index is None else self.index.text.content
         at = content.find(name, start, end)
         return (at, at + len(name)) if at >= 0 else (start, start)
 
     def references(self, position: Position) -> list[Location]:
-        """All mentions of the value, block or symbol at a position."""
+        """Returns all mentions of the value, block or symbol at a position."""
         offset = self.text.offset(position)
         mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
         if mention is not None and chunk is not None:
@@ -197,7 +197,7 @@ class Document:
             yield DocumentSymbol(name, _KINDS.get(op.name, SymbolKind.Object), whole, line, _detail(op), children=inner)
 
     def folding(self) -> list[FoldingRange]:
-        """Regions between brackets, and runs of comment lines."""
+        """Returns regions between brackets, and runs of comment lines."""
         found: list[FoldingRange] = []
         opened: list[int] = []
         for token in self.text.tokens:
@@ -213,8 +213,8 @@ class Document:
         return found
 
     def hints(self, within: Range) -> list[InlayHint]:
-        """The types of results that their lines do not contain, except those of variables of loops and blocks, which
-        are indices."""
+        """Returns the types of results that their lines do not contain, except those of variables of loops and blocks,
+        which are indices."""
         if self.index is None:
             return []
         hints: list[InlayHint] = []
@@ -239,7 +239,7 @@ class Document:
         """Indent by two spaces for each open brace, strip trailing spaces, and end the text in one newline. Nothing
         else changes, so that comments are kept."""
         opened: list[int] = []
-        """The lines of the open brackets: several on one line indent once."""
+        """The lines of the open brackets. Several brackets on one line indent once."""
         own: dict[int, int] = {}
         after: dict[int, int] = {}
         for token in self.text.tokens:
@@ -267,8 +267,8 @@ class Document:
     # Completion
 
     def completions(self, position: Position, ctx: Context) -> list[CompletionItem]:
-        """Completions at a position: names of values, symbols and blocks, operations, types and attributes; in RUN
-        lines passes, their options and targets."""
+        """Returns completions at a position: names of values, symbols and blocks, operations, types and attributes; in
+        RUN lines passes, their options and targets."""
         line = self.text.line(position.line)
         offset = self.text.offset(position)
         before = line[: offset - self.text.starts[position.line]]
@@ -294,7 +294,7 @@ class Document:
         return [*types, *([] if word is None else _operation_items(ctx, word[1]))]
 
     def _names(self, sign: str, position: Position) -> list[CompletionItem]:
-        """The names with a sign that are defined before a position in the same program; for values, in the same
+        """Returns the names with a sign that are defined before a position in the same program; for values, in the same
         function."""
         limit = self.text.offset(position)
         content = self.text.content
@@ -365,7 +365,7 @@ def _first_line(op: Operation) -> str:
 
 
 def _domain_of(op: Operation) -> list[str]:
-    """The iterations of a loop; the domain of a block and the buffers that it accesses."""
+    """Returns the iterations of a loop, or the domain of a block and the buffers that it accesses."""
     if isinstance(op, ForOp):
         extent = op.extent if isinstance(op.extent, int) else f"%{op.extent.name_hint or '?'}"
         return [f"iterations: 0 .. {extent}"]
@@ -399,7 +399,7 @@ def _context() -> Context:
 
 
 def about_operation_class(name: str, kind: type[Operation] | None = None) -> str | None:
-    """The documentation of a kind of operation."""
+    """Returns the documentation of a kind of operation."""
     if kind is None:
         if "." not in name:
             return None
@@ -411,7 +411,7 @@ def about_operation_class(name: str, kind: type[Operation] | None = None) -> str
 
 
 def about_attribute(name: str) -> str | None:
-    """The documentation of a type or attribute, such as `!sched.loop` or `#graph.dims`."""
+    """Returns the documentation of a type or attribute, such as `!sched.loop` or `#graph.dims`."""
     ctx = _context()
     if "." not in name:
         return None
@@ -520,7 +520,7 @@ def _in_run_line(before: str) -> list[CompletionItem]:
 
 @cache
 def _operations_of(dialect: str) -> list[tuple[str, str]]:
-    """The operations of a dialect, with the first line of their documentation."""
+    """Returns the operations of a dialect, with the first line of their documentation."""
     found = _context().get_optional_dialect(dialect)
     if found is None:
         return []

@@ -51,7 +51,7 @@ class Chunk:
     """The offset of its text in the file."""
     mentions: list[Mention] = field(default_factory=list[Mention])
     operations: list[tuple[int, int, Operation]] = field(default_factory=list[tuple[int, int, Operation]])
-    """(start of the name, end, operation), sorted by start; offsets in the file."""
+    """Start of the name, end, and operation, sorted by start; the offsets are in the file."""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -78,7 +78,7 @@ class Chunk:
         return next((m for m in self.mentions_of(target) if m.is_definition), None)
 
     def operation_at(self, offset: int) -> Operation | None:
-        """The innermost operation that contains an offset."""
+        """Returns the innermost operation that contains an offset."""
         at = bisect_right(self._starts, offset) - 1
         while at >= 0:
             start, end, op = self.operations[at]
@@ -222,7 +222,7 @@ def analyse(ctx: Context, content: str, name: str) -> Analysis:
 
 
 def _runs_passes(content: str) -> bool:
-    """Whether RUN lines run passes, whose diagnostics parsing does not determine."""
+    """Returns whether RUN lines run passes, whose diagnostics parsing does not determine."""
     return re.search(r"^// RUN:.*\s(-p|--passes|--pass-pipeline)[ =]", content, re.MULTILINE) is not None
 
 
@@ -235,7 +235,7 @@ def _chunks(content: str) -> Iterator[tuple[int, str]]:
 
 
 def defining_operation(value: SSAValue) -> Operation | None:
-    """The operation that defines a value as its result or as an argument of its region."""
+    """Returns the operation that defines a value as its result or as an argument of its region."""
     if isinstance(value, OpResult):
         return value.op
     return value.block.parent_op() if isinstance(value, BlockArgument) else None

@@ -27,7 +27,7 @@ from weft.tools.python_files import load_python_file
 
 _LIMITS: Final = Limits(60.0, 0)
 _WORDS: Final = "T"
-"""The name of the words of scripts, as printed; files that import them under another name have no actions."""
+"""The name of the module of script words, as printed. Files that import it under another name have no actions."""
 
 
 def uses_script(content: str) -> bool:
@@ -39,21 +39,21 @@ class ScriptAction:
     """A schedule primitive for a loop or block of a script."""
 
     line: int
-    """Of the loop, from 1."""
+    """The line of the loop, from 1."""
     title: str
     passes: str
 
 
 @dataclass(frozen=True)
 class Examined:
-    """The errors of a Python file, or else what can be scheduled in it."""
+    """The errors of a Python file, or else the actions for the parts of it that can be scheduled."""
 
     diagnostics: Sequence[Diagnostic] = ()
     actions: Sequence[ScriptAction] = ()
 
 
 def examine(path: str, content: str, *, saved: bool) -> Examined:
-    """The errors of a file: of its syntax, and if it is saved, of its functions of weft.script."""
+    """Returns the errors of a file: of its syntax, and if it is saved, of its functions of weft.script."""
     try:
         ast.parse(content, path)
     except SyntaxError as error:
@@ -65,7 +65,7 @@ def examine(path: str, content: str, *, saved: bool) -> Examined:
 
 
 def examined(path: str) -> Examined:
-    """The errors of importing a file, or its actions (in the child)."""
+    """Returns the errors of importing a file, or its actions. Runs in the child process."""
     try:
         namespace = load_python_file(path)
     except CompileError as error:
@@ -77,7 +77,7 @@ def examined(path: str) -> Examined:
 
 
 def _loops_and_blocks(namespace: ModuleType, path: str) -> Iterator[tuple[int, ForOp | BlockOp]]:
-    """The loops and blocks that lines of a file make."""
+    """Yields the loops and blocks that lines of a file make."""
     modules = {id(value): value for value in vars(namespace).values() if isinstance(value, ModuleOp)}
     for module in modules.values():
         for op in operations_in(module):
@@ -87,8 +87,8 @@ def _loops_and_blocks(namespace: ModuleType, path: str) -> Iterator[tuple[int, F
 
 
 def scheduled_script(path: str, content: str, line: int, passes: str) -> str | list[Diagnostic]:
-    """The script of the function at a line (from 1) after passes, or the errors of the passes. Raises `CompileError` if
-    the file is not as it was saved."""
+    """Returns the script of the function at a line (from 1) after passes, or the errors of the passes. Raises
+    `CompileError` if the file is not as it was saved."""
     if Path(path).read_text(encoding="utf-8").replace("\r\n", "\n") != content:
         raise CompileError("save the file first: its loops are known from the saved one")
     found = limited_call(_LIMITS, script_after, path, line, passes)
@@ -96,7 +96,7 @@ def scheduled_script(path: str, content: str, line: int, passes: str) -> str | l
 
 
 def script_after(path: str, line: int, passes: str) -> str | list[Diagnostic]:
-    """`scheduled_script` in the child."""
+    """Returns the result of `scheduled_script`. Runs in the child process."""
     try:
         namespace = load_python_file(path)
         op = next((op for at, op in _loops_and_blocks(namespace, path) if at == line), None)

@@ -40,8 +40,8 @@ _Name: TypeAlias = ast.Name | ast.Attribute | ast.arg
 
 
 class PythonDocument(Document):
-    """An open Python file. Hover and definitions answer if its text parses; what editors for Python do themselves
-    (formatting, completion, folding) is left to them."""
+    """An open Python file. Hover and definitions answer if its text parses. Formatting, completion and folding are left
+    to editors for Python."""
 
     @cached_property
     def _tree(self) -> ast.Module:
@@ -75,7 +75,7 @@ class PythonDocument(Document):
         return [] if found is None else list(_source_of(found))
 
     def references(self, position: Position) -> list[Location]:
-        """All uses of a variable in its function."""
+        """Returns all uses of a variable in its function."""
         name = self._name_at(position)
         if name is None or isinstance(name, ast.Attribute) or self._binding(name) is None:
             return []
@@ -86,7 +86,7 @@ class PythonDocument(Document):
         return [Location(self.uri, self._range(n)) for n in same]
 
     def function_edit(self, line: int, text: str) -> TextEdit:
-        """Replace the function of weft at a line by a script of it, under its name."""
+        """Returns an edit that replaces the function of weft at a line by a script of it, under its name."""
         functions = (node for node in ast.walk(self._tree) if isinstance(node, _Function) and self._is_of_weft(node))
         around = [node for node in functions if node.lineno <= line + 1 <= (node.end_lineno or 0)]
         if not around:
@@ -114,12 +114,12 @@ class PythonDocument(Document):
     # Places
 
     def _column(self, line: int, column: int) -> Position:
-        """The position of a line from 1 and a column in bytes of UTF-8."""
+        """Returns the position of a line from 1 and a column in bytes of UTF-8."""
         before = self.text.line(line - 1).encode()[:column].decode(errors="ignore")
         return self.text.position(self.text.starts[line - 1] + len(before))
 
     def _range(self, name: _Name) -> Range:
-        """The identifier; of an attribute only its last part."""
+        """Returns the range of the identifier; of an attribute only its last part."""
         end_line, end = name.end_lineno or name.lineno, name.end_col_offset or name.col_offset
         if isinstance(name, ast.Attribute):
             return Range(self._column(end_line, end - len(name.attr.encode())), self._column(end_line, end))
@@ -161,7 +161,7 @@ class PythonDocument(Document):
         return {name: value for name, value in found.items() if value is not None}
 
     def _object(self, expression: ast.AST) -> object | None:
-        """The object of weft that an expression names; for a variable its class, if the file says it."""
+        """Returns the object of weft that an expression names; for a variable its class, if the file states it."""
         if isinstance(expression, ast.Attribute):
             return _member(self._object(expression.value), expression.attr)
         if not isinstance(expression, ast.Name):
@@ -174,14 +174,14 @@ class PythonDocument(Document):
         return found if inspect.isclass(found) else None
 
     def _assigned_class(self, binding: ast.Name) -> ast.AST | None:
-        """`C` in an assignment `binding = C(...)`."""
+        """Returns `C` of an assignment `binding = C(...)`, or None."""
         for node in ast.walk(self._function(binding) or self._tree):
             if isinstance(node, ast.Assign) and binding in node.targets and isinstance(node.value, ast.Call):
                 return node.value.func
         return None
 
     def _binding(self, name: _Name) -> ast.Name | ast.arg | None:
-        """The parameter or the first assignment of a variable, in its function or in the file."""
+        """Returns the parameter or the first assignment of a variable, in its function or in the file."""
         if isinstance(name, ast.Attribute):
             return None
         own = _identifier(name)
@@ -198,7 +198,7 @@ class PythonDocument(Document):
         return None
 
     def _function(self, node: ast.expr | ast.arg) -> _Function | None:
-        """The innermost function around a name."""
+        """Returns the innermost function around a name."""
         around = [
             f
             for f in ast.walk(self._tree)
@@ -207,7 +207,7 @@ class PythonDocument(Document):
         return max(around, key=lambda f: f.lineno, default=None)
 
     def _is_of_weft(self, function: _Function) -> bool:
-        """Whether a decorator of weft reads the function, as `T.prim_func` does."""
+        """Returns whether a decorator of weft reads the function, as `T.prim_func` does."""
         calls = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
         return any(self._object(call) is not None for call in calls)
 
@@ -231,7 +231,7 @@ def _member(value: object | None, name: str) -> object | None:
 
 
 def _described(found: object) -> str:
-    """The signature and the documentation of a function, class or module; of other objects their text."""
+    """Returns the signature and the documentation of a function, class or module; of other objects their text."""
     if not (inspect.isclass(found) or inspect.isroutine(found) or inspect.ismodule(found)):
         return f"```python\n{found!r}\n```"
     title = getattr(found, "__qualname__", getattr(found, "__name__", ""))

@@ -50,7 +50,7 @@ class RunLine:
 
 
 def run_lines(content: str) -> list[RunLine]:
-    """The RUN lines of a file; a trailing backslash joins the next one."""
+    """Returns the RUN lines of a file; a trailing backslash joins the next one."""
     found: list[RunLine] = []
     pending = ""
     begun = 0
@@ -75,7 +75,7 @@ class PrefixMistake:
 
 
 def prefix_mistakes(content: str) -> Iterator[PrefixMistake]:
-    """The CHECK lines whose prefix occurs in no RUN line, and the prefixes of RUN lines without CHECK lines."""
+    """Yields the CHECK lines whose prefix occurs in no RUN line, and the prefixes of RUN lines without CHECK lines."""
     runs = run_lines(content)
     checked = {prefix: run.line for run in runs for prefix in run.prefixes}
     if not checked:
@@ -98,7 +98,8 @@ def _whole(content: str, prefix: str) -> str:
 
 
 def output_of(run: RunLine, content: str, file: Path) -> str:
-    """The output of weft-opt for the text of a file, which need not be saved. Raises `CompileError` if it fails."""
+    """Returns the output of weft-opt for the text of a file, which need not be saved. Raises `CompileError` if it
+    fails."""
     words = run.words
     if words is None:
         raise CompileError("this RUN line runs no weft-opt")
@@ -128,7 +129,8 @@ _VALUE = re.compile(r"%[\w$.-]+")
 
 
 def check_lines(output: str, prefix: str) -> dict[str, list[str]]:
-    """The CHECK lines of each top-level operation with a symbol, by the symbol; patterns replace names of values."""
+    """Returns the CHECK lines of each top-level operation with a symbol, by the symbol; patterns replace names of
+    values."""
     found: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     lines: list[str] = []
@@ -164,8 +166,8 @@ def _escaped(line: str) -> str:
 
 
 def with_checks(content: str, lines: dict[str, list[str]], prefix: str, starts: Sequence[tuple[str, int]]) -> str:
-    """A file with the CHECK lines of `prefix` replaced: those of a symbol before the line (from 0) of its definition,
-    according to `starts`; the others at the end."""
+    """Returns a file with the CHECK lines of `prefix` replaced: those of a symbol before the line (from 0) of its
+    definition, according to `starts`; the others at the end."""
     own = re.compile(rf"^\s*//\s*{re.escape(prefix)}(?:-(?:NEXT|SAME|NOT|LABEL|DAG|COUNT-\d+|EMPTY))?:")
     places = {line: symbol for symbol, line in starts if symbol in lines}
     written: list[str] = []

@@ -108,7 +108,7 @@ class WeftServer(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     async def document(self, uri: str) -> Document:
-        """A file with its last successful parse; waits for the first one."""
+        """Returns a file with its last successful parse, after waiting for the first one."""
         event = self.analysed.get(uri)
         if event is not None and not uri.endswith(".py") and uri not in self.indices:
             with suppress(TimeoutError):
@@ -116,7 +116,7 @@ class WeftServer(LanguageServer):
         return self.known_document(uri)
 
     def known_document(self, uri: str) -> Document:
-        """A file with its last successful parse, if there is one."""
+        """Returns a file with its last successful parse, if there is one."""
         content, index = self.text(uri), self.indices.get(uri)
         known = self._documents.get(uri)
         if known is None or known.index is not index or known.text.content != content:
@@ -243,7 +243,7 @@ def make_server() -> WeftServer:
 
     @server.command(RUN)
     async def _(ls: WeftServer, uri: str, line: int) -> str | None:
-        """Run the RUN line; show and return the difference."""
+        """Run the RUN line. Show and return the difference."""
         found = await _run(ls, uri, line)
         if found is None:
             return None
@@ -278,7 +278,7 @@ def make_server() -> WeftServer:
 
 
 async def _run(ls: WeftServer, uri: str, line: int) -> tuple[str, str] | None:
-    """The text of a file and the output of its RUN line; a failure is shown."""
+    """Returns the text of a file and the output of its RUN line. A failure is shown."""
     content = ls.text(uri)
     run = next((run for run in run_lines(content) if run.line == line), None)
     if run is None:

@@ -36,7 +36,7 @@ class Text:
         return [0, *(m.end() for m in re.finditer("\n", self.content))]
 
     def line(self, number: int) -> str:
-        """The line with a number from 0, without its newline; empty if there is none."""
+        """Returns the line with a number from 0, without its newline, or an empty text if there is none."""
         if not 0 <= number < len(self.starts):
             return ""
         end = self.starts[number + 1] - 1 if number + 1 < len(self.starts) else len(self.content)
@@ -68,7 +68,7 @@ class Text:
         return [token.start for token in self.tokens]
 
     def token_at(self, offset: int) -> Token | None:
-        """The token that contains an offset, or ends there."""
+        """Returns the token that contains an offset, or ends there."""
         for at in (bisect_right(self._token_starts, offset) - 1, bisect_right(self._token_starts, offset - 1) - 1):
             if at >= 0 and self.tokens[at].start <= offset <= self.tokens[at].end:
                 return self.tokens[at]
@@ -89,11 +89,11 @@ class Change:
         return prefix, min(_common(self.old[::-1], self.new[::-1]), shorter)
 
     def to_old(self, offset: int) -> int | None:
-        """The offset in the old text, None within the changed range."""
+        """Returns the offset in the old text, or None within the changed range."""
         return _moved(offset, len(self.new), len(self.old), *self._ends)
 
     def to_new(self, offset: int) -> int | None:
-        """The offset in the new text, None within the changed range."""
+        """Returns the offset in the new text, or None within the changed range."""
         return _moved(offset, len(self.old), len(self.new), *self._ends)
 
 

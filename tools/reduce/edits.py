@@ -35,7 +35,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from weft.dialects.traversal import ancestors, operations_in
 
 Edit: TypeAlias = Callable[[], None]
-"""Changes the module that it was listed for; no-op if its place was erased."""
+"""A change of the module that it was listed for. It has no effect if its place was erased."""
 Listing: TypeAlias = Callable[[ModuleOp], list[Edit]]
 
 
@@ -220,18 +220,18 @@ EDITS: Final[Mapping[str, Listing]] = {
 """Edits by the names of their subjects, ordered by the amount of code that they remove."""
 
 
-# Numbers in the text: extents occur in types, loops, bounds, steps of schedules and constants alike.
+# Numbers in the text: extents occur in types, loops, bounds, steps of schedules and constants.
 
 _NUMBER = re.compile(r"(?:(?<![\w.%@#^!$\"+-])|(?<=\dx)|(?<=\?x)|(?<=<)|(?<=, ))(?<!%)[1-9]\d*(?=x[\d?a-z!]|(?![\w.]))")
 
 
 def numbers_in(text: str) -> list[int]:
-    """The integers above 1 in a program, in descending order."""
+    """Returns the integers above 1 in a program, in descending order."""
     return sorted({number for m in _NUMBER.finditer(text) if (number := int(m[0])) > 1}, reverse=True)
 
 
 def smaller_numbers(text: str) -> Iterator[str]:
-    """Programs in which a number, alone or with its multiples, is replaced by a smaller one everywhere."""
+    """Yields programs in which a number, alone or with its multiples, is replaced by a smaller one everywhere."""
     for number in numbers_in(text):
         for smaller in dict.fromkeys((1, 2, 4, number // 2, number - 1)):
             if smaller < number:
@@ -247,7 +247,7 @@ _FLOAT = re.compile(r"-?\d\.\d+e[+-]\d+")
 
 
 def total_of_numbers(text: str) -> int:
-    """The sum of the bit lengths of the integers of a program, plus the number of floats other than 0 and 1."""
+    """Returns the sum of the bit lengths of the integers of a program, plus the number of floats other than 0 and 1."""
     floats = sum(float(found) not in (0.0, 1.0) for found in _FLOAT.findall(text))
     return sum(int(m[0]).bit_length() for m in _NUMBER.finditer(text)) + floats
 
@@ -321,7 +321,7 @@ def _replace(op: Operation, values: Sequence[SSAValue | None]) -> None:
 
 
 def _visible(op: Operation) -> Iterator[SSAValue]:
-    """The values visible at `op`, up to its function, outermost first."""
+    """Yields the values visible at `op`, up to its function, outermost first."""
     chain = [op]
     for around in ancestors(op):
         if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
@@ -373,7 +373,7 @@ def _unwrap(op: Operation) -> None:
 
 
 def _yields(op: Operation) -> bool:
-    """Whether the operands of a terminator are the results of the enclosing operation."""
+    """Returns whether the operands of a terminator are the results of the enclosing operation."""
     parent = op.parent_op()
     return parent is not None and len(parent.results) == len(op.operands) > 0 and not isinstance(parent, FuncOp)
 
@@ -414,7 +414,7 @@ def _parts(attribute: Attribute) -> Iterable[Attribute]:
 
 
 def _holds(attribute: Attribute, kind: type[Attribute]) -> bool:
-    """Whether an attribute is of a kind, or an array or dictionary with such an attribute."""
+    """Returns whether an attribute is of a kind, or an array or dictionary with such an attribute."""
     return isinstance(attribute, kind) or (
         isinstance(attribute, ArrayAttr | DictionaryAttr) and any(_holds(part, kind) for part in _parts(attribute))
     )
@@ -450,7 +450,7 @@ def _one(attribute: Attribute) -> Attribute:
 
 
 def size_of(module: ModuleOp) -> int:
-    """Twice the number of operations of a module, plus the numbers of parameters and results of functions."""
+    """Returns twice the number of operations of a module, plus the numbers of parameters and results of functions."""
     size = 0
     for op in _inside(module):
         size += 2

@@ -77,8 +77,8 @@ class Question:
         return found
 
     def _after_failure(self, failure: Failure, program: str) -> Answer:
-        """The answer if the process ended: the program is interesting if it verifies, unless its verification ended the
-        process."""
+        """Returns the answer if the process ended: the program is interesting if it verifies, unless its verification
+        ended the process."""
         seen = str(failure)
         verified = limited_call(Limits(self.seconds, 0), _answer, Question("test", self.run), program)
         if isinstance(verified, Failure) or not verified.verifies:
@@ -110,11 +110,11 @@ class Question:
 
 
 def _ending(reason: str) -> str:
-    """The reason why a process ended, without details that vary between runs."""
+    """Returns the reason why a process ended, without details that vary between runs."""
     return reason.partition(":")[0]
 
 
-# In the child
+# Functions that run in the child
 
 
 def _answer(question: Question, program: str) -> Answer:
@@ -151,12 +151,12 @@ def _after(question: Question, error: Exception) -> Answer:
 
 
 def _crash_name(error: Exception) -> str | None:
-    """Identify a bug by the class of the exception and the function that raised it; None for an error about the
-    program."""
+    """Returns a name of a bug by the class of the exception and the function that raised it, or None for an error about
+    the program."""
     cause: BaseException | None = error.__cause__ if isinstance(error, ForeignPassError) else error
     if cause is None or (isinstance(cause, Exception) and is_users(cause)):
         return None
     frames = extract_tb(cause.__traceback__)
-    if isinstance(cause, RecursionError) or not frames:  # which function reaches the limit is chance
+    if isinstance(cause, RecursionError) or not frames:  # the function that reaches the limit of recursion varies
         return type(cause).__name__
     return f"{type(cause).__name__} in {Path(frames[-1].filename).name}:{frames[-1].name}"

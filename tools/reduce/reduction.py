@@ -187,7 +187,7 @@ class Reduction:
     def _first_of(
         self, best: Candidate, candidates: Iterable[tuple[int, Candidate | None]]
     ) -> tuple[int, Candidate] | None:
-        """The first candidate that is smaller than `best` and interesting, with its number."""
+        """Returns the first candidate that is smaller than `best` and interesting, with its number, or None."""
         pending = (
             (number, candidate)
             for number, candidate in candidates
@@ -233,7 +233,7 @@ def _count(passes: Sequence[ModulePass]) -> int:
 
 
 def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModulePass, ...]]:
-    """Pipelines without a run of passes, longest runs first; then with fewer options."""
+    """Yields pipelines without a run of passes, longest runs first; then with fewer options."""
     length = len(passes)
     while length:
         for start in range(0, len(passes), length):
@@ -245,7 +245,7 @@ def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModuleP
 
 
 def _simpler(module_pass: ModulePass) -> Iterator[ModulePass]:
-    """A pass with one option less, or with fewer nested passes."""
+    """Yields a pass with one option less, or with fewer nested passes."""
     if isinstance(module_pass, NestedPasses):
         for inner in _smaller_pipelines(module_pass.passes):
             if inner:
@@ -257,5 +257,5 @@ def _simpler(module_pass: ModulePass) -> Iterator[ModulePass]:
         if getattr(module_pass, name) != default:
             try:
                 yield replace(module_pass, **{name: default})
-            except ValueError:  # interdependent options
+            except ValueError:  # for interdependent options
                 continue

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
-    """The buffers of a tir function: its parameters in order, then the others in the order of their first access."""
+    """Returns the buffers of a tir function: its parameters in order, then the others in the order of their first
+    access."""
     found: dict[SSAValue, list[Access]] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(function):
@@ -61,14 +62,14 @@ def _row(buffer: SSAValue, found: Sequence[Access], caches: tuple[int, ...] | No
 
 
 def buffer_bytes(buffer: SSAValue) -> int | None:
-    """The size of a buffer in bytes; None if an extent is unknown."""
+    """Returns the size of a buffer in bytes, or None if an extent is unknown."""
     if not isinstance(buffer.type, MemRefType) or any(extent < 0 for extent in buffer.type.get_shape()):
         return None
     return prod(buffer.type.get_shape()) * bytes_of(buffer.type.element_type)
 
 
 def _moved(buffer: SSAValue, found: Sequence[Access]) -> int | None:
-    """The bytes of all executions of the accesses."""
+    """Returns the bytes of all executions of the accesses."""
     total = 0
     for access in found:
         loops = access.loops

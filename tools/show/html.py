@@ -93,7 +93,7 @@ def _text(text: str) -> str:
 
 
 def _json(data: object) -> str:
-    """JSON in ASCII for a script element, which no text in it can end."""
+    """Returns JSON in ASCII for a script element, which no text in it can end."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -212,7 +212,7 @@ def _program_data(report: ProgramReport) -> dict[str, Any]:
 
 
 def _kernel_data(report: ProgramReport) -> list[dict[str, Any]]:
-    """The kernels: functions, operators, and the places of their schedules in `report.schedules`."""
+    """Returns the kernels: functions, operators, and the places of their schedules in `report.schedules`."""
     functions = [[name.removeprefix("@") for name in steps.title.split(", ")] for steps in report.schedules]
     found: list[dict[str, Any]] = []
     for number, row in enumerate(report.roofline.rows, 1):
@@ -271,7 +271,7 @@ def _schedule(steps: ScheduleSteps, nodes: _Interned, rows: _Interned) -> dict[s
 
 
 def _tree(trees: Sequence[Tree], nodes: _Interned) -> list[int]:
-    """Trees as alternating depths and indices of nodes, parents before children."""
+    """Returns trees as alternating depths and indices of nodes, parents before children."""
     flat: list[int] = []
     for tree in trees:
         for depth, node in tree.nodes():

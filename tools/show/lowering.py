@@ -55,7 +55,7 @@ _SHOWN_ELEMENTS: Final = 16
 _LABEL: Final = re.compile(r'^"?([\w.$]+)"?:')
 _END: Final = re.compile(r"^\s*\.size\s|^# -- End function|^\s*\.section\s")
 _LANGUAGES: Final = {"c": "c", "cuda": "cuda", "opencl": "opencl", "metal": "metal"}
-"""Kind of target -> the name of the printer of its code."""
+"""Maps a kind of target to the name of the printer of its code."""
 
 
 def program_report(
@@ -99,7 +99,8 @@ class _Collector:
     roofline: Roofline = NO_KERNELS
     failure: str = ""
     _kernels: dict[int, str] = field(default_factory=dict[int, str])
-    """Identity of the location of an operator -> the function that holds it, or what became of it."""
+    """Maps the identity of the location of an operator to the function that holds it, or to the description of its
+    replacement."""
 
     def run(self) -> None:
         self.record("input", "The program as it was given", 0.0)
@@ -230,8 +231,8 @@ class _Collector:
 
 
 def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
-    """Assembly by function: `@name` and its lines, without directives for debuggers and unwinding. Lines outside of
-    functions are omitted."""
+    """Returns assembly by function: `@name` and its lines, without directives for debuggers and unwinding. Lines
+    outside of functions are omitted."""
     parts: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():

@@ -18,7 +18,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 
 
 def is_database(name: str) -> bool:
-    """Whether a file is a database, by its content or, if it cannot be read, by its name. Raises `OSError`."""
+    """Returns whether a file is a database, by its content or, if it cannot be read, by its name. Raises `OSError`."""
     path = Path(name)
     if path.suffix == ".db":
         return True
@@ -29,8 +29,9 @@ def is_database(name: str) -> bool:
 
 
 def read_program(name: str, shapes: Mapping[str, str] | None = None) -> ModuleOp:
-    """The module of a file, specialised to stated `shapes` of inputs. `FILE.py:NAME` is a module or a schedule of a
-    Python file, or a function without parameters that returns one. A schedule becomes a module that contains its steps.
+    """Returns the module of a file, specialised to stated `shapes` of inputs. `FILE.py:NAME` is a module or a schedule
+    of a Python file, or a function without parameters that returns one. A schedule becomes a module that contains its
+    steps.
 
     Raises `CompileError` and `OSError`.
     """
@@ -71,7 +72,7 @@ def _python_program(file: str, attribute: str | None) -> ModuleOp:
 
 
 def with_schedule(schedule: Recorder) -> ModuleOp:
-    """The original module of a schedule, with its steps as a `sched.func`."""
+    """Returns the original module of a schedule, with its steps as a `sched.func`."""
     module = copy_of(schedule.original)
     trace = schedule.trace.clone()
     trace.sym_name = StringAttr("schedule")

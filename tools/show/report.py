@@ -28,14 +28,14 @@ class BufferRow:
     name: str
     type: str
     place: str
-    """Its memory, and for low functions the loops around its allocation."""
+    """The memory scope of the buffer, and for low functions the loops around its allocation."""
     size: int | None
-    """In bytes."""
+    """The size of the buffer in bytes."""
     loaded: int | None = None
     """Bytes of all loads."""
     stored: int | None = None
     from_caches: tuple[int, int, int] | None = None
-    """Bytes from beyond L1, L2 and L3, by the cache model of the tuner; None on GPUs."""
+    """Bytes from beyond L1, L2 and L3, by the cache model of the tuner, or None on GPUs."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class GraphPicture:
     svg: str
     tree: Tree
     kernels: tuple[str, ...] = ()
-    """For each box in order, the kernel that computes its operator; empty if there is none. May be omitted."""
+    """For each box in order, the kernel that computes its operator, or an empty text if there is none. The list may be
+    omitted."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class ProgramReport:
     versions: str
     stages: tuple[LoweringStage, ...]
     trees: tuple[Tree, ...]
-    """The functions at scheduling; if none were scheduled, as given."""
+    """The functions at scheduling, or as given if none were scheduled."""
     schedules: tuple[ScheduleSteps, ...]
     before_fusion: tuple[GraphPicture, ...]
     after_fusion: tuple[GraphPicture, ...]
@@ -133,7 +134,7 @@ class TaskReport:
     calls: int | None
     """The number of calls in the given program; None without a program."""
     trials: tuple[TrialPoint, ...]
-    """In the order of recording."""
+    """The trials, in the order of recording."""
     best: ScheduleSteps | None
     """The steps of the fastest schedule; None if nothing was measured."""
     problem: str = ""

@@ -41,8 +41,8 @@ NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were ker
 def roofline_of(
     module: ModuleOp, target: Target, options: BuildOptions, extent: int | None, *, with_peaks: bool
 ) -> Roofline:
-    """The kernels of a module of unscheduled tir functions, without times. `extent` is that of dynamic dimensions of
-    arguments."""
+    """Returns the kernels of a module of unscheduled tir functions, without times. `extent` is that of dynamic
+    dimensions of arguments."""
     source, entries = report_of(Pipeline(module, target, options)), functions_of(module)
     rows: list[KernelRow] = []
     if source is not None:
@@ -62,7 +62,7 @@ def _shapes(function: FuncOp, extent: int) -> dict[str, Sequence[int]]:
 
 
 def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> Roofline:
-    """Kernels with the measured limits of this machine, if it is the target and `measure` is set."""
+    """Returns kernels with the measured limits of this machine, if it is the target and `measure` is set."""
     if target.kind != "llvm" or target.obstacle:
         return Roofline(tuple(rows), None, f"{BYTES_NOTE} The limits of the target are not known.")
     if not measure:

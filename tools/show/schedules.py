@@ -27,7 +27,7 @@ AS_WRITTEN = "as written"
 
 
 def schedule_steps(module: ModuleOp, trace: sched.FuncOp, origin: str, target: Target) -> ScheduleSteps:
-    """The steps of a trace, replayed on a copy of a tir module. A refused step ends the replay; the reason is
+    """Returns the steps of a trace, replayed on a copy of a tir module. A refused step ends the replay; the reason is
     recorded."""
     copy = copy_of(module)
     names = scheduled_by(trace, copy) or functions_of(copy)
@@ -57,7 +57,7 @@ def _position(module: ModuleOp, shown: Sequence[str], name: str, calls: tuple[st
 
 
 def _calls(trace: sched.FuncOp) -> list[str]:
-    """Each step as a call, or as IR if the trace has no form in Python."""
+    """Returns each step as a call, or as IR if the trace has no form in Python."""
     try:
         return list(calls_of(trace))
     except CompileError:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def search_report(
     path: str, program: ModuleOp | None = None, func: str | None = None, *, with_peaks: bool = False
 ) -> SearchReport:
-    """The tasks of a database; with `program`, only those of its functions, with their numbers of calls. `func` selects
-    a task by name. Raises `CompileError`."""
+    """Returns the tasks of a database; with `program`, only those of its functions, with their numbers of calls. `func`
+    selects a task by name. Raises `CompileError`."""
     tasks: list[TaskReport] = []
     rows: list[KernelRow] = []
     calls: dict[str, Mapping[str, int]] = {}
@@ -67,7 +67,7 @@ def search_report(
 
 
 def _calls(program: ModuleOp, target: str) -> Mapping[str, int]:
-    """The number of calls of each task in a program, by key."""
+    """Returns the number of calls of each task in a program, by key."""
     module = program.clone()
     import_stablehlo_loops(module)
     lower_to_tir(module, target)
@@ -89,7 +89,7 @@ def _task(key: str, workload: Workload | None, records: list[Record], target: st
         try:
             steps = _steps(workload, fastest, target)
             problem = steps.failure
-        except (WeftError, DiagnosticException, VerifyException) as error:  # a record of another version of weft
+        except (WeftError, DiagnosticException, VerifyException) as error:  # for a record of another version of weft
             problem = f"This weft cannot replay the fastest schedule: {str(error).strip()}"
     name, flops = ("?", 0) if workload is None else (workload.name, workload.flops)
     return TaskReport(name, key, target, machine, flops, None, trials, steps, problem)
@@ -101,12 +101,12 @@ def _steps(workload: Workload, record: Record, target: str) -> ScheduleSteps:
 
 
 def _rows(task: TaskReport, workload: Workload | None) -> list[KernelRow]:
-    """The kernel of a task with the time of its fastest schedule, and with that of the default one."""
+    """Returns the kernel of a task with the time of its fastest schedule, and with that of the default one."""
     if workload is None or task.seconds is None:
         return []
     try:
         function = next(iter(functions_of(parse(workload.ir, "<workload>")).values()))
-    except (WeftError, StopIteration):  # a record of another version of weft
+    except (WeftError, StopIteration):  # for a record of another version of weft
         return []
     row = replace(function_row(function), flops=task.flops or None, seconds=task.seconds)
     default = task.default_seconds
@@ -116,7 +116,8 @@ def _rows(task: TaskReport, workload: Workload | None) -> list[KernelRow]:
 
 
 def _roofline(rows: list[KernelRow], tasks: list[TaskReport], with_peaks: bool) -> Roofline:
-    """The roofline of tasks that were measured for one target on this kind of machine; otherwise without limits."""
+    """Returns the roofline of tasks that were measured for one target on this kind of machine; otherwise without
+    limits."""
     places = {(task.target, task.machine) for task in tasks}
     if len(places) != 1:
         why = "Tasks of several targets or machines have no limits in common." if places else "There are no records."

@@ -37,7 +37,7 @@ def memory_table(rows: Iterable[MemoryRow]) -> Table:
 
 
 def stage_table(stages: Sequence[LoweringStage]) -> Table:
-    """The passes, with the number of functions that each changed, and its time."""
+    """Returns the passes, with the number of functions that each changed, and its time."""
     rows: list[tuple[str, ...]] = []
     before: dict[str, str] = {}
     for stage in stages:
@@ -49,7 +49,7 @@ def stage_table(stages: Sequence[LoweringStage]) -> Table:
 
 
 def kernel_table(roofline: Roofline) -> Table:
-    """Kernels with their arithmetic and bytes, and the fraction of the limit that they reach."""
+    """Returns kernels with their arithmetic and bytes, and the fraction of the limit that they reach."""
     is_timed = any(row.seconds is not None for row in roofline.rows)
     header = ("kernel", "holds", "calls", "MFLOP", "moved", "FLOP/byte", "limit")
     rows: list[tuple[str, ...]] = []
@@ -72,12 +72,12 @@ def kernel_table(roofline: Roofline) -> Table:
 
 
 def _formula(text: str, unit: str, number: str) -> str:
-    """A symbolic formula with its unit, or the number."""
+    """Returns a symbolic formula with its unit, or the number."""
     return f"{text} {unit}" if text else number
 
 
 def task_table(report: SearchReport) -> Table:
-    """The tasks of a database with their weights, that is, their fractions of the total time."""
+    """Returns the tasks of a database with their weights, that is, their fractions of the total time."""
     total = sum(task.weight or 0.0 for task in report.tasks)
     rows: list[tuple[str, ...]] = []
     for task in report.tasks:
@@ -94,17 +94,17 @@ def task_table(report: SearchReport) -> Table:
 
 
 def intensity(row: KernelRow) -> float | None:
-    """Operations per byte that a kernel moves."""
+    """Returns the operations per byte that a kernel moves."""
     return row.flops / row.moved_bytes if row.flops and row.moved_bytes else None
 
 
 def speed(row: KernelRow) -> float | None:
-    """GFLOP/s in the measured time."""
+    """Returns the GFLOP/s in the measured time."""
     return row.flops / row.seconds / 1e9 if row.flops and row.seconds else None
 
 
 def attainable(roofline: Roofline, row: KernelRow) -> float | None:
-    """The maximum GFLOP/s of the kernel on the machine."""
+    """Returns the maximum GFLOP/s of the kernel on the machine."""
     if roofline.peaks is None or not row.flops or not row.moved_bytes:
         return None
     calls = max(row.calls, 1)
@@ -112,7 +112,7 @@ def attainable(roofline: Roofline, row: KernelRow) -> float | None:
 
 
 def time_text(seconds: float | None) -> str:
-    """`12.3 us`; `-` for None."""
+    """Returns seconds as text, such as `12.3 us`, or `-` for None."""
     if seconds is None:
         return "-"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):

@@ -124,7 +124,7 @@ def table_text(table: Table) -> str:
 
 
 def _console(file: TextIO) -> Any:
-    """A console of rich for a terminal; None for other outputs and without rich."""
+    """Returns a console of rich for a terminal, or None for other outputs and without rich."""
     if not file.isatty() or os.environ.get("TERM") == "dumb":
         return None
     try:

@@ -58,7 +58,7 @@ def part(data: Value, axis: int, first: Extent, last: Extent) -> Value:
 
 
 def row(data: Value, axis: int, at: int) -> Value:
-    """The elements at index `at` of an axis, which is removed."""
+    """Returns the elements at index `at` of an axis, which is removed."""
     return ops.squeeze(part(data, axis, at, at + 1), [axis])
 
 
@@ -87,7 +87,7 @@ def additive_mask(
     number: float,
     dtype: str,
 ) -> Value:
-    """A mask as a summand of scores (batch, heads, s, t); `shape` is (batch, s, t).
+    """Returns a mask as a summand of scores (batch, heads, s, t); `shape` is (batch, s, t).
 
     A mask is (batch, t), (batch, s, t) or (batch, 1, longest, longest) with 0 for hidden keys, (batch) with the numbers
     of visible keys, or (2 * batch) with the ends and then the starts of the visible keys.
@@ -126,7 +126,7 @@ def attended(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> tuple[Value, Value, Value]:
-    """Attention (batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
+    """Returns the attention (batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
     options = {"is_causal": is_causal, "scale": scale or None}
     if past is None:
         return joined(ops.attention(query, key, value, mask, **options)), key, value
@@ -152,7 +152,8 @@ def _self_attention(
     scale: float | None,
     mask_filter_value: float,
 ) -> Sequence[Item | None]:
-    """Attention of queries, keys and values (batch, s, heads * e), with the keys and values for the next call."""
+    """Computes the attention of queries, keys and values (batch, s, heads * e). Returns it with the keys and values for
+    the next call."""
     query, key, value = (heads(node, "weights", data, num_heads) for data in projected)
     states, length = None, query.shape[2]
     before: Extent = 0
@@ -167,7 +168,7 @@ def _self_attention(
     return [found, ops.stack([key, value], 0) if node.wants(1) else None]
 
 
-_SHARED = "the caches of inputs and outputs are tensors of their own"
+_SHARED = "the caches of inputs and outputs are separate tensors"
 _ROTARY = "RotaryEmbedding and GroupQueryAttention turn queries and keys"
 _BEAMS = "a beam search changes the caches between calls"
 
@@ -244,8 +245,8 @@ def _qattention(
 def _unpacked(
     node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None, num_heads: int
 ) -> tuple[Value, Value, Value]:
-    """Queries, keys and values as (batch, heads, s, e), plus their biases. Keys and values may be packed into an
-    earlier tensor."""
+    """Returns queries, keys and values as (batch, heads, s, e), plus their biases. Keys and values may be packed into
+    an earlier tensor."""
     packed: list[Value] = []
     if query.ndim == 5:
         packed = [ops.swapaxes(row(query, 3, at), 1, 2) for at in range(3)]
@@ -367,7 +368,7 @@ def _decoder_attention(
     past_present_share_buffer: bool | None = None,
     scale: float | None = None,
 ) -> Sequence[Item | None]:
-    """One query for each sequence. `output_qk` adds the weights as an output.
+    """Each sequence has one query. `output_qk` adds the weights as an output.
 
     With `past_present_share_buffer`, caches have room for later tokens: the new key is stored at
     `past_sequence_length`, and later keys are hidden.
@@ -411,8 +412,8 @@ def _packed(
     num_heads: int,
     scale: float | None,
 ) -> Value:
-    """Attention of tokens (t, heads * e) of several sequences, each attending to its own sequence. `ends` has the
-    starts of the sequences and the end of the last one."""
+    """Computes the attention of tokens (t, heads * e) of several sequences, each attending to its own sequence. `ends`
+    contains the starts of the sequences and the end of the last one."""
     batch = [heads(node, "input", ops.expand_dims(data, [0]), num_heads) for data in projected]
     tokens = ops.iota([projected[0].shape[0]], dtype=ends.dtype)
     sequences = ops.searchsorted(ends, tokens, "right")
@@ -463,7 +464,7 @@ def _packed_multi_head_attention(
     mask_filter_value: float = FILTER,
     scale: float | None = None,
 ) -> Item:
-    del token_offset, mask_filter_value  # padded positions
+    del token_offset, mask_filter_value  # padded positions are not read
     check_absent(node, _BIAS, 6)
     if query.ndim == 4:
         tokens = query.shape[0]
@@ -493,7 +494,7 @@ def _rotary_embedding(
     scale: float = 1.0,
 ) -> Item:
     """Positions are one per token, or that of the first token."""
-    del is_packed_batching  # how the batch was made
+    del is_packed_batching  # states how the batch was made, which does not affect the result
     check_rank(node, "input", input, 3, 4)
     check_rank(node, "cos_cache", cos_cache, 2)
     half = cos_cache.shape[1]
@@ -513,8 +514,8 @@ def _rotary_embedding(
 def turned(
     node: Node, data: Value, positions: Value, cos: Value, sin: Value, interleaved: bool, count: int = 0
 ) -> Value:
-    """Rotate queries or keys (batch, heads, s, e) by the angles of their positions: (1) of the first one, or (batch,
-    s)."""
+    """Rotates queries or keys (batch, heads, s, e) by the angles of their positions: (1) with the first position, or
+    (batch, s)."""
     check_rank(node, "cos_cache", cos, 2)
     if positions.ndim == 1:
         positions = ops.add(ops.expand_dims(positions, [0]), ops.iota([1, data.shape[2]], 1, positions.dtype))
@@ -534,7 +535,7 @@ def _relative_position_bias(
     max_distance: int,
     is_bidirectional: bool = False,
 ) -> Item:
-    """Biases (1, heads, q, k) by distance; large distances share buckets (Raffel et al. 2020)."""
+    """Returns biases (1, heads, q, k) by distance; large distances share buckets (Raffel et al. 2020)."""
     check_rank(node, "bias_table", bias_table, 2)
     count = bias_table.shape[0]
     sides = 2 if is_bidirectional else 1

@@ -55,7 +55,7 @@ def _bias_dropout(
     *,
     seed: int | None = None,
 ) -> Item:
-    del ratio, seed  # for training
+    del ratio, seed  # used in training only
     if training_mode is not None and bool(node.number_at(4)):
         raise node.refuse("input 'training_mode' must be false: the numbers of a dropout are not specified")
     found = ops.add(data, bias)
@@ -64,8 +64,8 @@ def _bias_dropout(
 
 @defines("BiasSoftmax")
 def _bias_softmax(node: Node, data: Value, bias: Value, *, is_inner_broadcast: bool, axis: int = 1) -> Item:
-    """The softmax over all axes from `axis` on. A bias has these axes, after leading axes; the other leading axes are
-    the last ones of those (`is_inner_broadcast`), or the first ones."""
+    """Computes the softmax over all axes from `axis` on. A bias has these axes, preceded by leading axes of the data:
+    the last ones if `is_inner_broadcast`, else the first ones."""
     lead = bias.ndim - (data.ndim - axis)
     if lead < 0:
         raise node.refuse(f"input 'bias' of rank {bias.ndim} lacks axes from attribute 'axis' = {axis} on")
@@ -95,7 +95,7 @@ def _swiglu(
 
 
 def clamped_swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: float | None) -> Value:
-    """gate * sigmoid(alpha * gate) * (up + beta), with `gate` and `up` clamped to the limit."""
+    """Returns gate * sigmoid(alpha * gate) * (up + beta), with `gate` and `up` clamped to the limit."""
     if limit is not None:
         gate, up = ops.minimum(gate, limit), ops.clip(up, -limit, limit)
     return ops.multiply(ops.silu(gate, alpha), ops.add(up, beta) if beta else up)
@@ -103,7 +103,7 @@ def clamped_swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: flo
 
 @defines("ComplexMul", "ComplexMulConj")
 def _complex_mul(node: Node, A: Value, B: Value) -> Item:
-    """Products of complex numbers; the last axis has the real and the imaginary part."""
+    """Multiplies complex numbers; the last axis contains the real and the imaginary part."""
     (a, b), (c, d) = (ops.split(value, 2, -1) for value in (A, B))
     if node.operator == "ComplexMulConj":
         d = ops.negative(d)
@@ -127,9 +127,9 @@ _ACTIVATIONS: Final[Mapping[str, tuple[str, Sequence[float]]]] = {
     "HardSigmoid": ("hardsigmoid", (0.2, 0.5)),
     "Clip": ("clip", ()),
 }
-"""Fused activations -> the operator, and the defaults of its parameters; those of Clip are required."""
+"""Maps a fused activation to the operator and the defaults of its parameters; those of Clip are required."""
 _GIVEN: Final = {"Clip": 2}
-"""Activations -> the number of required parameters."""
+"""Maps an activation to the number of its required parameters."""
 
 
 def activated(node: Node, value: Value, activation: str | None, numbers: Sequence[float | None] = ()) -> Value:

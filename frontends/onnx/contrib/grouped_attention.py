@@ -88,7 +88,7 @@ def _visible(steps: _NewTokens, keys: Extent, is_causal: bool, window: int) -> V
 def _with_sinks(
     query: Value, key: Value, value: Value, mask: Value, sinks: Value | None, scale: float | None, softcap: float
 ) -> Value:
-    """Attention whose softmax includes one more score per head, 0 or an element of `sinks`."""
+    """Computes attention whose softmax includes one more score per head, 0 or an element of `sinks`."""
     batch, number, length, depth = query.shape
     shared = key.shape[1]
     rows = ops.reshape(query, [batch, shared, -1, depth])

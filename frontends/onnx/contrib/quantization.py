@@ -87,7 +87,7 @@ def _qlinear_softmax(
     opset: int,
     axis: int = -1,
 ) -> Item:
-    """Before opset 13, over all axes from `axis` on."""
+    """Before opset 13, the softmax is over all axes from `axis` on."""
     data = _dequantized(X, X_scale, x_zero_point)
     if opset < 13 and axis != X.ndim - 1:
         shape = [product_of(X.shape[:axis]), product_of(X.shape[axis:])]
@@ -274,7 +274,7 @@ def _dynamic_quantize_matmul(
 
 
 def dynamically_quantized(data: Value) -> tuple[Value, Value, Value]:
-    """Quantize data to uint8 with the scale and zero point of their range, as ONNX DynamicQuantizeLinear does. Returns
+    """Quantizes data to uint8 with the scale and zero point of their range, as ONNX DynamicQuantizeLinear does. Returns
     data, scale and zero point."""
     low, high = ops.minimum(ops.min(data), 0.0), ops.maximum(ops.max(data), 0.0)
     width = ops.subtract(high, low)
@@ -366,8 +366,8 @@ def _dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: bool = False,
 ) -> Sequence[Item]:
-    """Data are rounded to 8 bits in each call, states in each step: by onnxruntime with one scale for all sequences, by
-    weft with one for each."""
+    """Data are rounded to 8 bits in each call, and states in each step. onnxruntime uses one scale for all sequences,
+    weft one for each."""
     hidden = R.shape[1]
     if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
@@ -396,8 +396,8 @@ def _dynamic_quantize_lstm(
 
 
 def _each_row(node: Node, weight: Value, parameter: Value | None) -> Value | None:
-    """A scale or zero point of weights (directions, inputs, gates), one for each direction, or for each gate element
-    too, as (directions, gates)."""
+    """Returns a scale or zero point of weights (directions, inputs, gates) as (directions, gates). It is given for each
+    direction, or for each gate element too."""
     if weight.ndim != 3:
         raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {weight.ndim}")
     if parameter is None:

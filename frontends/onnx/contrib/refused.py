@@ -23,4 +23,4 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     "EPContext": "the node holds a program of another device: export the model without it",
 }
-"""Operators of `com.microsoft` -> the reason of the refusal."""
+"""Maps an operator of `com.microsoft` to the reason of its refusal."""

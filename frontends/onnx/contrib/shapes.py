@@ -43,7 +43,7 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
 
 @defines("UnfoldTensor")
 def _unfold_tensor(node: Node, input: Value, *, size: int, dim: int = -1, step: int = 1) -> Item:
-    """Slices of `size` elements along an axis, with distance `step`, as an additional axis."""
+    """Returns slices of `size` elements along an axis, with distance `step`, as an additional axis."""
     axis = node.axis("dim", input.ndim)
     extent = input.shape[axis]
     if size < 1 or step < 1 or (isinstance(extent, int) and extent < size):
@@ -65,7 +65,7 @@ def _unfold_tensor(node: Node, input: Value, *, size: int, dim: int = -1, step: 
 def _torch_embedding(
     node: Node, weight: Value, indices: Value, padding_idx: Item | None = None, scale_grad_by_freq: Item | None = None
 ) -> Item:
-    del padding_idx, scale_grad_by_freq  # for gradients
+    del padding_idx, scale_grad_by_freq  # used for gradients only
     return ops.take(weight, indices, 0)
 
 
@@ -97,7 +97,7 @@ def _gather_block_quantized(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> Item:
-    """Rows of a table of integers with a scale for each block, dequantized after the gather. An index out of range
+    """Gathers rows of a table of integers with a scale for each block, and dequantizes them. An index out of range
     gives zeros."""
     chosen, along = node.axis("gather_axis", data.ndim), node.axis("quantize_axis", data.ndim)
     if block_size < 16 or block_size & (block_size - 1):

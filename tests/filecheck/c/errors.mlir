@@ -18,7 +18,7 @@ func.func @wide(%A: memref<4xi128>) attributes {low.params = [#low.param<"A", me
 
 // -----
 
-// CHECK: tir.for may not stand at level low: lower the module first, with -p lower-tir-to-low{target=c}
+// CHECK: tir.for is not allowed at level low: lower the module first, with -p lower-tir-to-low{target=c}
 func.func @loops(%A: memref<4xf32>) {
   tir.for %i in 4 { }
   func.return

@@ -21,7 +21,7 @@ func.func @pointers(%A: memref<4xf32>) attributes {low.params = [#low.param<"A",
 
 // -----
 
-// CHECK: convert-low-to-upstream: code that comes with the module (low.import_c) has no upstream form
+// CHECK: convert-low-to-upstream: code in the module (low.import_c) has no upstream form
 builtin.module attributes {low.import_c = ["int f(void) { return 1; }"]} {
   func.func @f(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", memref<4xf32>, readwrite, []>],
       low.symbols = []} {

@@ -78,7 +78,7 @@ func.func @left(%A: memref<8xf32>, %B: memref<8xf32>, %i: memref<8xindex>, %n: i
       memref.store %a, %B[%v] : memref<8xf32>
     }
   }
-  // expected-remark@+1 {{no buffer of block "part" has a dimension that tells the extent of %v}}
+  // expected-remark@+1 {{no buffer of block "part" has a dimension that determines the extent of %v}}
   tir.for %k in 5 {
     tir.block "part" iters(%v: spatial<5>) = [%k] {
       %a = memref.load %A[%v] : memref<8xf32>

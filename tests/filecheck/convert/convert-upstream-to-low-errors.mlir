@@ -78,7 +78,7 @@ func.func @f(%A: memref<8xf32>) {
 
 // -----
 
-// CHECK: vector.load takes neighbours in memory, and those of the last dimension lie 2 elements apart
+// CHECK: vector.load requires contiguous elements, and those of the last dimension are 2 elements apart
 func.func @f(%A: memref<8xf32, strided<[2]>>, %i: index) {
   %v = vector.load %A[%i] : memref<8xf32, strided<[2]>>, vector<4xf32>
   return

@@ -155,7 +155,7 @@ func.func @passes(%A: memref<4xi4>) {
 func.func private @buffer() -> memref<4xf32>
 func.func @opaque(%A: memref<4xf32>) {
   affine.for %i = 0 to 4 {
-    // expected-error@below {{func.call gives a buffer: what it shares memory with is not known}}
+    // expected-error@below {{func.call returns a buffer whose aliases are not known}}
     %b = func.call @buffer() : () -> memref<4xf32>
     %x = memref.load %b[%i] : memref<4xf32>
     memref.store %x, %A[%i] : memref<4xf32>

@@ -2,7 +2,7 @@
 // What a program may ask for and this backend does not have, or what contradicts itself.
 
 func.func @level(%A: memref<4xf32>) {
-  // expected-error@+1 {{tir.for may not stand at level low: lower the module first, with -p lower-tir-to-low}}
+  // expected-error@+1 {{tir.for is not allowed at level low: lower the module first, with -p lower-tir-to-low}}
   tir.for %i in 4 {
   }
   func.return

@@ -6,7 +6,7 @@
 // RUN: weft-opt %s -p 'lower-tir-to-low{target="llvm -mtriple=x86_64-unknown-linux-gnu"}' --validate | filecheck %s
 
 // TARGET: error: lower-tir-to-low: unknown target 'lvm', did you mean 'llvm'?
-// LEVEL: {{.*}}lower-tir-to-low.mlir:[[# @LINE + 6]]:3: error: tir.for may not stand at level 'low'
+// LEVEL: {{.*}}lower-tir-to-low.mlir:[[# @LINE + 6]]:3: error: tir.for is not allowed at level 'low'
 // LEVEL-NEXT: tir.for %[[I:\w+]] in 16
 // NAME: error: unknown level 'lo', did you mean 'low'?
 

@@ -23,7 +23,7 @@
 // TIMING: LLVM: code generation
 // TIMING: total
 
-// LEVEL: memref.dim may not stand at level low: lower the module first
+// LEVEL: memref.dim is not allowed at level low: lower the module first
 
 // BUILD:      saved {{.*}}.s
 // BUILD-NEXT: saved {{.*}}.ll

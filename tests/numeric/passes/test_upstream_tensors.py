@@ -303,7 +303,7 @@ ERRORS = {
   memref.store %x, %A[%c0] : memref<4xf32>
   return
 }""",
-    "test.op may not stand at level 'te'": """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    "test.op is not allowed at level 'te'": """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = "test.op"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }""",

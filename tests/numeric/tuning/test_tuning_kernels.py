@@ -302,7 +302,7 @@ def test_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_pr
     # A program can be built all the same: by default.
     with (
         Database(tmp_path / "tune.db"),
-        pytest.warns(UserWarning, match="records of .* are left out: there is no cuda"),
+        pytest.warns(UserWarning, match="records of .* are skipped: there is no cuda"),
     ):
         lib = weft.build(matmul(), "cuda", database=tmp_path / "tune.db")
     assert "@default_matmul" in lib.trace

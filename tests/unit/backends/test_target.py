@@ -77,7 +77,7 @@ def test_vector_width_follows_cpu_and_features(cpu: str, features: str, width: i
         ("llvm -num-threads", "needs a value"),
         ("llvm -num-threads=-1", "must not be negative, got -1"),
         ("llvm -opt-level=4", "opt-level must be 0, 1, 2 or 3, got 4"),
-        ("llvm -opt-level=1 -opt-level=1", "stands twice"),
+        ("llvm -opt-level=1 -opt-level=1", "occurs twice"),
         ("llvm -reassociate=maybe", "must be true or false, got 'maybe'"),
         ("llvm -mtriple=x86_65-linux", "unknown target triple 'x86_65-linux'.*did you mean 'x86_64'"),
         (

@@ -88,7 +88,7 @@ def test_a_pass_at_the_first_point_lowers_ops_that_no_level_has() -> None:
 
 
 def test_elsewhere_they_are_refused() -> None:
-    with pytest.raises(weft.CompileError, match=r"half\.mlir:6:12: error: mine\.half may not stand at level 'tir'"):
+    with pytest.raises(weft.CompileError, match=r"half\.mlir:6:12: error: mine\.half is not allowed at level 'tir'"):
         compiled("before:vectorize")
 
 
@@ -96,7 +96,7 @@ def test_elsewhere_they_are_refused() -> None:
 def test_registered_ops_stand_at_their_levels() -> None:
     np.testing.assert_array_equal(compiled("before:vectorize"), np.arange(8) / 2)
     with pytest.raises(
-        weft.CompileError, match=r"half\.mlir:6:12: error: mine\.half may not stand at level 'low': a pass"
+        weft.CompileError, match=r"half\.mlir:6:12: error: mine\.half is not allowed at level 'low': a pass"
     ):
         weft.build(program(), passes={"before:vectorize": "cse"})
 

@@ -242,7 +242,7 @@ def variable_of_none(bb: G.BlockBuilder, value: G.Value) -> None:
         ),
         (
             parameter_again,
-            "function @third: 'b' is a parameter of @second already: each function takes variables of its own",
+            "function @third: 'b' is a parameter of @second already: each function takes separate variables",
         ),
         (
             inside_of_dataflow,

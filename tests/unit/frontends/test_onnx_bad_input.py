@@ -170,7 +170,7 @@ def test_external_weights(external: Path) -> None:
         for tensor in proto.graph.initializer:
             tensor.external_data[0].value = location
         external.write_bytes(proto.SerializeToString())
-        with pytest.raises(weft.CompileError, match=f"external data '{location}' lie outside of the model's folder"):
+        with pytest.raises(weft.CompileError, match=f"external data '{location}' are outside of the model's folder"):
             weft.parse_file(external)
 
 
@@ -178,7 +178,7 @@ def test_links_do_not_lead_out_of_the_folder(external: Path) -> None:
     data = external.with_name("m.data")
     elsewhere = data.rename(data.parent.parent / "elsewhere")
     data.symlink_to(elsewhere)
-    with pytest.raises(weft.CompileError, match="lie outside of the model's folder"):
+    with pytest.raises(weft.CompileError, match="are outside of the model's folder"):
         weft.parse_file(external)
 
 
@@ -203,7 +203,7 @@ def test_files_of_weights(tmp_path: Path) -> None:
     with pytest.raises(weft.CompileError, match=r"the weights 'm.safetensors' cannot be read: no such file"):
         weft.parse_file(text)
     text.write_text(text.read_text().replace('"m.safetensors"', '"../m.safetensors"'))
-    with pytest.raises(weft.CompileError, match=r"the weights '../m.safetensors' lie outside of the folder"):
+    with pytest.raises(weft.CompileError, match=r"the weights '../m.safetensors' are outside of the folder"):
         weft.parse_file(text)
 
 

@@ -214,7 +214,7 @@ def test_caches_are_stages() -> None:
     text = str(weft.lower(s, [a, b, c], name="matmul"))
     assert '"local"' in text and text.index("in 4 parallel") < text.index("in 8 vectorized")
     run_matmul(s, (a, b, c))
-    with pytest.raises(weft.CompileError, match="cache_write of stage 'C' comes before other requests of it"):
+    with pytest.raises(weft.CompileError, match="cache_write of stage 'C' precedes other requests of it"):
         s.cache_write(c, "local")
     reader = te.compute(b.shape, lambda i, j: b[i, j], name="R")
     s = te.create_schedule([c.op, reader.op])

@@ -58,7 +58,7 @@ def test_files_that_hold_no_patterns(tmp_path):
     ctx = context()
     program = parse_text(ctx, "func.func private @f()", str(tmp_path / "model.mlir"))
     for text, message in (
-        (None, r"there is no file 'rules.pdl', neither here nor beside the program"),
+        (None, r"there is no file 'rules.pdl', neither in the current folder nor in that of the program"),
         ("func.func private @g()", r"'rules.pdl' has no pdl.pattern that rewrites"),
         ("pdl.patern", r"rules.pdl:1:1: error: .*pdl.patern"),
     ):

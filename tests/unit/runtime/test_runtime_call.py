@@ -436,7 +436,7 @@ def test_symbol_within_one_array(way: Way) -> None:
 def test_result_with_unknown_extent(way: Way) -> None:
     call = way(nothing(ArraySpec("Y", "float32", ("m",), "write"), symbols=("m",), results=1))
     call(floats(3))
-    with pytest.raises(TypeError, match="result 'Y' must be given: no argument tells the extent 'm'"):
+    with pytest.raises(TypeError, match="result 'Y' must be given: no argument determines the extent 'm'"):
         call()
 
 

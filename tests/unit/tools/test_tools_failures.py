@@ -134,7 +134,7 @@ def test_expected_errors_that_do_not_come_fail(tmp_path: Path) -> None:
     [
         ("tir-split{block=B loop=7 factors=2,2}", '{file}:2:21: error: block "B" has 1 loops'),
         ("tir-reorder{block=B loops=0,0}", "  at {file}:2:"),
-        ("verify-level{level=low}", "{file}:2:3: error: tir.for may not stand at level 'low'"),
+        ("verify-level{level=low}", "{file}:2:3: error: tir.for is not allowed at level 'low'"),
     ],
 )
 def test_drivers_of_xdsl_report_errors_with_their_place(

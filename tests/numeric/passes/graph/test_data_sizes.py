@@ -89,7 +89,7 @@ def test_results_have_their_true_size(target: str, checked: bool, cuts: weft.Lib
 def test_calls_give_no_memory_for_allocated_results(cuts: weft.Library) -> None:
     function = cuts["main"]
     x, w, mask = draw(5, 0.5)
-    with pytest.raises(TypeError, match="result 'z' must be left out: its size depends on data"):
+    with pytest.raises(TypeError, match="result 'z' must be omitted: its size depends on data"):
         function(x, w, mask, z=np.zeros((5, 3), np.float32))
     with pytest.raises(TypeError, match="expected 3 to 4 arguments, got 5"):
         function(x, w, mask, np.zeros((5, 3), np.float32), np.zeros((1, 2), np.int64))
