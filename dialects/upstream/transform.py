@@ -465,8 +465,8 @@ def _op(
         directives = [one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax]
         for form, is_function in {"list": False, "function": True, "either": None}.items():
             if f"types({form})" in syntax:
-                names = (re.sub(r"[?*]", "", listed) for listed in (operands, results))
-                directives.append(types := _types(*names, is_function))
+                types = _types(re.sub(r"[?*]", "", operands), re.sub(r"[?*]", "", results), is_function)
+                directives.append(types)
                 syntax = syntax.replace(f"types({form})", types.TEXT)
         members |= {"assembly_format": syntax, "custom_directives": tuple(directives)}
     title = "".join(part.capitalize() for part in name.replace(".", "_").split("_"))
