@@ -80,8 +80,9 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
         name = function.sym_name.data
         if name not in skip:
             single = _single(function, extents, new_name(f"{name}_single", names))
-            for call in calls[function] if single is not None else ():
-                _choose(call, *single)
+            if single is not None:
+                for call in calls[function]:
+                    _choose(call, single[0], single[1])
 
 
 def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
