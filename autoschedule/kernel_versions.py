@@ -82,8 +82,9 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
     for function, extents in pixels.items():
         name = function.sym_name.data
         if name not in skip:
-            conditions, version = _single(function, extents, new_name(f"{name}_single", names))
-            if version is not None:
+            single = _single(function, extents, new_name(f"{name}_single", names))
+            if single is not None:
+                conditions, version = single
                 versions[version.sym_name.data] = name
                 for call in calls[function]:
                     _choose(call, conditions, version)
@@ -165,7 +166,7 @@ def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, F
     return _Condition(*place, 0, bound.most), copy
 
 
-def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp | None]:
+def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp] | None:
     """A copy of a function, inserted after it, in which the extents `symbols` are 1, and the conditions to call it.
     None if the function has no results for one pixel, as if its windows are larger and there is no border."""
     places = {symbol: own for own, symbol in reversed(FlatSignature.of(function).of_quantity.items())}
@@ -175,7 +176,7 @@ def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_
         specialize_buffers(copy, Specialization(dict.fromkeys(symbols, 1)))
     except CompileError:
         Rewriter.erase_op(copy)
-        return [], None
+        return None
     return conditions, copy
 
 
