@@ -257,7 +257,7 @@ def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
     indices = [index for op in applied if (index := Index.of(op.result)).depends_on([iterator])]
 
     def repeats(period: int) -> bool:
-        later = {iterator: Index.of(iterator) + period}
+        later: dict[SSAValue, Index] = {iterator: Index.of(iterator) + period}
         return all((index.substitute(later) - index).is_constant for index in indices)
 
     return next((period for period in range(1, fitted.UNROLLED_PERIOD + 1) if repeats(period)), None)

@@ -1,5 +1,5 @@
 """Rules that move transposes and reshapes after their users, where they cancel or fold into a product, and that drop
-casts which an operator makes implicitly. All are exact.
+casts which an operator makes implicitly. All are exact, except for the order of sums.
 """
 
 from __future__ import annotations
