@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import Final
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import affine, arith, scf
 from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of, why_in_order
@@ -159,7 +159,7 @@ def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: De
 def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
     iterator = vector_iterator(pattern, shared)
     if iterator is None:
-        return _transposition(pattern, shared, target, decisions)
+        return _transposition(pattern, shared, target, decisions) or _periodic(pattern, shared)
     loop, last = iterator.index, len(iterators_of(pattern)) - 1
     lanes = lanes_for(pattern, target) * decisions.choose(_WIDTHS, _vectors_at_once(pattern, target))
     if loop == last:
@@ -233,6 +233,34 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
         outer = outer[::-1]
     return TilePlan(splits=splits, order=(*others, *outer, *(loop for level in squares for loop in level)), threads=())
+
+
+def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
+    """Returns the plan for writes that are consecutive along the last loop and reads whose indices divide its iterator,
+    as in images resized by quotients of small numbers. The iterations of one period are unrolled: in each of them
+    offsets of reads are constant, weights are folded, and consecutive periods read with a constant stride."""
+    iterator = iterators_of(pattern)[-1]
+    extent = pattern.extent_of(iterator)
+    if iterator.index < shared or any(write.stride_of(iterator) != 1 for write in pattern.writes):
+        return None
+    period = _period_of(pattern, iterator)
+    if period is None or period == 1 or (extent is not None and extent < 2 * period):
+        return None
+    split = Split((iterator.index,), (None, period))
+    return TilePlan(splits=(split,), unrolled=(split.parts[-1],), registers=0, threads=())
+
+
+def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
+    """Returns the least number of iterations, at most `fitted.UNROLLED_PERIOD`, after which every index in a block has
+    changed by a constant."""
+    applied = (op for op in operations_in(pattern.block.body) if isinstance(op, affine.ApplyOp))
+    indices = [index for op in applied if (index := Index.of(op.result)).depends_on([iterator])]
+
+    def repeats(period: int) -> bool:
+        later: dict[SSAValue, Index] = {iterator: Index.of(iterator) + period}
+        return all((index.substitute(later) - index).is_constant for index in indices)
+
+    return next((period for period in range(1, fitted.UNROLLED_PERIOD + 1) if repeats(period)), None)
 
 
 def _dense_from(pattern: BlockPattern, shared: int) -> int:
@@ -505,6 +533,8 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     plan = inner_plan(pattern, 0, target, decisions)
     if plan is None:
         return TilePlan(registers=0)
+    if not plan.registers:  # LLVM vectorizes no loops with prefetches
+        return replace(plan, threads=None)
     return replace(
         plan,
         prefetches=prefetches_of_streams(pattern, target, decisions),
@@ -600,7 +630,8 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     members: list[RowMember] = []
     for pattern in patterns:
         plan = inner_plan(pattern, shared, target, decisions) if len(iterators_of(pattern)) > shared else None
-        members.append(RowMember(pattern, plan, prefetches.get(pattern, ())))
+        ahead = () if plan is not None and not plan.registers else prefetches.get(pattern, ())
+        members.append(RowMember(pattern, plan, ahead))
     execute_rows(sch, members, shared, rows, target)
     return True
 

@@ -1,5 +1,5 @@
 """Rules that move transposes and reshapes after their users, where they cancel or fold into a product, and that drop
-casts which an operator makes implicitly. All are exact.
+casts which an operator makes implicitly. All are exact, except for the order of sums.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import OpTrait
 
@@ -26,10 +27,12 @@ from weft.passes.graph.operators import (
     properties_of,
     source_of,
     type_of,
+    windows_of,
     with_trait,
 )
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
+from weft.texpr.ops.convolution import LETTERS
 
 _Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
 """Returns an operand in its form before the move, or None if there is none."""
@@ -132,6 +135,56 @@ def _product_of_transpose(op: Operation) -> Replacement:
     return matmul if len(operands) == 2 else made("add", [matmul.results[0], operands[2]])
 
 
+def _pointwise_convolution(op: Operation) -> Replacement:
+    """Replace a convolution with a window of one element by a product of pixels and filters, if the smaller of its data
+    and its result has the channels last: `conv2d(transpose(x), w)` is `transpose(x @ w^T)`."""
+    convolution = cast("Operator", op)
+    data, weight, result = *op.operands, op.results[0]
+    arguments, shape = arguments_of(op), extents_of(weight)
+    rank = len(extents_of(data))
+    letters = LETTERS.get(rank - 2)
+    filters, channels, *window = shape
+    if letters is None or arguments["groups"] != 1 or not isinstance(filters, int) or not isinstance(channels, int):
+        return None
+    if arguments["data_layout"] != "NC" + letters or arguments["kernel_layout"] not in ("", "OI" + letters):
+        return None
+    if window != [1] * (rank - 2) or not isinstance(type_of(data).element_type, AnyFloat):
+        return None
+    if any((kernel.stride, kernel.before, kernel.after) != (1, 0, 0) for kernel in windows_of(convolution)):
+        return None
+    to_last, to_first = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
+    source = source_of(data, "transpose")
+    if source is None or axes_of(source) != to_first:
+        source = None
+    is_before = source is not None and filters <= channels
+    is_after = channels <= filters and _is_transposed_later(result, to_last)
+    if not is_before and not is_after:
+        return None
+    pixels = made("transpose", [data], axes=to_last).results[0] if source is None else source.operands[0]
+    if isinstance(weight.owner, ConstantOp):
+        array = array_of_constant(weight.owner).reshape(filters, channels)
+        matrix = made_constant(array, type_of(weight).element_type).result
+    else:
+        matrix = made("reshape", [weight], newshape=DimsAttr((filters, channels))).results[0]
+    options = {key: a for key, a in op.properties.items() if key == "out_dtype"}
+    product = made("matmul", [pixels, matrix], transpose_b=True, **options)
+    return made("transpose", product.results, axes=to_first)
+
+
+def _is_transposed_later(value: SSAValue, axes: list[int]) -> bool:
+    """Whether the only reader of a value, after elementwise operators, is a transpose."""
+    while value.has_one_use():
+        reader = next(iter(value.uses)).operation
+        if not isinstance(reader, Operator):
+            return False
+        if name_of(reader) == "transpose":
+            return axes_of(reader) == axes
+        if not reader.has_trait(Elementwise) or None in extents_of(reader.results[0]):
+            return False
+        value = reader.results[0]
+    return False
+
+
 def _transpose_of_units(op: Operation) -> Replacement:
     """Replace a transpose that only moves axes of extent 1 by a reshape."""
     shape = extents_of(op.results[0])
@@ -213,6 +266,7 @@ def _narrow(op: Operation) -> Replacement:
 TRANSPOSES: Final = (
     Rule(with_trait(Elementwise), _elementwise_of_transpose),
     Rule(frozenset(("matmul", "batch_matmul", "dense")), _product_of_transpose),
+    Rule(frozenset(("conv1d", "conv2d", "conv3d")), _pointwise_convolution),
     Rule(frozenset(("transpose",)), _transpose_of_units),
 )
 RESHAPES: Final = (Rule(with_trait(Elementwise), _elementwise_of_view),)

@@ -340,3 +340,35 @@ func.func @one(%A: memref<1xf32>, %B: memref<1xf32>) {
 // CHECK-NEXT:      tir.block "B"
 // TRACE-NOT:     sched.func @default_scheduled
 // TRACE-NOT:     sched.func @default_one
+
+// -----
+
+// Indices that repeat every 3 iterations: the iterations of a period are unrolled. A period of 9 is longer than the limit.
+
+func.func @repeated(%A: memref<8x64xf32>, %B: memref<8x96xf32>, %C: memref<8x288xf32>) {
+  tir.for %i in 8 {
+    tir.for %j in 96 {
+      tir.block "B" iters(%vi: spatial<8>, %vj: spatial<96>) = [%i, %j] {
+        %p = affine.apply affine_map<(d0) -> ((d0 * 2) floordiv 3)> (%vj)
+        %a = memref.load %A[%vi, %p] : memref<8x64xf32>
+        memref.store %a, %B[%vi, %vj] : memref<8x96xf32>
+      }
+    }
+  }
+  tir.for %i in 8 {
+    tir.for %j in 288 {
+      tir.block "C" iters(%vi: spatial<8>, %vj: spatial<288>) = [%i, %j] {
+        %p = affine.apply affine_map<(d0) -> ((d0 * 2) floordiv 9)> (%vj)
+        %a = memref.load %A[%vi, %p] : memref<8x64xf32>
+        memref.store %a, %C[%vi, %vj] : memref<8x288xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @repeated
+// CHECK:           tir.for %{{\w+}} in 32 {
+// CHECK-NEXT:        tir.for %{{\w+}} in 3 unrolled {
+// CHECK-NEXT:          tir.block "B"
+// CHECK:           tir.for %{{\w+}} in 288 {
+// CHECK-NEXT:        tir.block "C"

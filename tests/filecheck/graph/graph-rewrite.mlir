@@ -291,3 +291,52 @@ func.func @boxes(%x: tensor<1x3x4x6x8xf32>) -> tensor<1x3x2x4x4xf32> {
   %y = graph.max_pool3d %x {kernel = [2, 3, 2], strides = [2, 1, 2]} : tensor<1x3x4x6x8xf32> -> tensor<1x3x2x4x4xf32>
   func.return %y : tensor<1x3x2x4x4xf32>
 }
+
+// -----
+
+// A convolution with a window of one element is a product if the smaller of its data and its result has the channels last.
+// CHECK-LABEL: func.func @few_filters
+// CHECK-NEXT:    %[[W:\w+]] = graph.reshape %w {newshape = #graph.dims<2, 4>}
+// CHECK-NEXT:    %[[P:\w+]] = graph.matmul %x, %[[W]] {transpose_b = true}
+// CHECK-NEXT:    graph.transpose %[[P]] {axes = [0 : i64, 3 : i64, 1 : i64, 2 : i64]}
+func.func @few_filters(%x: tensor<?x?x9x4xf32, #graph.dims<n, h>>, %w: tensor<2x4x1x1xf32>) -> tensor<?x2x?x9xf32, #graph.dims<n, h>> {
+  %t = graph.transpose %x {axes = [0, 3, 1, 2]} : tensor<?x?x9x4xf32, #graph.dims<n, h>>
+  %c = graph.conv2d %t, %w : tensor<?x4x?x9xf32, #graph.dims<n, h>>, tensor<2x4x1x1xf32>
+  func.return %c : tensor<?x2x?x9xf32, #graph.dims<n, h>>
+}
+
+// CHECK-LABEL: func.func @few_channels
+// CHECK-NEXT:    %[[W:\w+]] = graph.constant dense<2.{{.*}}> : tensor<4x2xf32>
+// CHECK-NEXT:    %[[P:\w+]] = graph.matmul %x, %[[W]] {transpose_a = true, transpose_b = true}
+// CHECK-NEXT:    %[[B:\w+]] = graph.constant
+// CHECK-NEXT:    %[[S:\w+]] = graph.add %[[P]], %[[B]]
+// CHECK-NEXT:    graph.relu %[[S]]
+func.func @few_channels(%x: tensor<?x2x?xf32, #graph.dims<n, h>>) -> tensor<?x?x4xf32, #graph.dims<n, h>> {
+  %w = graph.constant dense<2.0> : tensor<4x2x1xf32>
+  %b = graph.constant dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %c = graph.conv1d %x, %w : tensor<?x2x?xf32, #graph.dims<n, h>>, tensor<4x2x1xf32>
+  %a = graph.add %c, %b : tensor<?x4x?xf32, #graph.dims<n, h>>, tensor<4x1xf32>
+  %r = graph.relu %a : tensor<?x4x?xf32, #graph.dims<n, h>>
+  %t = graph.transpose %r {axes = [0, 2, 1]} : tensor<?x4x?xf32, #graph.dims<n, h>>
+  func.return %t : tensor<?x?x4xf32, #graph.dims<n, h>>
+}
+
+// Not if the larger of them were transposed, nor with a stride, padding, a longer window, groups or integers.
+// CHECK-LABEL: func.func @convolutions_that_stay
+// CHECK-NOT:     graph.matmul
+// CHECK-COUNT-7: graph.conv2d
+!l = tensor<1x5x5x4xf32>
+!d = tensor<1x4x5x5xf32>
+func.func @convolutions_that_stay(%x: !l, %y: !d, %i: tensor<1x5x5x4xi32>, %w2: tensor<2x4x1x1xf32>, %w8: tensor<8x4x1x1xf32>, %w: tensor<4x4x1x1xf32>, %p: tensor<4x4x1x2xf32>, %g: tensor<4x2x1x1xf32>, %iw: tensor<4x4x1x1xi32>) -> (tensor<1x8x5x5xf32>, tensor<1x5x5x2xf32>, tensor<1x4x3x3xf32>, tensor<1x4x7x7xf32>, tensor<1x4x5x4xf32>, !d, tensor<1x4x5x5xi32>) {
+  %t = graph.transpose %x {axes = [0, 3, 1, 2]} : !l
+  %it = graph.transpose %i {axes = [0, 3, 1, 2]} : tensor<1x5x5x4xi32>
+  %c0 = graph.conv2d %t, %w8 : !d, tensor<8x4x1x1xf32>
+  %c1 = graph.conv2d %y, %w2 : !d, tensor<2x4x1x1xf32>
+  %c1t = graph.transpose %c1 {axes = [0, 2, 3, 1]} : tensor<1x2x5x5xf32>
+  %c2 = graph.conv2d %t, %w {strides = 2} : !d, tensor<4x4x1x1xf32>
+  %c3 = graph.conv2d %t, %w {padding = 1} : !d, tensor<4x4x1x1xf32>
+  %c4 = graph.conv2d %t, %p : !d, tensor<4x4x1x2xf32>
+  %c5 = graph.conv2d %t, %g {groups = 2} : !d, tensor<4x2x1x1xf32>
+  %c6 = graph.conv2d %it, %iw : tensor<1x4x5x5xi32>, tensor<4x4x1x1xi32>
+  func.return %c0, %c1t, %c2, %c3, %c4, %c5, %c6 : tensor<1x8x5x5xf32>, tensor<1x5x5x2xf32>, tensor<1x4x3x3xf32>, tensor<1x4x7x7xf32>, tensor<1x4x5x4xf32>, !d, tensor<1x4x5x5xi32>
+}

@@ -432,3 +432,17 @@ def test_parts_of_a_reduction_that_are_whole_rows(shape: tuple[int, ...], thread
     data = tensor(*shape)
     trace = check(te.create_func([data, ops.sum(data)]), Target("llvm", num_threads=threads))
     assert "sched.rfactor" in trace and "sched.parallel" in trace
+
+
+@pytest.mark.parametrize(("method", "scale", "period"), [("linear", 2.0, 2), ("cubic", 1.5, 3), ("nearest", 4.0, 4)])
+@pytest.mark.parametrize("width", [5, 11, "n"])
+def test_periods_of_resized_rows(method: str, scale: float, period: int, width: int | str):
+    data = te.placeholder((2, 3, te.var(width) if isinstance(width, str) else width), name="A")
+    module = te.create_func([data, ops.resize1d(data, scales=scale, method=method)])
+    assert f"{{factors = [0, {period}]}}" in check(module)
+
+
+def test_periods_of_downsampled_rows():
+    """Positions that are a whole number of elements apart have no longer period."""
+    data = tensor(2, 3, 12)
+    assert "unroll" not in check(te.create_func([data, ops.resize1d(data, scales=0.5, method="linear")]))

@@ -296,6 +296,28 @@ def test_products_of_transposes():
     assert operators(rewritten(lambda x, w, b: G.dense(x, w.T, b), x, w, b)) == ["matmul", "add"]
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("filters", [2, 5, 7])
+@pytest.mark.parametrize("order", ["before", "after", "both"])
+def test_pointwise_convolutions_of_pixels(rank, filters, order):
+    """A product replaces the convolution unless it moves the transpose to the larger tensor."""
+    convolution = {1: G.conv1d, 2: G.conv2d, 3: G.conv3d}[rank]
+    pixels, channels = ("n", 3, 4)[:rank], 5
+    to_first, to_last = [0, rank + 1, *range(1, rank + 1)], [0, *range(2, rank + 2), 1]
+
+    def chain(x):
+        x = x if order == "after" else G.transpose(x, to_first)
+        x = G.relu(convolution(x, const(filters, channels, *[1] * rank)) + const(filters, *[1] * rank))
+        return x if order == "before" else G.transpose(x, to_last)
+
+    shape = ("n", channels, *pixels) if order == "after" else ("n", *pixels, channels)
+    found = Counter(rewritten(chain, G.var("x", shape)))
+    stays = filters > channels if order == "before" else filters < channels if order == "after" else False
+    assert found["matmul"] == (not stays)
+    assert found[f"conv{rank}d"] == stays
+    assert found["transpose"] == (0 if order == "both" or (rank == 1 and order == "after" and not stays) else 1)
+
+
 def test_narrow_operators():
     def model(x, w):
         wide = G.softmax(x.astype("float32")).astype("float16")
