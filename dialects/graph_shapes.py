@@ -256,16 +256,17 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
         return cast("_E", None)
     if b == 0:
         raise ShapeError(f"extent {show_extent(a)} {kind} 0: division by zero")
+    dividend: KnownExtent = a
     if not isinstance(b, int):
-        quotient = 0 if a == 0 else exact_quotient(a, b)
+        quotient = 0 if a == 0 else exact_quotient(dividend, b)
         if quotient is not None:
             return cast("_E", quotient if kind == "floordiv" else 0)
         return cast("_E", Expression((((ExtentOperation(kind, a, b),), 1),)))
     if kind == "floordiv":
-        a = _without_remainders(a, b)
-    elif (multiple := _distance_to_multiple(a, b)) is not None:
+        dividend = _without_remainders(dividend, b)
+    elif (multiple := _distance_to_multiple(dividend, b)) is not None:
         return cast("_E", multiple)
-    rest = _canonical({m: c % b for m, c in _terms(a).items()})
+    rest = _canonical({m: c % b for m, c in _terms(dividend).items()})
     if isinstance(rest, int):
         divided: KnownExtent = rest // b if kind == "floordiv" else rest % b
     elif kind == "floordiv" and (inner := _quotient_in(rest)) is not None:
@@ -274,7 +275,7 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
     else:
         divided = Expression((((ExtentOperation(kind, rest, b),), 1),))
     if kind == "floordiv":
-        divided = _canonical({m: c // b for m, c in _terms(a).items()}) + divided
+        divided = _canonical({m: c // b for m, c in _terms(dividend).items()}) + divided
     return cast("_E", divided)
 
 

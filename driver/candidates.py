@@ -122,7 +122,7 @@ def _entry(module: ModuleOp) -> str:
 
 def _state_facts(function: FuncOp, entry: FuncOp, passed: Sequence[SSAValue]) -> None:
     """Copies the facts about parameters, so that calls of `entry` check what the call of `function` assumes."""
-    copies = dict(zip(function.args, passed, strict=True))
+    copies: dict[SSAValue, SSAValue] = dict(zip(function.args, passed, strict=True))
     for op in function.body.block.ops:
         is_copied = isinstance(op, AssumeOp | AssumeSizesOp) or is_pure(op)
         if is_copied and all(operand in copies for operand in op.operands):
