@@ -146,10 +146,15 @@ def _terms(extent: KnownExtent) -> dict[Monomial, int]:
     return dict(extent.terms)
 
 
+def _too_large(terms: str, *atoms: Atom) -> ShapeError:
+    names = set[str]().union(*(names_in(Expression((((atom,), 1),))) for atom in atoms))
+    return ShapeError(f"an extent of {', '.join(sorted(names))} has more than {_MOST_PARTS} factors: {terms}")
+
+
 def _canonical(terms: Mapping[Monomial, int]) -> KnownExtent:
     kept = {monomial: c for monomial, c in terms.items() if c}
     if sum(map(_size, kept)) > _MOST_PARTS:
-        raise ShapeError(f"an extent has more than {_MOST_PARTS} factors: {len(kept)} terms")
+        raise _too_large(f"{len(kept)} terms", *(name for monomial in kept for name in monomial))
     if not kept.keys() - {()}:
         return kept.get((), 0)
     # constants last, as is customary
@@ -177,7 +182,7 @@ def multiply(a: _E, b: _E) -> _E:
     first, second = _terms(a), _terms(b)
     factors = sum(map(_size, first)) * len(second) + sum(map(_size, second)) * len(first)
     if factors > 4 * _MOST_PARTS:
-        raise ShapeError(f"an extent has more than {_MOST_PARTS} factors: {len(first)} times {len(second)} terms")
+        raise _too_large(f"{len(first)} times {len(second)} terms", *(atom for m in (*first, *second) for atom in m))
     for left, c in first.items():
         for right, d in second.items():
             product = tuple(sorted((*left, *right), key=str))
@@ -251,9 +256,17 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
         return cast("_E", None)
     if b == 0:
         raise ShapeError(f"extent {show_extent(a)} {kind} 0: division by zero")
+    dividend: KnownExtent = a
     if not isinstance(b, int):
-        return cast("_E", 0 if a == 0 else Expression((((ExtentOperation(kind, a, b),), 1),)))
-    rest = _canonical({m: c % b for m, c in _terms(a).items()})
+        quotient = 0 if a == 0 else exact_quotient(dividend, b)
+        if quotient is not None:
+            return cast("_E", quotient if kind == "floordiv" else 0)
+        return cast("_E", Expression((((ExtentOperation(kind, a, b),), 1),)))
+    if kind == "floordiv":
+        dividend = _without_remainders(dividend, b)
+    elif (multiple := _distance_to_multiple(dividend, b)) is not None:
+        return cast("_E", multiple)
+    rest = _canonical({m: c % b for m, c in _terms(dividend).items()})
     if isinstance(rest, int):
         divided: KnownExtent = rest // b if kind == "floordiv" else rest % b
     elif kind == "floordiv" and (inner := _quotient_in(rest)) is not None:
@@ -262,8 +275,33 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
     else:
         divided = Expression((((ExtentOperation(kind, rest, b),), 1),))
     if kind == "floordiv":
-        divided = _canonical({m: c // b for m, c in _terms(a).items()}) + divided
+        divided = _canonical({m: c // b for m, c in _terms(dividend).items()}) + divided
     return cast("_E", divided)
+
+
+def _without_remainders(extent: KnownExtent, divisor: int) -> KnownExtent:
+    """Remainders replaced by differences where `divisor` divides the subtracted multiple: `n + n mod 2` is `2 * n - 2 *
+    (n floordiv 2)`, and half of it is `n - n floordiv 2`."""
+    found = extent
+    for monomial, factor in _terms(extent).items():
+        match monomial:
+            case (ExtentOperation(kind="mod", left=left, right=int(right)),) if factor * right % divisor == 0:
+                remainder = subtract(left, multiply(floordiv(left, right), right))
+                found = add(found, multiply(subtract(remainder, Expression(((monomial, 1),))), factor))
+            case _:
+                continue
+    return found
+
+
+def _distance_to_multiple(extent: KnownExtent, divisor: int) -> KnownExtent | None:
+    """The remainder of a negative extent, as padding computes it: `-n mod 4` is `4 * ((n + 3) floordiv 4) - n`."""
+    rest = _canonical({m: c % divisor for m, c in _terms(extent).items() if m})
+    if divisor <= 2 or isinstance(rest, int) or any(factor != divisor - 1 for _, factor in rest.terms):
+        return None
+    negated = add(multiply(rest, -1), multiply(_canonical(dict.fromkeys(_terms(rest), 1)), divisor))
+    offset = _terms(extent).get((), 0) % divisor
+    padded = floordiv(add(negated, divisor - 1 - offset), divisor)
+    return add(multiply(padded, divisor), subtract(offset, negated))
 
 
 def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
@@ -351,6 +389,12 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
                     for side in (atom.left, atom.right)
                 )
                 return any(rests) if (kind == "max") == (factor > 0) else all(rests)
+            case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0:
+                # `right` times the quotient is at most the dividend, and at least the dividend minus `right - 1`.
+                least = multiply(subtract(left, right - 1) if factor > 0 else left, factor)
+                rest = subtract(extent, Expression(((monomial, factor),)))
+                if _is_not_negative(add(multiply(rest, right), least), names):
+                    return True
             case _:
                 continue
     return False

@@ -21,8 +21,10 @@ from weft.backends.llvm.compile import object_code
 from weft.backends.llvm.emit import emit_module
 from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.constant_data import dense_attribute
+from weft.dialects.effects import is_pure
 from weft.dialects.low import imported_c
 from weft.dialects.low_signature import signatures_of
+from weft.dialects.tir_assume import AssumeOp, AssumeSizesOp
 from weft.dialects.tir_kinds import CONSTANT, TIR_FUNCTION
 from weft.dialects.traversal import copy_of
 from weft.driver.pipeline import Pipeline
@@ -110,11 +112,21 @@ def _entry(module: ModuleOp) -> str:
             argument = next(given)
             argument.name_hint = parameter.name_hint
             passed.append(argument)
+    _state_facts(function, entry, passed)
     entry.body.block.add_ops([CallOp(function.sym_name.data, passed, ()), ReturnOp()])
     entry.attributes[TIR_FUNCTION] = UnitAttr()  # marks it for packing of constants, though it contains no tir ops
     module.body.block.add_op(entry)
     function.sym_visibility = StringAttr("private")
     return entry.sym_name.data
+
+
+def _state_facts(function: FuncOp, entry: FuncOp, passed: Sequence[SSAValue]) -> None:
+    """Copies the facts about parameters, so that calls of `entry` check what the call of `function` assumes."""
+    copies: dict[SSAValue, SSAValue] = dict(zip(function.args, passed, strict=True))
+    for op in function.body.block.ops:
+        is_copied = isinstance(op, AssumeOp | AssumeSizesOp) or is_pure(op)
+        if is_copied and all(operand in copies for operand in op.operands):
+            entry.body.block.add_op(op.clone(copies))
 
 
 @lru_cache(maxsize=4)

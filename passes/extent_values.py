@@ -99,12 +99,13 @@ class ExtentValues:
         """Insert the assumption before the anchor that one of the comparisons of a precondition is true."""
         names = {name: symbol(name) for name in fact.names}
         comparison = fact.comparisons[0]
-        sides: list[KnownExtent] = [comparison.left(names), comparison.right(names)]
+        sides = [self.index(comparison.left(names)), self.index(comparison.right(names))]
         relation = Relation(comparison.relation)
         if len(fact.comparisons) > 1:
-            negative = [_negative(Relation(c.relation), c.difference(names)) for c in fact.comparisons]
-            sides, relation = [reduce(partial(choose, "min"), negative), 0], Relation.LESS
-        (left, right), operands = exprs_of([self.index(side) for side in sides])
+            # Minima of indices have no limit of factors, unlike those of extents.
+            negative = [self.index(_negative(Relation(c.relation), c.difference(names))) for c in fact.comparisons]
+            sides, relation = [reduce(partial(self._combined, MinSIOp), negative), Index.of(0)], Relation.LESS
+        (left, right), operands = exprs_of(sides)
         insert_before(self._anchor, [AssumeOp(left, relation, right, operands, fact.reason or None)])
 
 

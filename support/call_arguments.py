@@ -329,7 +329,8 @@ def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure
             expected = f"shape {_shape_text(spec.shape)}" + (
                 f" with {extent} = {value} (from {giver})" if giver else ""
             )
-            raise fail(ValueError, expected, f"shape {array.shape} (dimension {dimension} is {got})")
+            hint = "; --shape states an axis of 1 that is repeated" if giver and 1 in (got, value) else ""
+            raise fail(ValueError, expected, f"shape {array.shape} (dimension {dimension} is {got}{hint})")
     if spec.writes and not array.flags.writeable:
         raise fail(ValueError, "a writable array, since it is an output", "a read-only one")
 

@@ -57,3 +57,17 @@ def test_records_are_of_one_set_of_sizes(tmp_path: Path) -> None:
     np.testing.assert_allclose(library["main"](x), weft.build(model())["main"](x), rtol=1e-5)
     with pytest.raises(weft.CompileError, match="the database has times of @fused_matmul_relu at other sizes"):
         weft.tune(model(), sizes="b=1 s=2", trials=1, database=database)
+
+
+@pytest.mark.slow
+def test_extents_that_are_expressions(tmp_path: Path) -> None:
+    """A candidate is called with random constants. The extents of other arguments follow from each other."""
+    bb = G.BlockBuilder()
+    x = G.var("x", ("b", 4, "t"))
+    weights = [G.const(np.random.default_rng(n).standard_normal((4, 4, 3)).astype(np.float32)) for n in range(2)]
+    with bb.function("main", [x]):
+        h = bb.emit(G.relu(G.conv1d(x, weights[0], strides=2, padding=1)))
+        bb.emit_func_output(G.conv1d(h, weights[1], strides=2, padding=1))
+    tuned = weft.tune(bb.get(), sizes="b=1 t=8:0.5,13:0.5", trials=1, database=tmp_path / "tune.db")
+    assert not tuned.skipped
+    assert len(tuned.tasks) == 2

@@ -166,6 +166,29 @@ def test_quotients_of_quotients_and_of_sums():
     assert exact_quotient(a, 0) is None
 
 
+def test_padding_to_a_multiple():
+    """A model that pads to a multiple of 4 divides by 4 next, and by the number of windows."""
+    padded = add(N, modulo(multiply(N, -1), 4))
+    assert show_extent(padded) == "4 * ((n + 3) floordiv 4)"
+    windows = floordiv(padded, 4)
+    assert show_extent(windows) == "(n + 3) floordiv 4"
+    assert floordiv(padded, windows) == 4
+    assert modulo(padded, windows) == 0
+    assert modulo(padded, 4) == 0
+    assert show_extent(modulo(subtract(5, N), 4)) == "4 * ((n + 2) floordiv 4) - n + 1"
+    assert show_extent(floordiv(add(N, modulo(N, 2)), 2)) == "n - (n floordiv 2)"
+    for size in (modulo(multiply(N, -1), 4), modulo(subtract(5, N), 4), floordiv(add(N, modulo(N, 2)), 2)):
+        assert is_not_negative(size)
+    assert not is_not_negative(subtract(modulo(multiply(N, -1), 4), 1))
+
+
+def test_an_extent_with_too_many_factors_is_named():
+    large = add(floordiv(N, M), 1)
+    with pytest.raises(ShapeError, match="an extent of m, n has more than 512 factors: "):
+        for _ in range(12):
+            large = multiply(large, large)
+
+
 def test_common_factors_are_canceled():
     a, b, c = symbol("a"), symbol("b"), symbol("c")
     assert without_common_factors(a * b * c, 3 * a * b) == (c, 3)
