@@ -217,6 +217,29 @@ def test_images_against_builds_with_numbers(name: str, target: str) -> None:
         np.testing.assert_allclose(library["main"](x), expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} at {x.shape}")
 
 
+CHANNELS_TOGETHER = {
+    "depthwise": _images(lambda x, w: G.conv2d(x, w(24, 1, 3, 3), groups=24, padding=1), 24),
+    "depthwise, strided": _images(lambda x, w: G.conv2d(x, w(24, 1, 3, 3), groups=24, padding=1, strides=2), 24),
+    "depthwise, two filters": _images(lambda x, w: G.relu(G.conv2d(x, w(48, 1, 5, 5), groups=24, padding=2)), 24),
+    "depthwise, 13 channels": _images(lambda x, w: G.conv2d(x, w(13, 1, 5, 5), groups=13, padding=2), 13),
+    "max pool": _images(lambda x, w: G.max_pool2d(x, 3, strides=2, padding=1), 20),
+    "average pool": _images(lambda x, w: G.avg_pool2d(x, 3, strides=1, padding=1), 24),
+}
+"""Rows with borders, of which some channels are computed with the same masks."""
+
+
+@pytest.mark.parametrize("target", first_tier(["llvm -num-threads=1", "llvm -mcpu=haswell -num-threads=2"]))
+@pytest.mark.parametrize("name", first_tier(CHANNELS_TOGETHER, "depthwise", "max pool"))
+def test_channels_with_the_same_masks(name: str, target: str) -> None:
+    module = CHANNELS_TOGETHER[name]
+    library = weft.build(module("n", "h", "w"), target)
+    channels = next(int(extent) for extent in re.findall(r"tensor<\?x(\d+)x", str(module("n", "h", "w"))))
+    for n, h, w in ((2, 1, 1), (1, 2, 2), (2, 4, 4), (1, 7, 9), (2, 16, 32), (1, 33, 35)):
+        x = np.random.default_rng(n + h).uniform(-1, 1, (n, channels, h, w)).astype("float32")
+        expected = weft.build(module(n, h, w), target)["main"](x)
+        np.testing.assert_allclose(library["main"](x), expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} at {x.shape}")
+
+
 @pytest.mark.parametrize("size", [5, 6, 17])
 def test_windows_larger_than_one_pixel(size: int) -> None:
     """Without a border there are no results for one pixel, so there is no version for it."""
