@@ -31,8 +31,8 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
     In images of symbolic extents the border is not copied: rows are inside columns, some channels inside of both, and
-    tiles at the border are masked (`TilePlan.interior`). Not applicable if windows are not along the rows, as when lanes are channels, and to large
-    windows.
+    tiles at the border are masked (`TilePlan.interior`). Not applicable if windows are not along the rows, as when
+    lanes are channels, and to large windows.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None
