@@ -12,7 +12,14 @@ from weft.analysis.block_patterns import BlockPattern, pattern_of
 from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing
 from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, pays_threads
-from weft.autoschedule.tile_sizes import RegisterTile, best_tile_for, pieces_for, row_tile, tiles_for
+from weft.autoschedule.tile_sizes import (
+    RegisterTile,
+    best_tile_for,
+    channels_together,
+    pieces_for,
+    row_tile,
+    tiles_for,
+)
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
@@ -56,7 +63,8 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
     Borders of images of symbolic extents are not copied either. Their tiles are one vector wide, rows are inside
     columns, so that lane masks are computed once for all rows, and tiles at the border are masked
-    (`TilePlan.interior`).
+    (`TilePlan.interior`). If a result sums one window of one channel, some channels are inside of both, so that masks
+    of rows are computed once for them.
 
     Not applicable if results are not consecutive along an iterator with constant strides in both factors, and if the
     sums of one pixel run over consecutive elements of both factors but vectors of the kernel would be gathered.
@@ -83,6 +91,13 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         splits.append(Split((row,), (None, tile.rows)))
         outer[row], inner = splits[-1].parts
         rows.append(inner)
+    channels: list[Loop] = []
+    alike = [at for at in roles.shared if at not in roles.symbolic and roles.extents[at] > 1]
+    if has_interior and rows and roles.sums_one_window and alike:
+        at = max(alike, key=lambda at: (roles.extents[at], at))
+        splits.append(Split((at,), (None, channels_together(roles.extents[at], decisions))))
+        outer[at], inner = splits[-1].parts
+        channels.append(inner)
     piece: Loop | None = None
     if slow is not None:
         threads = target.num_threads if pays_threads([pattern], target) else 1
@@ -97,6 +112,8 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     rest = [outer[at] for at in sorted(outer)]
     # Rows are inside, so that lane masks are computed once for all of them.
     order += [last, *rest] if has_interior else [*rest, last]
+    interior = order[-1] if has_interior else None
+    order += channels
     reduced: list[Loop] = [(at,) for at in _window(roles)]
     # The longer side is outside: elements of the other side stay in registers throughout.
     sides = [*rows, vectors] if tile.rows >= tile.vectors else [vectors, *rows]
@@ -122,7 +139,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         registers=len(sides) + 1,
         lanes=tile.lanes,
         unrolled=tuple(reduced[::-1][: _unrolled(roles, tile, decisions)]),
-        interior=order[-1] if has_interior else None,
+        interior=interior,
     )
 
 

@@ -43,7 +43,7 @@ from weft.passes.specialize_shapes import specialize_buffers
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
 from weft.passes.tir.tir_pass import buffer_functions
 from weft.passes.versions import call_with_casts
-from weft.plans.roles import ExtentBound
+from weft.plans.roles import ExtentBound, convolution_roles
 from weft.support.errors import CompileError, InternalError
 from weft.support.names import new_name
 from weft.support.target import Target
@@ -121,12 +121,17 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
 def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
     """The symbols of the extents along which windows of the first convolution or pool move. None if an extent depends
     on other values, or if it is computed in all callers, as the images inside of a net, whose kernels would take twice
-    the time to build.
+    the time to build. None either for windows of rows of one channel without a stride: code for all sizes is faster,
+    because masks are computed once for several channels.
     """
     for block in child_blocks(function):
         pattern = pattern_of(block)
         if pattern.kind in (PatternKind.CONVOLUTION, PatternKind.WINDOW):
             moving = {v for read in pattern.reads for v in sliding_iterators(block, read)}
+            roles = convolution_roles(pattern)
+            is_image = roles is not None and sum(roles.iterators[at] in moving for at in roles.pixels) > 1
+            if roles and is_image and roles.sums_one_window and roles.stride(roles.data, roles.column) == 1:
+                return []
             extents = [extent for v, extent in zip(block.iter_vars, block.extents, strict=True) if v in moving]
             values = {value for extent in extents if not isinstance(extent, int) for value in Index.of(extent).values()}
             own = [quantity for value in values if (quantity := quantity_of(value)) is not None]

@@ -12,6 +12,7 @@ from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing
 from weft.autoschedule.nests import reduces_alike, vector_iterator
 from weft.autoschedule.rules import lanes_for
+from weft.autoschedule.tile_sizes import channels_together
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
@@ -29,9 +30,9 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
       for row: for columns of a few vectors:
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
-    In images of symbolic extents the border is not copied: rows are inside columns, and tiles at the border are masked
-    (`TilePlan.interior`). Not applicable if windows are not along the rows, as when lanes are channels, and to large
-    windows.
+    In images of symbolic extents the border is not copied: rows are inside columns, some channels inside of both, and
+    tiles at the border are masked (`TilePlan.interior`). Not applicable if windows are not along the rows, as when
+    lanes are channels, and to large windows.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None
@@ -66,6 +67,13 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         # Rows are inside, so that lane masks are computed once for all of them.
         inner = [v.index for v in others if _runs_along(pattern, data, v)]
         outer = [*(loop for loop in outer if loop[0] not in inner), *(loop for loop in outer if loop[0] in inner)]
+    interior = outer[-1] if is_symbolic else None
+    channels = [v.index for v in others if not _runs_along(pattern, data, v) and (extents[v.index] or 1) > 1]
+    if is_symbolic and row is not None and channels:
+        at = channels[-1]
+        splits.append(Split((at,), (None, channels_together(extents[at] or 1, decisions))))
+        outer[outer.index((at,))], inside = splits[-1].parts
+        outer.append(inside)
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
     staged = Staged(
         buffers_read(pattern.block).index(data.buffer),
@@ -83,7 +91,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         result=Result(outer[-1], align=lanes if is_ragged else 0),
         start=reduced[0],
         unrolled=reduced,
-        interior=outer[-1] if is_symbolic else None,
+        interior=interior,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from weft.plans import fitted
 from weft.plans.cost import step
+from weft.plans.decisions import Decisions
 from weft.support.processors import Processor
 
 MOST_ROWS: Final = 14
@@ -273,6 +274,12 @@ def row_tile(
         sharing = _SHARING_ROWS if row_bytes <= fitted.SHORT_ROW else max((processor.prefetched_streams - 2) // 2, 1)
         return RegisterTile(min(sharing, rows), 1, lanes)
     return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
+
+
+def channels_together(channels: int, decisions: Decisions) -> int:
+    """Returns the number of channels for which masks of a tile are computed once, a divisor of `channels`."""
+    sizes = [size for size in range(1, 4 * fitted.MASKED_CHANNELS + 1) if channels % size == 0]
+    return decisions.choose(sizes, max(size for size in sizes if size <= fitted.MASKED_CHANNELS))
 
 
 def even_part(extent: int, most: int) -> int:

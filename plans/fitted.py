@@ -52,6 +52,9 @@ LONG_ROW: Final = 32
 
 SYMBOLIC_PIXELS: Final = 56
 """Assumed pixels along an image axis of symbolic extent, for comparisons of plans."""
+MASKED_CHANNELS: Final = 8
+"""Limit of the channels for which masks of a tile are computed once. More channels of 33 x 33 pixels do not fit in
+L1."""
 
 # Threads.
 

@@ -398,3 +398,53 @@ func.func @blocked(%X: memref<1x2x14x14x16xf32>, %W: memref<2x2x3x3x16x16xf32>, 
 // AVX2:                     tir.for %{{.*}} in 8 vectorized {
 // AVX2-NEXT:                  tir.block "Y_update"
 // AVX2:           tir.block "Y_local"
+
+// -----
+
+// Images of symbolic extents: masks of a tile are computed once for eight channels.
+
+func.func @symbolic_depthwise(%X: memref<?x24x?x?xf32>, %W: memref<24x3x3xf32>, %Y: memref<?x24x?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant 0.000000e+00 : f32
+  %n0 = memref.dim %Y, %c0 : memref<?x24x?x?xf32>
+  %rows = memref.dim %Y, %c2 : memref<?x24x?x?xf32>
+  %columns = memref.dim %Y, %c3 : memref<?x24x?x?xf32>
+  tir.for %n in %n0 {
+    tir.for %c in 24 {
+      tir.for %h in %rows {
+        tir.for %w in %columns {
+          tir.for %rh in 3 {
+            tir.for %rw in 3 {
+              tir.block "Y" iters(%vn: spatial<%n0>, %vc: spatial<24>, %vh: spatial<%rows>, %vw: spatial<%columns>, %vrh: reduce<3>, %vrw: reduce<3>) = [%n, %c, %h, %w, %rh, %rw] {
+                tir.init {
+                  memref.store %zero, %Y[%vn, %vc, %vh, %vw] : memref<?x24x?x?xf32>
+                }
+                %0 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vh, %vrh)
+                %1 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vw, %vrw)
+                %x = memref.load %X[%vn, %vc, %0, %1] : memref<?x24x?x?xf32>
+                %weight = memref.load %W[%vc, %vrh, %vrw] : memref<24x3x3xf32>
+                %2 = arith.mulf %x, %weight : f32
+                %3 = memref.load %Y[%vn, %vc, %vh, %vw] : memref<?x24x?x?xf32>
+                %4 = arith.addf %3, %2 : f32
+                memref.store %4, %Y[%vn, %vc, %vh, %vw] : memref<?x24x?x?xf32>
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: @symbolic_depthwise
+// CHECK:         tir.for %{{.*}} in %{{.*}} parallel {
+// CHECK-NEXT:      tir.for %{{.*}} in 3 {
+// CHECK-NEXT:        tir.for %[[columns:.*]] in %{{.*}} {
+// CHECK-NEXT:          tir.for %[[rows:.*]] in %{{.*}} attributes {interior = true} {
+// CHECK-NEXT:            tir.for %[[channel:.*]] in 8 {
+// CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
+// CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:                  tir.block "Y_init"

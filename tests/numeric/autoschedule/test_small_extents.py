@@ -207,13 +207,37 @@ IMAGES = {
 @pytest.mark.parametrize("target", first_tier(["llvm", "llvm -mcpu=haswell", "c"], "llvm"))
 @pytest.mark.parametrize("name", first_tier(IMAGES, "strided", "dilated", "max pool"))
 def test_images_against_builds_with_numbers(name: str, target: str) -> None:
-    """Kernels of convolutions and pools have a version for one pixel."""
+    """Kernels of convolutions and pools have a version for one pixel, but those of windows of one channel."""
     library = weft.build(IMAGES[name]("n", "h", "w"), f"{target} -num-threads=1")
-    assert any(trace.sym_name.data.endswith("_single") for trace in library.traces)
+    has_version = any(trace.sym_name.data.endswith("_single") for trace in library.traces)
+    assert has_version is (name != "depthwise")
     channels = 3 if name == "few channels" else 8
     for n, h, w in ((0, 1, 1), (1, 1, 1), (3, 1, 1), (2, 1, 5), (1, 16, 1), (1, 17, 33)):
         x = np.random.default_rng(n + h).uniform(-1, 1, (n, channels, h, w)).astype("float32")
         expected = weft.build(IMAGES[name](n, h, w), f"{target} -num-threads=1")["main"](x)
+        np.testing.assert_allclose(library["main"](x), expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} at {x.shape}")
+
+
+CHANNELS_TOGETHER = {
+    "depthwise": _images(lambda x, w: G.conv2d(x, w(24, 1, 3, 3), groups=24, padding=1), 24),
+    "depthwise, strided": _images(lambda x, w: G.conv2d(x, w(24, 1, 3, 3), groups=24, padding=1, strides=2), 24),
+    "depthwise, two filters": _images(lambda x, w: G.relu(G.conv2d(x, w(48, 1, 5, 5), groups=24, padding=2)), 24),
+    "depthwise, 13 channels": _images(lambda x, w: G.conv2d(x, w(13, 1, 5, 5), groups=13, padding=2), 13),
+    "max pool": _images(lambda x, w: G.max_pool2d(x, 3, strides=2, padding=1), 20),
+    "average pool": _images(lambda x, w: G.avg_pool2d(x, 3, strides=1, padding=1), 24),
+}
+"""Rows with borders, of which some channels are computed with the same masks."""
+
+
+@pytest.mark.parametrize("target", first_tier(["llvm", "llvm -mcpu=haswell"], "llvm"))
+@pytest.mark.parametrize("name", first_tier(CHANNELS_TOGETHER, "depthwise", "max pool"))
+def test_channels_with_the_same_masks(name: str, target: str) -> None:
+    module, target = CHANNELS_TOGETHER[name], f"{target} -num-threads=1"
+    library = weft.build(module("n", "h", "w"), target)
+    channels = next(int(extent) for extent in re.findall(r"tensor<\?x(\d+)x", str(module("n", "h", "w"))))
+    for n, h, w in ((2, 1, 1), (1, 2, 2), (2, 4, 4), (1, 7, 9), (2, 16, 32), (1, 33, 35)):
+        x = np.random.default_rng(n + h).uniform(-1, 1, (n, channels, h, w)).astype("float32")
+        expected = weft.build(module(n, h, w), target)["main"](x)
         np.testing.assert_allclose(library["main"](x), expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} at {x.shape}")
 
 
