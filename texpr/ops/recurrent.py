@@ -630,7 +630,7 @@ def _inputs(
 
 
 def _columns_for(count: Extent, most: int) -> int:
-    """Gate elements of a tile: half as many as possible if a quarter would be padding otherwise."""
+    """Gate elements of a tile: the half of `most` if padding to `most` adds a quarter or more."""
     half = most // 2
     is_padded = isinstance(count, int) and half and 4 * (-count % most) >= count
     return half if is_padded and -count % half < -count % most else most
