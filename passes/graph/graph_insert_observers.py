@@ -42,7 +42,7 @@ class Layer:
     def weights(self) -> Sequence[ConstantOp]:
         """The weights: two of a recurrent network, else one."""
         values = _recurrent_weights(self.op) if self.op.has_trait(Recurrent) else [self.op.operands[1]]
-        return [owner for value in values if value is not None and isinstance(owner := value.owner, ConstantOp)]
+        return [owner for value in values if isinstance(owner := value.owner, ConstantOp)]
 
 
 def layers_of(function: FuncOp) -> list[Layer]:
@@ -67,10 +67,10 @@ def _new_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def _recurrent_weights(op: Operator) -> list[SSAValue | None]:
-    """Returns the weights of the data (None if the data are products) and of the states."""
+def _recurrent_weights(op: Operator) -> list[SSAValue]:
+    """Returns the weights of the data, if there are any, and of the states."""
     given = operands_of(op)
-    return [given["weight"], given["recurrence"]]
+    return [value for value in (given["weight"], given["recurrence"]) if value is not None]
 
 
 def _axis_of_scales(op: Operation) -> int | None:
@@ -78,7 +78,7 @@ def _axis_of_scales(op: Operation) -> int | None:
     ops."""
     if isinstance(op, Operator) and op.has_trait(Recurrent):
         weights = _recurrent_weights(op)
-        are_constant = all(value is not None and isinstance(value.owner, ConstantOp) for value in weights)
+        are_constant = all(isinstance(value.owner, ConstantOp) for value in weights)
         return 1 if are_constant and dtype_of(op.results[0]) == "float32" else None
     axes = product_channels(op)
     if axes is None or not isinstance(op.operands[1].owner, ConstantOp):

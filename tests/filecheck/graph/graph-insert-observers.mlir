@@ -49,12 +49,12 @@ func.func @between(%x: tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x
 
 // -----
 
-// A recurrent network with products as data is no layer: its second weights are not those of the states, but the bias.
+// The weights of a recurrent network with products as data are those of the states, without the bias.
 // CHECK-LABEL: func.func @products
 // CHECK:         %[[X:\w+]] = graph.observe %x as "x"
 // CHECK:         %d = graph.dense %[[X]], %w
-// CHECK-NEXT:    graph.lstm %d, none, %r, %b
-// CHECK-NOT:     graph.observe
+// CHECK-NEXT:    %[[D:\w+]] = graph.observe %d as "d"
+// CHECK:         graph.lstm %[[D]], none, %r, %b
 // SKIP-LABEL:  func.func @products
 func.func @products(%x: tensor<3x1x2xf32>) -> tensor<3x1x1x1xf32> {
   %w = graph.constant dense<0.5> : tensor<4x2xf32>
