@@ -20,6 +20,7 @@ from weft.passes.graph.graph_fuse import Patterns, groups_in
 from weft.passes.graph.operator_properties import pattern_of
 from weft.passes.graph.operators import dtype_of, type_of
 from weft.passes.graph.quantized_products import product_channels
+from weft.passes.graph.recurrent_products import operands_of
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
 
@@ -40,8 +41,8 @@ class Layer:
     @property
     def weights(self) -> Sequence[ConstantOp]:
         """The weights: two of a recurrent network, else one."""
-        count = 2 if self.op.has_trait(Recurrent) else 1
-        return [owner for value in self.op.operands[1 : 1 + count] if isinstance(owner := value.owner, ConstantOp)]
+        values = _recurrent_weights(self.op) if self.op.has_trait(Recurrent) else [self.op.operands[1]]
+        return [owner for value in values if isinstance(owner := value.owner, ConstantOp)]
 
 
 def layers_of(function: FuncOp) -> list[Layer]:
@@ -66,11 +67,18 @@ def _new_name(name: str, taken: set[str]) -> str:
     return found
 
 
+def _recurrent_weights(op: Operator) -> list[SSAValue]:
+    """Returns the weights of the data, if there are any, and of the states."""
+    given = operands_of(op)
+    return [value for value in (given["weight"], given["recurrence"]) if value is not None]
+
+
 def _axis_of_scales(op: Operation) -> int | None:
     """Returns the axis of the constant weights of a float product that has a scale per element, or None for other
     ops."""
     if isinstance(op, Operator) and op.has_trait(Recurrent):
-        are_constant = all(isinstance(value.owner, ConstantOp) for value in op.operands[1:3])
+        weights = _recurrent_weights(op)
+        are_constant = all(isinstance(value.owner, ConstantOp) for value in weights)
         return 1 if are_constant and dtype_of(op.results[0]) == "float32" else None
     axes = product_channels(op)
     if axes is None or not isinstance(op.operands[1].owner, ConstantOp):

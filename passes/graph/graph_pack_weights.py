@@ -1,4 +1,4 @@
-"""`graph-pack-weights`: pack quantized weights in panels of columns."""
+"""`graph-pack-weights`: pack quantized weights in panels of columns, and choose tiles of recurrent networks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from xdsl.passes import ModulePass
 from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.element_types import TYPES
 from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_traits import Recurrent
 from weft.passes.graph.functions import graph_functions
-from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, type_of
+from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, type_of, with_trait
+from weft.passes.graph.recurrent_products import with_tile
 from weft.passes.graph.rewriting import Replacement, Rule, rewrite
 from weft.support.cpu_instructions import has_dot_product
 from weft.support.errors import CompileError
@@ -133,6 +135,10 @@ class GraphPackWeightsPass(ModulePass):
     number of rows read the same panels, without copies in other layouts. For targets with dot products of bytes, these
     32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
 
+    Recurrent networks get the tile of the weights of their states, which lowering packs: sequences that a thread
+    computes together, fewer for more threads, and gate elements, whose sums of 4 sequences fill half of the registers,
+    32 at most.
+
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: the same functions; weights that are not constant, or whose columns are not whole 32-bit words, are
     unchanged.
@@ -163,6 +169,9 @@ class GraphPackWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
-        rule = Rule(frozenset(("dequantized_matmul",)), lambda product: _packed(product, target))
+        rules = (
+            Rule(frozenset(("dequantized_matmul",)), lambda product: _packed(product, target)),
+            Rule(with_trait(Recurrent), lambda network: with_tile(network, target)),
+        )
         for function in list(graph_functions(op)):
-            rewrite(function, (rule,))
+            rewrite(function, rules)

@@ -33,6 +33,7 @@ from weft.passes.graph.operators import (
     type_of,
     windows_of,
 )
+from weft.passes.graph.recurrent_products import operands_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.plans import fitted
 from weft.texpr.graph_operators import Operator
@@ -210,8 +211,7 @@ def _recurrent(op: Operation) -> Replacement:
 
     if not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
         return None
-    operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
-    given = dict(zip((role.name for role in op.ROLES), operands, strict=True))
+    given = operands_of(op)
     if given["weight"] is None or given["weight_scale"] is not None or given["recurrence_scale"] is not None:
         return None
     data = _quantization(op.operands[0])

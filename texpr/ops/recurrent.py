@@ -23,7 +23,17 @@ from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import const, exp, expm1, log1p, round, select, sigmoid, tanh
-from weft.texpr.ops.arguments import compute, floating, integral, is_one_of, one_dtype, ranked, shaped, sum_dtype
+from weft.texpr.ops.arguments import (
+    compute,
+    floating,
+    integers,
+    integral,
+    is_one_of,
+    one_dtype,
+    ranked,
+    shaped,
+    sum_dtype,
+)
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
@@ -124,6 +134,7 @@ class _Options:
     direction: str
     activations: Sequence[str] | None
     clip: float
+    tile: Sequence[int]
     name: str
 
 
@@ -182,6 +193,8 @@ class _Network:
     """The number that was added to all integers of the recurrence."""
     group: int
     """State elements of a group."""
+    sequences: int
+    """Sequences of a block: they read a tile of the weights in turn, from L1 or L2."""
     state_scale: float
     """The scale of states as 8-bit integers; 0: the maximum magnitude divided by 127, at each step."""
 
@@ -250,7 +263,7 @@ class _Network:
             rounding += [buffer(1, self.wide, "state_scale"), buffer(1, "int32", "total")]
         others = [self.lengths, self.scales, self.zeros, *self.states, self.bias, self.peepholes]
         reads = [self.inputs, *(part.weights for part in self.parts), *(t for t in others if t is not None)]
-        together = _SEQUENCES if not isinstance(batch, int) else min(batch, _SEQUENCES)
+        together = self.sequences if not isinstance(batch, int) else max(min(batch, self.sequences), 1)
 
         def write(code: Statements, indices: Sequence[Expr], output: Written, *buffers: Written) -> None:
             d, place = indices
@@ -359,7 +372,7 @@ class _Block:
             self._tiles(part, factor, rest, range(full, full + (rest > 0)))
             return
         for sequences in _TILES:
-            self._tiles(part, factor, sequences, range(_SEQUENCES // _WHOLE))
+            self._tiles(part, factor, sequences, range(-(-self.network.sequences // _WHOLE)))
 
     def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
         """The sums of all tiles of the groups that have `sequences` sequences."""
@@ -450,13 +463,9 @@ _NARROW: Final = ("bfloat16", "float16")
 """Types of the recurrence that may differ from that of other operands."""
 _GROUPS: Final = {"int8": 4, "uint8": 4, "int16": 2, "bfloat16": 2}
 """Products that processors add to a sum at once, by type of the recurrence."""
-_COLUMNS: Final = (32, 16)
-"""Gate elements of a tile: those with the least padding."""
 _TILES: Final = {4: 1, 3: 1, 2: 2, 1: 4}
 """Sequences of a group -> tiles whose sums are computed together, in registers, while their weights are read once."""
 _WHOLE: Final = max(_TILES)
-_SEQUENCES: Final = 8
-"""Sequences of a block: they read a tile of the weights in turn, from L1 or L2."""
 
 
 @dataclass(frozen=True)
@@ -563,10 +572,12 @@ def _network(
         rounded = "int8" if group == _GROUPS["int8"] else "int16"
     elif r.dtype == "bfloat16":
         rounded = r.dtype
+    sequences, columns = integers(options.tile, f"{what}: tile", 2, least=1)
     taken, known = 0, list[_Part]()
     for count in parts or (gates,):
         label = f"{name}_recurrence{len(known) or ''}"
-        known.append(_part_of(r, simplified(hidden * taken), simplified(hidden * count), group, offset, label))
+        first, size = simplified(hidden * taken), simplified(hidden * count)
+        known.append(_part_of(r, first, size, _columns_for(size, columns), group, offset, label))
         taken += count
     return _Network(
         what,
@@ -589,6 +600,7 @@ def _network(
         weights.states_zero,
         offset,
         group,
+        sequences,
         _not_negative(what, "state_scale", weights.state_scale),
     )
 
@@ -617,10 +629,18 @@ def _inputs(
     return compute(shape, scaled, f"{name}_scaled", "tdbg")
 
 
-def _part_of(recurrence: Tensor, first: Extent, count: Extent, group: int, offset: int, name: str) -> _Part:
+def _columns_for(count: Extent, most: int) -> int:
+    """Gate elements of a tile: the half of `most` if padding to `most` adds a quarter or more."""
+    half = most // 2
+    is_padded = isinstance(count, int) and half and 4 * (-count % most) >= count
+    return half if is_padded and -count % half < -count % most else most
+
+
+def _part_of(
+    recurrence: Tensor, first: Extent, count: Extent, columns: int, group: int, offset: int, name: str
+) -> _Part:
     """Pack rows of the recurrence plus `offset` by tiles and groups."""
     directions, _, hidden = recurrence.shape
-    columns = min(_COLUMNS, key=lambda size: -(-count // size) * size) if isinstance(count, int) else _COLUMNS[0]
     tiles, groups = (simplified((size + (by - 1)) // by) for size, by in ((count, columns), (hidden, group)))
     dtype = "uint8" if offset else recurrence.dtype
     ends = [(tiles * columns, count), (groups * group, hidden)]
@@ -663,6 +683,7 @@ def rnn(
     recurrence_scale: Tensor | None = None,
     recurrence_zero_point: Tensor | None = None,
     state_scale: float = 0.0,
+    tile: Sequence[int] = (8, 32),
     *,
     name: str = "rnn",
 ) -> tuple[Tensor, Tensor]:
@@ -686,11 +707,14 @@ def rnn(
     step; of floats they are rounded by a `state_scale` other than 0. A recurrence of float16 or bfloat16 may have
     another dtype than the other floats. With one of bfloat16, states are rounded to bfloat16 before their product.
 
+    A thread computes `tile[0]` sequences together. The weights of states are packed in tiles of `tile[1]` gate
+    elements, whose sums of up to 4 sequences are in registers. Results do not depend on `tile`.
+
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
     """
     weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, recurrence_zero_point, state_scale)
-    options = _Options(sequence_lens, direction, activations, clip, name)
+    options = _Options(sequence_lens, direction, activations, clip, tile, name)
     network = _network(_RNN, data, weights, [initial_h], options)
     (f,) = network.activations
 
@@ -720,6 +744,7 @@ def gru(
     recurrence_scale: Tensor | None = None,
     recurrence_zero_point: Tensor | None = None,
     state_scale: float = 0.0,
+    tile: Sequence[int] = (8, 32),
     *,
     name: str = "gru",
 ) -> tuple[Tensor, Tensor]:
@@ -732,7 +757,7 @@ def gru(
     Equals: ONNX GRU; `torch.nn.GRU` with `linear_before_reset`, its gates in another order.
     """
     weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, recurrence_zero_point, state_scale)
-    options = _Options(sequence_lens, direction, activations, clip, name)
+    options = _Options(sequence_lens, direction, activations, clip, tile, name)
     parts = None if linear_before_reset else (2, 1)
     network = _network(_GRU, data, weights, [initial_h], options, apart=linear_before_reset, parts=parts)
     f, g_of = network.activations
@@ -785,6 +810,7 @@ def lstm(
     recurrence_scale: Tensor | None = None,
     recurrence_zero_point: Tensor | None = None,
     state_scale: float = 0.0,
+    tile: Sequence[int] = (8, 32),
     *,
     name: str = "lstm",
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -798,7 +824,7 @@ def lstm(
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.
     """
     weights = _CellWeights(weight, recurrence, bias, weight_scale, recurrence_scale, recurrence_zero_point, state_scale)
-    options = _Options(sequence_lens, direction, activations, clip, name)
+    options = _Options(sequence_lens, direction, activations, clip, tile, name)
     network = _network(_LSTM, data, weights, [initial_h, initial_c], options, peepholes)
     f, g_of, h_of = network.activations
     hidden, wide = network.hidden, network.wide

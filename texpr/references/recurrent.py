@@ -123,6 +123,7 @@ def rnn(
     recurrence_scale: Array | None = None,
     recurrence_zero_point: Array | None = None,
     state_scale: float = 0.0,
+    tile: Sequence[int] = (),
 ) -> tuple[Array, ...]:
     (f,) = _functions(activations, ["tanh"])
     weight, recurrence, q = _scaled(
@@ -151,6 +152,7 @@ def gru(
     recurrence_scale: Array | None = None,
     recurrence_zero_point: Array | None = None,
     state_scale: float = 0.0,
+    tile: Sequence[int] = (),
 ) -> tuple[Array, ...]:
     f, g = _functions(activations, ["sigmoid", "tanh"])
     weight, recurrence, q = _scaled(
@@ -186,6 +188,7 @@ def lstm(
     recurrence_scale: Array | None = None,
     recurrence_zero_point: Array | None = None,
     state_scale: float = 0.0,
+    tile: Sequence[int] = (),
 ) -> tuple[Array, ...]:
     f, g, out = _functions(activations, ["sigmoid", "tanh", "tanh"])
     weight, recurrence, q = _scaled(

@@ -49,6 +49,24 @@ func.func @between(%x: tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x
 
 // -----
 
+// The weights of a recurrent network with products as data are those of the states, without the bias.
+// CHECK-LABEL: func.func @products
+// CHECK:         %[[X:\w+]] = graph.observe %x as "x"
+// CHECK:         %d = graph.dense %[[X]], %w
+// CHECK-NEXT:    %[[D:\w+]] = graph.observe %d as "d"
+// CHECK:         graph.lstm %[[D]], none, %r, %b
+// SKIP-LABEL:  func.func @products
+func.func @products(%x: tensor<3x1x2xf32>) -> tensor<3x1x1x1xf32> {
+  %w = graph.constant dense<0.5> : tensor<4x2xf32>
+  %r = graph.constant dense<0.25> : tensor<1x4x1xf32>
+  %b = graph.constant dense<0.125> : tensor<1x8xf32>
+  %d = graph.dense %x, %w : tensor<3x1x2xf32>, tensor<4x2xf32>
+  %y, %h, %c = graph.lstm %d, none, %r, %b : tensor<3x1x4xf32>, tensor<1x4x1xf32>, tensor<1x8xf32>
+  func.return %y : tensor<3x1x1x1xf32>
+}
+
+// -----
+
 // Products of computed operands are no layers, nor is one in float64.
 // CHECK-LABEL: func.func @none
 // CHECK-NOT:     graph.observe

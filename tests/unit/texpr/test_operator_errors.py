@@ -34,6 +34,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: ops.rnn(T(3, 2, 4), T(1, 5, 4), T(1, 5, 5), direction="bidirectional"),
         r"rnn: weight must have the shape \(2, 5, 4\), got A of shape \(1, 5, 4\)",
     ),
+    (lambda: ops.rnn(T(3, 2, 4), T(1, 5, 4), T(1, 5, 5), tile=[0, 8]), r"rnn: tile must be at least 1, got \[0, 8\]"),
     (lambda: ops.rnn(T(3, 2, 4), T(1, 5, 4), T(1, 5, 5), direction="back"), "the direction is one of forward, reverse"),
     (
         lambda: ops.gru(T(3, 2, 4), T(1, 6, 4), T(1, 6, 2), activations=["tanh"]),
