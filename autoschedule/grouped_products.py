@@ -106,7 +106,8 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     if dots:
         for loop in (unrolled, *rows, *lane[:-1]):
             sch.unroll(loop)
-        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False))
+        narrow = {} if found.bytes is None else {"right_width": 4}
+        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False, **narrow))
     for part in (first_sum, *(() if dots else (found.parts,))):
         keep_in_registers(sch, sch.get_loops(part)[-len(rows) - len(lane) :], lanes)
     for part in (first_total, block, total):

@@ -17,7 +17,7 @@ from weft.dialects.graph import ConstantOp
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, type_of
 from weft.passes.graph.rewriting import Replacement, Rule, rewrite
-from weft.support.cpu_instructions import has_dot_product
+from weft.support.cpu_instructions import BYTE, SIGNED_BYTE, Factor, has_dot_product
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
@@ -32,6 +32,8 @@ _VECTORS: Final = 4
 """Limit of the number of vectors of columns of a panel: enough sums to hide the latency of multiply-adds."""
 ROWS: Final = 4
 """Rows of a tile, which share unpacked weights, if there are many and the sums are dot products of bytes."""
+WEIGHTS: Final = {8: BYTE, 4: Factor(8, signed=False, width=4)}
+"""Bits of weights -> the factors of dot products."""
 _WORD: Final = 4
 """Bytes of an element of packed weights."""
 
@@ -98,9 +100,9 @@ def _packed(op: Operation, target: Target) -> Replacement:
     is_whole = columns % max(target.vector_bytes // 4, 1) == 0
     if size % _WORD or not columns:
         return None
-    has_bytes = is_whole and has_dot_product(target, 4, left_signed=False, right_signed=True)
+    bits = cast("int", arguments_of(op)["bits"])
+    has_bytes = is_whole and has_dot_product(target, WEIGHTS[bits], SIGNED_BYTE)
     width = panel_width(columns, target, _sums(op, data) if has_bytes else 1)
-    bits = arguments_of(op)["bits"]
 
     def packed(value: SSAValue | None) -> SSAValue | None:
         if value is None:

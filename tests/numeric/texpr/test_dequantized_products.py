@@ -11,7 +11,7 @@ import weft
 from tests.helpers.machines import runnable
 from weft import graph as G
 from weft import te
-from weft.support.cpu_instructions import has_dot_product
+from weft.support.cpu_instructions import SIGNED_BYTE, has_dot_product
 from weft.support.target import Target
 
 
