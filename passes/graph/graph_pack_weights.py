@@ -132,8 +132,8 @@ class GraphPackWeightsPass(ModulePass):
     """Pack constant weights of `graph.dequantized_matmul` in panels of columns, several vectors of `target` wide.
 
     A vector of a panel contains 32 bits of weights of each of its columns, and is loaded at once. Kernels for any
-    number of rows read the same panels, without copies in other layouts. For targets with dot products of bytes, these
-    32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
+    number of rows read the same panels, without copies in other layouts. For targets with dot products of such weights
+    and signed bytes, these 32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: the same functions; weights that are not constant, or whose columns are not whole 32-bit words, are
@@ -149,10 +149,10 @@ class GraphPackWeightsPass(ModulePass):
     }
     // becomes, with target="llvm -mcpu=haswell"
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
-      %w = graph.constant dense<16843009> : tensor<1x1x16xui32>
+      %w = graph.constant dense<17> : tensor<1x1x16x4xui8>
       %s = graph.constant dense<0.5> : tensor<1x1x16xf32>
       %y = graph.dequantized_matmul %x, %w, %s {columns = 16, group_size = 8}
-        : tensor<1x8xf32>, tensor<1x1x16xui32>, tensor<1x1x16xf32>
+        : tensor<1x8xf32>, tensor<1x1x16x4xui8>, tensor<1x1x16xf32>
       func.return %y : tensor<1x16xf32>
     }
     ```
