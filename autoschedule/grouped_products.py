@@ -92,7 +92,12 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     *rows, one, column, steps = sch.get_loops(found.parts)[2 + len(outer) :]
     dots = [_DOT] if found.is_integer else []
     count = found.unrolled // (_DOT if dots else 1)
-    while dots and count % 2 == 0 and count > 2 and count * found.rows * width > _DOTS * lanes * target.vector_registers // 32:
+    while (
+        dots
+        and count % 2 == 0
+        and count > 2
+        and count * found.rows * width > _DOTS * lanes * target.vector_registers // 32
+    ):
         count //= 2
     step, unrolled, *dot = sch.split(steps, [None, count, *dots])
     lane = [column] if width == lanes else sch.split(column, [None, lanes])

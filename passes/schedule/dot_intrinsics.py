@@ -87,7 +87,10 @@ def _dot_of(
     parameters = f"%A: {a}, %B: {b}, %C: {c}"
     low, masked = "%b", ""
     if mask:
-        low, masked = "%low", f"%mask = arith.constant {mask} : {element}\n      %low = arith.andi %b, %mask : {element}\n      "
+        low, masked = (
+            "%low",
+            f"%mask = arith.constant {mask} : {element}\n      %low = arith.andi %b, %mask : {element}\n      ",
+        )
     description = f"""\
 func.func @description({parameters}) {{
   tir.for %l in {lanes} {{ tir.for %s in {steps} {{

@@ -27,7 +27,7 @@ func.func @columns(%x: tensor<?x8xf32, #graph.dims<n>>) -> tensor<?x24xf32, #gra
 // The last panel is filled up; so are scales and zero points.
 // CHECK-LABEL: func.func @filled
 // CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1, 2, 3, 0]]]> : tensor<1x1x4xui32>
-// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1.{{0*e\+00}}, 2.{{0*e\+00}}, 4.{{0*e\+00}}, 0.{{0*e\+00}}, {{.*}}> : tensor<1x1x4xf16>
+// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1.{{0*e\+00}}, 2.{{0*e\+00}}, 4.{{0*e\+00}}, 0.{{.*}}> : tensor<1x1x4xf16>
 // CHECK-NEXT:    graph.constant dense<{{\[\[\[}}7, 8, 9, 0]]]> : tensor<1x1x4xui8>
 // CHECK:         graph.dequantized_matmul %x, %{{\w+}}, %{{\w+}}, %{{\w+}}, %b {bits = 8 : i64, group_size = 4 : i64, columns = 3 : i64}
 func.func @filled(%x: tensor<2x4xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {
