@@ -5,8 +5,8 @@ integers or of two bf16 numbers.
 few vectors in memory, so that `tensorize` can use them in blocks.
 
 The types after `as` state how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255, `ui4` as the low four
-bits of a byte, from 0 to 15. Bytes that are read as `ui1` to `ui7` have dot products on more processors. Integers are added to
-i32, where sums wrap, and bf16 to f32.
+bits of a byte, from 0 to 15. Bytes that are read as `ui1` to `ui7` have dot products on more processors. Integers
+are added to i32, where sums wrap, and bf16 to f32.
 """
 
 from __future__ import annotations
