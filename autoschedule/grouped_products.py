@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -111,8 +112,8 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     if dots:
         for loop in (unrolled, *rows, *lane[:-1]):
             sch.unroll(loop)
-        narrow = {} if found.bytes is None else {"right_width": 4}
-        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False, **narrow))
+        is_narrow = any(isinstance(op, arith.AndIOp) for op in found.pattern.block.walk())
+        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False, right_width=4 if is_narrow else None))
     for part in (first_sum, *(() if dots else (found.parts,))):
         keep_in_registers(sch, sch.get_loops(part)[-len(rows) - len(lane) :], lanes)
     for part in (first_total, block, total):
