@@ -64,8 +64,8 @@ class LowerDotsPass(ModulePass):
     an operand is shifted by half of its range, by flipping its highest bit, and a sum of the other operand corrects the
     result: a * b = (a + 128) * b - 128 * b. Without an instruction for bytes that are read as narrower integers, their
     high bits are cleared, and they are read as `ui8`. Other dot products become products and sums of 32 bits: fused
-    multiply-adds for bf16. A `low.tile_product` is left to the tile registers of the target, or becomes loops over its rows, vectors
-    of its columns and its reduction around a `low.dot`.
+    multiply-adds for bf16. A `low.tile_product` is left to the tile registers of the target, or becomes loops over its
+    rows, vectors of its columns and its reduction around a `low.dot`.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
