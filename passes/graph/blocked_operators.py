@@ -98,7 +98,7 @@ _CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
     ("uint8", "int8", "int32"): 4,
 }
 """Maps the elements of data, of weights, and of sums to the products per dot product."""
-_FACTORS: Final = {"bfloat16": BF16, "int16": Factor(16, signed=True), "uint8": BYTE, "int8": SIGNED_BYTE}
+_FACTORS: Final[Mapping[str | None, Factor]] = {"bfloat16": BF16, "int16": Factor(16, signed=True), "uint8": BYTE, "int8": SIGNED_BYTE}
 
 
 def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
