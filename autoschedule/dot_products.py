@@ -18,7 +18,7 @@ from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
 from weft.plans.tile_plan import Digit, Loop, MadeBy, Nest, Result, Staged, TilePlan, digits_of, moved_last
-from weft.support.cpu_instructions import DotInstruction, dot_instructions
+from weft.support.cpu_instructions import DotInstruction, Factor, dot_instructions
 from weft.support.target import Target
 
 
@@ -29,6 +29,10 @@ class FactorLoad:
     bits: int
     signed: bool
     is_float: bool = False
+
+    @property
+    def factor(self) -> Factor:
+        return Factor(self.bits, self.signed or self.is_float, self.is_float)
 
     @property
     def sign(self) -> bool | None:
@@ -223,10 +227,7 @@ def loads_of(pattern: BlockPattern, roles: ContractionRoles) -> tuple[FactorLoad
 
 
 def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> bool:
-    signs = (left.signed, right.signed)
-    return left.bits == right.bits == instruction.bits and instruction.takes(
-        instruction.lanes, instruction.group, *signs, left.is_float
-    )
+    return instruction.takes(instruction.lanes, instruction.group, left.factor, right.factor)
 
 
 def load_of(operand: Operand) -> FactorLoad | None:

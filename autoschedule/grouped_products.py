@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -92,7 +93,12 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     *rows, one, column, steps = sch.get_loops(found.parts)[2 + len(outer) :]
     dots = [_DOT] if found.is_integer else []
     count = found.unrolled // (_DOT if dots else 1)
-    while dots and count % 2 == 0 and count > 2 and count * found.rows * width > _DOTS * lanes:
+    while (
+        dots
+        and count % 2 == 0
+        and count > 2
+        and count * found.rows * width > _DOTS * lanes * target.vector_registers // 32
+    ):
         count //= 2
     step, unrolled, *dot = sch.split(steps, [None, count, *dots])
     lane = [column] if width == lanes else sch.split(column, [None, lanes])
@@ -106,7 +112,8 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     if dots:
         for loop in (unrolled, *rows, *lane[:-1]):
             sch.unroll(loop)
-        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False))
+        is_narrow = any(isinstance(op, arith.AndIOp) for op in found.pattern.block.walk())
+        sch.tensorize(lane[-1], dot_name(lanes, 8, True, False, right_width=4 if is_narrow else None))
     for part in (first_sum, *(() if dots else (found.parts,))):
         keep_in_registers(sch, sch.get_loops(part)[-len(rows) - len(lane) :], lanes)
     for part in (first_total, block, total):

@@ -245,8 +245,11 @@ def contenders(decoder: Decoder, folder: Path, threads: int, capacity: int, cpu:
         for level, file in files.items():
             found[f"onnxruntime, level {level}"] = onnxruntime_contender(config, file, threads)
         if find_spec("openvino") is not None:
-            found["openvino"] = openvino_contender(config, openvino_file(decoder, folder), threads)
-            found["openvino, ONNX file"] = openvino_contender(config, files[0], threads)
+            for name, file in (("openvino", openvino_file(decoder, folder)), ("openvino, ONNX file", files[0])):
+                try:
+                    found[name] = openvino_contender(config, file, threads)
+                except RuntimeError as error:  # its limits of instructions do not support each model
+                    print(f"{name} is skipped, it cannot load the model: {error}".splitlines()[0], file=sys.stderr)
     if find_spec("llama_cpp") is not None and find_spec("gguf") is not None:
         found["llama.cpp, Q4_0"] = llama_contender(gguf_file(decoder, folder), threads, capacity)
     return found

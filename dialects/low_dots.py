@@ -4,8 +4,9 @@ integers or of two bf16 numbers.
 `low.dot` works on values. At tir level, and until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` work on a
 few vectors in memory, so that `tensorize` can use them in blocks.
 
-The types after `as` state how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255. Integers are added to
-i32, where sums wrap, and bf16 to f32.
+The types after `as` state how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255, `ui4` as the low four
+bits of a byte, from 0 to 15. Bytes that are read as `ui1` to `ui7` have dot products on more processors. Integers
+are added to i32, where sums wrap, and bf16 to f32.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import PointerEffects
 from weft.dialects.low_access import AccessPtrOp, box_at, buffer_type_at
+from weft.support.cpu_instructions import BF16, Factor
 
 _WIDTHS: Final = (8, 16)
 
@@ -55,6 +57,19 @@ def is_signed(type_: Reading) -> bool:
     return isinstance(type_, BFloat16Type) or type_.signedness.data is Signedness.SIGNED
 
 
+def is_narrow(type_: Reading) -> bool:
+    """Whether lanes that are read as `type_` are the low bits of bytes."""
+    return isinstance(type_, IntegerType) and type_.width.data < _WIDTHS[0]
+
+
+def factor_of(type_: Reading) -> Factor:
+    """The factors of instructions that lanes read as `type_` are."""
+    if isinstance(type_, BFloat16Type):
+        return BF16
+    width = type_.width.data
+    return Factor(max(width, _WIDTHS[0]), is_signed(type_), width=width if is_narrow(type_) else None)
+
+
 def sign_of(type_: Reading) -> bool | None:
     """Whether integers that are read as `type_` are signed; None for bf16."""
     return None if isinstance(type_, BFloat16Type) else is_signed(type_)
@@ -62,7 +77,7 @@ def sign_of(type_: Reading) -> bool | None:
 
 def element_of_reading(type_: Reading) -> IntegerType | BFloat16Type:
     """The element type of lanes that are read as `type_`."""
-    return type_ if isinstance(type_, BFloat16Type) else IntegerType(type_.width.data)
+    return type_ if isinstance(type_, BFloat16Type) else IntegerType(factor_of(type_).bits)
 
 
 def sum_of_reading(type_: Reading) -> IntegerType | Float32Type:
@@ -75,15 +90,24 @@ _MOST_ELEMENTS = 1 << 16
 
 
 def verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
-    """Integers of 8 or 16 bits are read as signed or unsigned integers of the same width, bf16 as bf16."""
+    """Integers of 8 or 16 bits are read as signed or unsigned integers of the same width, bytes also as narrower
+    unsigned ones, bf16 as bf16."""
     if isinstance(reading, IntegerType):
-        fits = reading.signedness.data is not Signedness.SIGNLESS and reading.width.data in _WIDTHS
+        sign, width = reading.signedness.data, reading.width.data
+        fits = sign is not Signedness.SIGNLESS and width in _WIDTHS
+        fits |= sign is Signedness.UNSIGNED and 0 < width < _WIDTHS[0]
     else:
         fits = isinstance(reading, BFloat16Type)
     if not fits or not isinstance(reading, IntegerType | BFloat16Type):
-        raise VerifyException(f"{op.name} reads si8, ui8, si16, ui16 or bf16, got {reading}")
+        raise VerifyException(f"{op.name} reads si8, ui1 to ui8, si16, ui16 or bf16, got {reading}")
     if element != element_of_reading(cast("Reading", reading)):
         raise VerifyException(f"{op.name} reads {element} as {reading}")
+
+
+def verify_whole(op: Operation, *readings: Reading) -> None:
+    """Factors have all bits of their elements."""
+    for reading in filter(is_narrow, readings):
+        raise VerifyException(f"{op.name} reads all bits of its factors, got {reading}")
 
 
 def verify_pair(op: Operation, left: Reading, right: Reading) -> None:

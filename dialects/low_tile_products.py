@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.effects import PointerEffects
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_access import buffer_type_at
-from weft.dialects.low_dots import Reading, sum_of_reading, verify_pair, verify_reading
+from weft.dialects.low_dots import Reading, sum_of_reading, verify_pair, verify_reading, verify_whole
 
 TILE_ROWS: Final = 16
 """Rows of a tile register."""
@@ -207,6 +207,7 @@ class TileProductOp(IRDLOperation):
         verify_reading(self, self.a_as, of_a)
         verify_reading(self, self.b_as, of_b)
         verify_pair(self, *self.readings)
+        verify_whole(self, *self.readings)
         if of_c != (wanted := sum_of_reading(self.readings[0])):
             raise VerifyException(f"{self.name} adds to {wanted}, got {of_c}")
         rows, columns, depth = self.shape

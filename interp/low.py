@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _mask(type_: Any) -> int:
-    """The mask for reading a signed number as unsigned; -1 keeps all bits."""
+    """The mask for reading a number as unsigned, or as its low bits; -1 keeps all bits."""
     return -1 if is_signed(type_) else (1 << type_.width.data) - 1
 
 

@@ -20,7 +20,7 @@ from weft.passes.graph.plan_memory import PlanMemoryPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.passes.tir.tir_collapse_dimensions import CollapseDimensionsPass
 from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
-from weft.support.cpu_instructions import has_dot_product, has_table_lookup
+from weft.support.cpu_instructions import BYTE, SIGNED_BYTE, has_dot_product, has_table_lookup
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
 
@@ -83,6 +83,6 @@ def _rules_for(target: str, options: BuildOptions) -> tuple[str, ...]:
     """The rules for a target, including products of bytes, which layouts in blocks of channels use, if it has them."""
     return (
         (*DEFAULT_RULES, "bytes")
-        if options.layouts and has_dot_product(Target.parse(target), 4, False, True)
+        if options.layouts and has_dot_product(Target.parse(target), BYTE, SIGNED_BYTE)
         else DEFAULT_RULES
     )

@@ -6,8 +6,11 @@ LLVM aborts the process when it selects an instruction that its target lacks. Em
 
 Dot-product instructions of adjacent integers add, per 32-bit lane, the products of a group of narrow integers: x86 has
 `vpdpbusd` and its relatives for four bytes, and `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has
-`sdot`, `udot` and `usdot`. Those for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush
-subnormal numbers to zero. (Intel SDM, "VPDPBUSD", "PMADDWD", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)",
+`sdot`, `udot` and `usdot`. `pmaddubsw` adds two products of unsigned and signed bytes with saturation to 16 bits. If
+unsigned factors have at most 7 bits, it is exact (2 * 127 * 128 < 2 ** 15), and `pmaddwd` by ones adds the pairs. Those
+for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush
+subnormal numbers to zero. (Intel SDM, "VPDPBUSD", "PMADDWD", "PMADDUBSW",
+"VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)",
 "BFDOT (vector)")
 
 AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). The operating
@@ -31,6 +34,28 @@ Features: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
+class Factor:
+    """The numbers that a dot product multiplies: bf16, or integers in elements of `bits` bits."""
+
+    bits: int
+    signed: bool
+    floats: bool = False
+    width: int | None = None
+    """The number of bits of unsigned integers, if they have less than an element."""
+
+    def fits(self, bits: int, most: int, signed: bool) -> bool:
+        """Returns whether the numbers are among the signed or unsigned integers of `most` bits in elements of
+        `bits`."""
+        width = self.width or self.bits
+        return self.bits == bits and (width <= most if self.signed is signed else signed and width < most)
+
+
+BYTE: Final = Factor(8, False)
+SIGNED_BYTE: Final = Factor(8, True)
+BF16: Final = Factor(16, True, floats=True)
+
+
+@dataclass(frozen=True)
 class DotInstruction:
     """One instruction and its operands. Sums wrap."""
 
@@ -47,19 +72,28 @@ class DotInstruction:
     """Whether the instruction adds to an accumulator; otherwise it returns only the dot products."""
     floats: bool = False
     """Whether the instruction multiplies bf16 and accumulates in float32."""
+    left_width: int | None = None
+    """The number of bits of left factors with which the products are exact, or None for all bits."""
+    pairs: str = ""
+    """LLVM's intrinsic, without `llvm.`, that multiplies the results by ones and adds each two, if there is one."""
 
     @property
     def bits(self) -> int:
         """Bits of a multiplied element."""
         return 32 // self.group
 
-    def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
+    def takes(self, lanes: int, group: int, left: Factor, right: Factor) -> bool:
         """Returns whether the instruction computes such products, possibly with swapped operands."""
-        signs = (self.left_signed, self.right_signed)
-        return (self.lanes, self.group, self.floats) == (lanes, group, floats) and signs in (
-            (left_signed, right_signed),
-            (right_signed, left_signed),
-        )
+        if (self.lanes, self.group) != (lanes, group):
+            return False
+        return self.takes_in_order(left, right) or self.takes_in_order(right, left)
+
+    def takes_in_order(self, left: Factor, right: Factor) -> bool:
+        """Returns whether the instruction multiplies such factors, as its left and right operand."""
+        if left.floats is not self.floats or right.floats is not self.floats:
+            return False
+        most = self.left_width or self.bits
+        return left.fits(self.bits, most, self.left_signed) and right.fits(self.bits, self.bits, self.right_signed)
 
 
 _TILE_PRODUCTS: Final[Mapping[tuple[bool | None, bool | None], str]] = {
@@ -78,6 +112,14 @@ _DOT_INSTRUCTIONS: Final = (
     *(
         DotInstruction(f"x86.avx512.vpdpbusd.{bits}", bits // 32, 4, False, True, features)
         for bits, features in ((512, (("avx512vnni",),)), (256, _EITHER_VNNI), (128, _EITHER_VNNI))
+    ),
+    *(
+        DotInstruction(f"x86.{name}", lanes, 4, False, True, ((feature,),), False, False, 7, f"x86.{pairs}")
+        for lanes, name, pairs, feature in (
+            (16, "avx512.pmaddubs.w.512", "avx512.pmaddw.d.512", "avx512bw"),
+            (8, "avx2.pmadd.ub.sw", "avx2.pmadd.wd", "avx2"),
+            (4, "ssse3.pmadd.ub.sw.128", "sse2.pmadd.wd", "ssse3"),
+        )
     ),
     *(
         DotInstruction(f"x86.{name}", lanes, 2, True, True, ((feature,),), adds=False)
@@ -219,10 +261,9 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
     )
 
 
-def has_dot_product(target: Target, group: int, left_signed: bool, right_signed: bool, floats: bool = False) -> bool:
-    """Returns whether a target's CPU has an instruction that accumulates `group` products of such integers, or of
-    bf16."""
-    return any(i.takes(i.lanes, group, left_signed, right_signed, floats) for i in dot_instructions(target))
+def has_dot_product(target: Target, left: Factor, right: Factor) -> bool:
+    """Returns whether a target's CPU has an instruction for dot products of such numbers in elements of 32 bits."""
+    return any(i.takes(i.lanes, 32 // left.bits, left, right) for i in dot_instructions(target))
 
 
 def has_bf16_products(target: Target) -> bool:
@@ -230,7 +271,7 @@ def has_bf16_products(target: Target) -> bool:
     of float32."""
     if tile_product_intrinsic(target, None, None):
         return True
-    return target.processor.bf16_dots_pay and has_dot_product(target, 2, True, True, floats=True)
+    return target.processor.bf16_dots_pay and has_dot_product(target, BF16, BF16)
 
 
 def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool | None) -> str:

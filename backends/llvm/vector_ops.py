@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import BFloat16Type
 from weft.backends.llvm.arith_ops import INSTRUCTIONS, INTRINSICS
 from weft.backends.llvm.types import lane_list, value_type
 from weft.backends.low_modules import named_lane, reduction_op
-from weft.dialects.low_dots import DotOp, is_signed
-from weft.support.cpu_instructions import dot_instructions
+from weft.dialects.low_dots import DotOp, factor_of
+from weft.support.cpu_instructions import Factor, dot_instructions
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -124,19 +124,21 @@ def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
     """A dot-product instruction: `low-lower-dots` keeps only those that the target has."""
     target = emitter.module.target
     floats = isinstance(op.lhs_as, BFloat16Type)
-    signs = (is_signed(op.readings[0]), is_signed(op.readings[1]))
+    factors = (factor_of(op.readings[0]), factor_of(op.readings[1]))
     known = dot_instructions(target)
-    instruction = next((i for i in known if i.takes(op.lanes, op.group, *signs, floats)), None)
+    instruction = next((i for i in known if i.takes(op.lanes, op.group, *factors)), None)
     if instruction is None:
         shown = f"{op.lanes} x {op.group} of {op.lhs_as} and {op.rhs_as}"
         raise CompileError.at(op, f"low.dot: {target.cpu} has no instruction for {shown}; run low-lower-dots for it")
     acc, left, right = emitter.texts(op)
     sums, lanes = emitter.type_of(op.acc, op), emitter.type_of(op.rhs, op)
+    group = emitter.type_of(op.lhs, op)
+    left = _narrowed(emitter, group, left, factors[0])
+    right = _narrowed(emitter, lanes, right, factors[1])
     if op.is_one_group:
-        group = emitter.type_of(op.lhs, op)
         places = lane_list([at % op.group for at in range(lanes.lanes)])
         left = emitter.emit(f"shufflevector {group.text} {left}, {group.text} poison, {places}", "groups")
-    if signs != (instruction.left_signed, instruction.right_signed):
+    if not instruction.takes_in_order(*factors):
         left, right = right, left
     name, type_ = f"llvm.{instruction.name}", lanes.text
     if floats:
@@ -145,8 +147,20 @@ def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
     operands = [(type_, left), (type_, right)]
     if instruction.adds:
         operands.insert(0, (sums.text, acc))
-    call = f"call {sums.text} @{name}({', '.join(f'{type_} {text}' for type_, text in operands)})"
+    result = value_type("i16", 2 * sums.lanes).text if instruction.pairs else sums.text
+    call = f"call {result} @{name}({', '.join(f'{type_} {text}' for type_, text in operands)})"
+    if instruction.pairs:
+        pairs = emitter.emit(call, "pairs")
+        ones = value_type("i16", 2 * sums.lanes).splat("1")
+        call = f"call {sums.text} @llvm.{instruction.pairs}({result} {pairs}, {result} {ones})"
     return call if instruction.adds else f"add {sums.text} {acc}, {emitter.emit(call, 'products')}"
+
+
+def _narrowed(emitter: FunctionEmitter, type_: ValueType, text: str, factor: Factor) -> str:
+    """The low bits of lanes that are read as narrower integers."""
+    if factor.width is None:
+        return text
+    return emitter.emit(f"and {type_.text} {text}, {type_.splat(str((1 << factor.width) - 1))}", "low")
 
 
 RULES: Final[Rules] = {

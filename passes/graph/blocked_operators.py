@@ -18,7 +18,7 @@ from weft.passes.graph.operators import extents_of, made, made_constant, name_of
 from weft.passes.graph.packing import pack, packed_operator
 from weft.plans import fitted
 from weft.plans.layouts import saved_by_blocks, saved_by_filtering
-from weft.support.cpu_instructions import has_dot_product
+from weft.support.cpu_instructions import BF16, BYTE, SIGNED_BYTE, Factor, has_dot_product
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
@@ -98,6 +98,12 @@ _CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
     ("uint8", "int8", "int32"): 4,
 }
 """Maps the elements of data, of weights, and of sums to the products per dot product."""
+_FACTORS: Final[Mapping[str | None, Factor]] = {
+    "bfloat16": BF16,
+    "int16": Factor(16, signed=True),
+    "uint8": BYTE,
+    "int8": SIGNED_BYTE,
+}
 
 
 def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
@@ -123,7 +129,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     given = ("strides", "padding", "dilation", "out_dtype")
     moved = {key: op.properties[key] for key in given if key in op.properties}
     is_packed = group > 1
-    if not has_dot_product(target, group, types[0] != "uint8", True, types[0] == "bfloat16"):
+    if group > 1 and not has_dot_product(target, *(_FACTORS[name] for name in types[:2])):
         group = 1
     may_filter = winograd and not is_depthwise and groups == 1 and types[0] != "bfloat16"
     tile, filtered = _filtering(op, shape) if may_filter else (0, 0)

@@ -19,7 +19,7 @@ from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, type_of, with_trait
 from weft.passes.graph.recurrent_products import with_tile
 from weft.passes.graph.rewriting import Replacement, Rule, rewrite
-from weft.support.cpu_instructions import has_dot_product
+from weft.support.cpu_instructions import BYTE, SIGNED_BYTE, Factor, has_dot_product
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
@@ -34,6 +34,8 @@ _VECTORS: Final = 4
 """Limit of the number of vectors of columns of a panel: enough sums to hide the latency of multiply-adds."""
 ROWS: Final = 4
 """Rows of a tile, which share unpacked weights, if there are many and the sums are dot products of bytes."""
+WEIGHTS: Final = {8: BYTE, 4: Factor(8, signed=False, width=4)}
+"""Bits of weights -> the factors of dot products."""
 _WORD: Final = 4
 """Bytes of an element of packed weights."""
 
@@ -100,9 +102,9 @@ def _packed(op: Operation, target: Target) -> Replacement:
     is_whole = columns % max(target.vector_bytes // 4, 1) == 0
     if size % _WORD or not columns:
         return None
-    has_bytes = is_whole and has_dot_product(target, 4, left_signed=False, right_signed=True)
+    bits = cast("int", arguments_of(op)["bits"])
+    has_bytes = is_whole and has_dot_product(target, WEIGHTS[bits], SIGNED_BYTE)
     width = panel_width(columns, target, _sums(op, data) if has_bytes else 1)
-    bits = arguments_of(op)["bits"]
 
     def packed(value: SSAValue | None) -> SSAValue | None:
         if value is None:
@@ -132,8 +134,8 @@ class GraphPackWeightsPass(ModulePass):
     """Pack constant weights of `graph.dequantized_matmul` in panels of columns, several vectors of `target` wide.
 
     A vector of a panel contains 32 bits of weights of each of its columns, and is loaded at once. Kernels for any
-    number of rows read the same panels, without copies in other layouts. For targets with dot products of bytes, these
-    32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
+    number of rows read the same panels, without copies in other layouts. For targets with dot products of such weights
+    and signed bytes, these 32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
 
     Recurrent networks get the tile of the weights of their states, which lowering packs: sequences that a thread
     computes together, fewer for more threads, and gate elements, whose sums of 4 sequences fill half of the registers,
@@ -153,10 +155,10 @@ class GraphPackWeightsPass(ModulePass):
     }
     // becomes, with target="llvm -mcpu=haswell"
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
-      %w = graph.constant dense<16843009> : tensor<1x1x16xui32>
+      %w = graph.constant dense<17> : tensor<1x1x16x4xui8>
       %s = graph.constant dense<0.5> : tensor<1x1x16xf32>
       %y = graph.dequantized_matmul %x, %w, %s {columns = 16, group_size = 8}
-        : tensor<1x8xf32>, tensor<1x1x16xui32>, tensor<1x1x16xf32>
+        : tensor<1x8xf32>, tensor<1x1x16x4xui8>, tensor<1x1x16xf32>
       func.return %y : tensor<1x16xf32>
     }
     ```

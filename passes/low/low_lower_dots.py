@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
@@ -27,6 +27,8 @@ from weft.dialects.low_dots import (
     TileDotOp,
     TileInterleaveOp,
     element_of_reading,
+    factor_of,
+    is_narrow,
     is_signed,
     sign_of,
     sum_of_reading,
@@ -60,9 +62,10 @@ class LowerDotsPass(ModulePass):
     ```
     A `low.dot` of more lanes than an instruction has is split. If the target only has an instruction for other signs,
     an operand is shifted by half of its range, by flipping its highest bit, and a sum of the other operand corrects the
-    result: a * b = (a + 128) * b - 128 * b. Other dot products become products and sums of 32 bits: fused multiply-adds
-    for bf16. A `low.tile_product` is left to the tile registers of the target, or becomes loops over its rows, vectors
-    of its columns and its reduction around a `low.dot`.
+    result: a * b = (a + 128) * b - 128 * b. Without an instruction for bytes that are read as narrower integers, their
+    high bits are cleared, and they are read as `ui8`. Other dot products become products and sums of 32 bits: fused
+    multiply-adds for bf16. A `low.tile_product` is left to the tile registers of the target, or becomes loops over its
+    rows, vectors of its columns and its reduction around a `low.dot`.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
@@ -218,22 +221,41 @@ def _loop(build: OpRewriter, extent: int, carried: Sequence[SSAValue]) -> tuple[
 
 
 def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
-    left, right = op.readings
-    signs, floats = (is_signed(left), is_signed(right)), isinstance(left, BFloat16Type)
-    fitting = [i for i in instructions if (i.group, i.floats) == (op.group, floats) and op.lanes % i.lanes == 0]
-    exact = [i for i in fitting if i.takes(i.lanes, i.group, *signs, floats)]
+    left, right = map(factor_of, op.readings)
+    fitting = [i for i in instructions if i.group == op.group and op.lanes % i.lanes == 0]
+    exact = [i for i in fitting if i.takes(i.lanes, i.group, left, right)]
     if any(i.lanes == op.lanes for i in exact):
         return
     if exact:
         _cut(op, exact[0].lanes)
         return
+    if any(map(is_narrow, op.readings)):
+        _legalize(_widened(op), instructions)
+        return
     # Signs that both differ from those of an instruction would need two corrections.
-    near = [i for i in fitting if i.takes(i.lanes, i.group, not signs[0], signs[1])]
-    if near and signs[0] == signs[1]:
+    near = [i for i in fitting if i.takes(i.lanes, i.group, replace(left, signed=not left.signed), right)]
+    if near and left.signed == right.signed and not left.floats:
         for part in _flip(op, *_integers(op)):
             _legalize(part, instructions)
     else:
         _spell_out(op)
+
+
+def _widened(op: DotOp) -> DotOp:
+    """Clear the high bits of bytes that are read as narrower integers."""
+    build = _Builder(op)
+    operands: list[tuple[SSAValue, Reading]] = []
+    for value, reading in zip((op.lhs, op.rhs), op.readings, strict=True):
+        width = factor_of(reading).width
+        if width is None:
+            operands.append((value, reading))
+        else:
+            low = build.combine(arith.AndIOp, value, build.constant_lanes(value.type, [(1 << width) - 1]))
+            operands.append((low, IntegerType(factor_of(reading).bits, Signedness.UNSIGNED)))
+    (lhs, lhs_as), (rhs, rhs_as) = operands
+    dot = DotOp(op.acc, lhs, lhs_as, rhs, rhs_as)
+    build.replace(build.insert(dot))
+    return dot
 
 
 def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:

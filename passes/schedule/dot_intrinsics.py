@@ -2,6 +2,7 @@
 
     dot_16x4_u8s8               C[l] += sum over s of A[s] * B[l][s]: 16 sums of 32 bits in scope "local", of 4 products
                                 each; the bytes of A are read as unsigned, those of B as signed
+    dot_16x4_s8u4               the same, with the low four bits of the bytes of B
     dot_16x4_u8s8_global        the same, with sums in memory that has no scope
     dot_16x2_s16s16             of two halves each
     dot_16x2_bf16               of two bf16 each, added to sums of f32
@@ -35,6 +36,11 @@ def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
                 found[f"{dot_name(lanes, bits, left == 's', right == 's')}{suffix}"] = _dot(
                     lanes, bits, left, right, scope
                 )
+        if bits == 8:
+            for scope in ("local", "global"):
+                suffix = "" if scope == "local" else "_global"
+                name = f"{dot_name(lanes, bits, True, False, right_width=4)}{suffix}"
+                found[name] = _dot(lanes, bits, "s", "u", scope, right_width=4)
         found[interleave_name(lanes, bits)] = _interleave(lanes, _STEPS[bits], f"i{bits}")
     for lanes in LANES:
         for scope in ("local", "global"):
@@ -44,9 +50,9 @@ def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
     return found
 
 
-def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> str:
+def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool, *, right_width: int | None = None) -> str:
     left, right = ("s" if signed else "u" for signed in (left_signed, right_signed))
-    return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{bits}"
+    return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{right_width or bits}"
 
 
 def float_dot_name(lanes: int) -> str:
@@ -57,10 +63,12 @@ def interleave_name(lanes: int, bits: int, *, floats: bool = False) -> str:
     return f"interleave_{lanes}x{_STEPS[bits]}_{'bf16' if floats else bits}"
 
 
-def _dot(lanes: int, bits: int, left: str, right: str, scope: str) -> tuple[str, str]:
+def _dot(lanes: int, bits: int, left: str, right: str, scope: str, right_width: int = 0) -> tuple[str, str]:
+    """With `right_width`, the low bits of the right factors are multiplied."""
     widen = {"s": "arith.extsi", "u": "arith.extui"}
-    types = (f"i{bits}", "i32", f"{left}i{bits}", f"{right}i{bits}")
-    return _dot_of(lanes, _STEPS[bits], types, (widen[left], widen[right], "arith.muli", "arith.addi"), scope)
+    types = (f"i{bits}", "i32", f"{left}i{bits}", f"{right}i{right_width or bits}")
+    ops = (widen[left], widen[right], "arith.muli", "arith.addi")
+    return _dot_of(lanes, _STEPS[bits], types, ops, scope, (1 << right_width) - 1)
 
 
 def _float_dot(lanes: int, scope: str) -> tuple[str, str]:
@@ -69,14 +77,20 @@ def _float_dot(lanes: int, scope: str) -> tuple[str, str]:
 
 
 def _dot_of(
-    lanes: int, steps: int, types: tuple[str, str, str, str], ops: tuple[str, str, str, str], scope: str
+    lanes: int, steps: int, types: tuple[str, str, str, str], ops: tuple[str, str, str, str], scope: str, mask: int = 0
 ) -> tuple[str, str]:
     """`types` are those of the factors in memory, the sums, and both factors as read; `ops` widen both factors,
-    multiply and add."""
+    multiply and add. A `mask` that is not 0 is for the right factors."""
     (element, sums, left, right), (widen_left, widen_right, multiply, add) = types, ops
     space = "" if scope == "global" else f', "{scope}"'
     a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}x{sums}{space}>"
     parameters = f"%A: {a}, %B: {b}, %C: {c}"
+    low, masked = "%b", ""
+    if mask:
+        low, masked = (
+            "%low",
+            f"%mask = arith.constant {mask} : {element}\n      %low = arith.andi %b, %mask : {element}\n      ",
+        )
     description = f"""\
 func.func @description({parameters}) {{
   tir.for %l in {lanes} {{ tir.for %s in {steps} {{
@@ -84,7 +98,7 @@ func.func @description({parameters}) {{
       %a = memref.load %A[%vs] : {a}
       %wide_a = {widen_left} %a : {element} to {sums}
       %b = memref.load %B[%vl, %vs] : {b}
-      %wide_b = {widen_right} %b : {element} to {sums}
+      {masked}%wide_b = {widen_right} {low} : {element} to {sums}
       %p = {multiply} %wide_a, %wide_b : {sums}
       %c = memref.load %C[%vl] : {c}
       %sum = {add} %c, %p : {sums}

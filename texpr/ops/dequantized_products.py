@@ -369,7 +369,11 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
     def product(*i: Expr) -> Expr:
         row, column = i[-2] * size + t, i[-1]
         place = (column // weights.width, row // per_word, row // 4 % 2, column % weights.width, row % 4)
+        # The mask selects dot products with weights of 4 bits, which more processors have than those of bytes.
+        # A single group is a plain product, whose rule takes whole bytes.
         weight = stored(*place[:2], *place[3:]) if unpack is None else unpack(*place)
+        if unpack is not None and groups != 1:
+            weight = weight & weights.mask
         return sum_over(x(*i[:-1], t).astype("int32") * weight.astype("int32"), axis=t)
 
     parts = compute((*rows, count, groups, weights.columns), product, f"{name}_groups")

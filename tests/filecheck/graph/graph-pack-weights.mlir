@@ -1,12 +1,15 @@
-// RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=haswell"}' --split-input-file --validate | filecheck %s
+// RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=x86-64"}' --split-input-file --validate | filecheck %s
+// RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=haswell"}' --split-input-file --validate | filecheck %s --check-prefix=AVX2
 // RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=skylake-avx512"}' --split-input-file | filecheck %s --check-prefix=WIDE
 // RUN: weft-opt %s -p 'graph-pack-weights{target="llvm -mcpu=znver4"}' --split-input-file --validate | filecheck %s --check-prefix=DOT
 
-// 24 columns are three vectors of 8: a panel is one. Bytes of a column become words, the first byte in the low bits.
+// 24 columns are six vectors of 4: a panel is two. Bytes of a column become words, the first byte in the low bits.
 // CHECK-LABEL: func.func @columns
 // CHECK-NEXT:    %w = graph.constant dense<67305985> : tensor<3x1x8xui32>
 // CHECK-NEXT:    %s = graph.constant dense<5.{{0*}}e-01> : tensor<3x1x8xf32>
 // CHECK-NEXT:    %y = graph.dequantized_matmul %x, %w, %s {group_size = 8 : i64, columns = 24 : i64} : tensor<?x8xf32, #graph.dims<n>>, tensor<3x1x8xui32>, tensor<3x1x8xf32>
+// AVX2-LABEL:  func.func @columns
+// AVX2:          graph.constant dense<{{.*}}> : tensor<3x1x8x4xui8>
 // WIDE-LABEL:  func.func @columns
 // WIDE:          graph.constant dense<{{.*}}> : tensor<1x1x32xui32>
 // WIDE:          {group_size = 8 : i64, columns = 24 : i64}
@@ -23,9 +26,9 @@ func.func @columns(%x: tensor<?x8xf32, #graph.dims<n>>) -> tensor<?x24xf32, #gra
 
 // The last panel is filled up; so are scales and zero points.
 // CHECK-LABEL: func.func @filled
-// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1, 2, 3, 0, 0, 0, 0, 0]]]> : tensor<1x1x8xui32>
-// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1.{{0*e\+00}}, 2.{{0*e\+00}}, 4.{{0*e\+00}}, 0.{{0*e\+00}}, {{.*}}> : tensor<1x1x8xf16>
-// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}7, 8, 9, 0, 0, 0, 0, 0]]]> : tensor<1x1x8xui8>
+// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1, 2, 3, 0]]]> : tensor<1x1x4xui32>
+// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}1.{{0*e\+00}}, 2.{{0*e\+00}}, 4.{{0*e\+00}}, 0.{{.*}}> : tensor<1x1x4xf16>
+// CHECK-NEXT:    graph.constant dense<{{\[\[\[}}7, 8, 9, 0]]]> : tensor<1x1x4xui8>
 // CHECK:         graph.dequantized_matmul %x, %{{\w+}}, %{{\w+}}, %{{\w+}}, %b {bits = 8 : i64, group_size = 4 : i64, columns = 3 : i64}
 func.func @filled(%x: tensor<2x4xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {
   %w = graph.constant dense<[[1, 0, 0, 0], [2, 0, 0, 0], [3, 0, 0, 0]]> : tensor<3x4xui8>

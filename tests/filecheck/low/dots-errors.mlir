@@ -17,7 +17,7 @@ func.func @matrix(%c: vector<4xi32>, %a: vector<4x4xi8>) {
 // -----
 
 func.func @signless(%c: vector<4xi32>, %a: vector<16xi8>) {
-  // expected-error@+1 {{low.dot reads si8, ui8, si16, ui16 or bf16, got i8}}
+  // expected-error@+1 {{low.dot reads si8, ui1 to ui8, si16, ui16 or bf16, got i8}}
   %r = low.dot %c, %a as i8, %a as si8 : vector<4xi32>, vector<16xi8>, vector<16xi8>
   func.return
 }
@@ -144,7 +144,23 @@ func.func @sums(%c: vector<4xi32>, %a: vector<8xbf16>) {
 // -----
 
 func.func @halves(%c: vector<4xf32>, %a: vector<8xf16>) {
-  // expected-error@+1 {{low.dot reads si8, ui8, si16, ui16 or bf16, got f16}}
+  // expected-error@+1 {{low.dot reads si8, ui1 to ui8, si16, ui16 or bf16, got f16}}
   %r = low.dot %c, %a as f16, %a as f16 : vector<4xf32>, vector<8xf16>, vector<8xf16>
+  func.return
+}
+
+// -----
+
+func.func @narrow_and_signed(%c: vector<4xi32>, %a: vector<16xi8>) {
+  // expected-error@+1 {{low.dot reads si8, ui1 to ui8, si16, ui16 or bf16, got si4}}
+  %r = low.dot %c, %a as si4, %a as si8 : vector<4xi32>, vector<16xi8>, vector<16xi8>
+  func.return
+}
+
+// -----
+
+func.func @narrow_halves(%c: vector<8xi32>, %a: vector<16xi16>) {
+  // expected-error@+1 {{low.dot reads i16 as ui4}}
+  %r = low.dot %c, %a as si16, %a as ui4 : vector<8xi32>, vector<16xi16>, vector<16xi16>
   func.return
 }

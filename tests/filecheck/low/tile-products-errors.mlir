@@ -58,3 +58,13 @@ func.func @distances(%A: memref<?xi8>, %C: memref<?xi32>, %i: index) {
   low.tile_product %a[%i] as ui8, %a[%i, %i] as si8 onto %c[%i] {rows = 4 : i64, columns = 4 : i64, depth = 4 : i64, extents = array<i64: 2>}
   func.return
 }
+
+// -----
+
+func.func @narrow(%A: memref<?xi8>, %C: memref<?xi32>, %i: index) {
+  %a = low.access_ptr %A[%i] read : memref<?xi8>
+  %c = low.access_ptr %C[%i] write : memref<?xi32>
+  // expected-error@+1 {{low.tile_product reads all bits of its factors, got ui4}}
+  low.tile_product %a[%i] as ui4, %a[%i] as si8 onto %c[%i] {rows = 4 : i64, columns = 4 : i64, depth = 4 : i64, extents = array<i64>}
+  func.return
+}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machines import build_scheduled_for
+from machines import build_scheduled_for, runnable
 from schedule_checks import check_schedule
 from tiers import first_tier
 from xdsl.context import Context
@@ -19,6 +19,7 @@ import weft
 from weft import te
 from weft.autoschedule.dot_products import dot_products
 from weft.interp.compare import compare_modules
+from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.support.target import Target
 from weft.te import ops
@@ -288,3 +289,41 @@ def test_steps_that_index_no_dimension_or_several_of_a_factor(left: str, right: 
     library = weft.build(module, target=f"llvm -mcpu={cpu}")
     assert library.trace is not None
     assert "sched.tensorize" not in str(library.trace)
+
+
+LOW_BITS = [(lanes, width) for lanes in (4, 24) for width in (1, 4, 7)]
+
+
+def low_bits(lanes: int, width: int) -> str:
+    """Sums of products of signed bytes and the low bits of bytes, added to C twice."""
+    b, c = f"memref<{4 * lanes}xi8>", f"memref<{lanes}xi32>"
+    dot = f"low.tile_dot %a as si8, %b as ui{width} onto %c {{lanes = {lanes} : i64, steps = 4 : i64}}"
+    return f"""
+      func.func @dots_{lanes}_{width}(%A: memref<4xi8>, %B: {b}, %C: {c}) {{
+        %c0 = arith.constant 0 : index
+        %a = low.access_ptr %A[%c0] read : memref<4xi8>
+        %b = low.access_ptr %B[%c0] read : {b}
+        %c = low.access_ptr %C[%c0] readwrite : {c}
+        {dot}
+        {dot}
+        func.return
+      }}"""
+
+
+@pytest.mark.parametrize("target", (*(f"llvm -mcpu={cpu}" for cpu in ("haswell", "x86-64-v2", "znver4")), "c"))
+def test_low_bits_of_bytes_are_exact(target: str) -> None:
+    """Instructions that saturate to 16 bits give the extreme sums and ignore the high bits; so does the interpreter."""
+    module = weft.parse("".join(low_bits(*case) for case in LOW_BITS))
+    library = weft.build(module, target=runnable(target))
+    for lanes, width in LOW_BITS:
+        rng, name = np.random.default_rng(lanes), f"dots_{lanes}_{width}"
+        b = rng.integers(-128, 128, 4 * lanes).astype(np.int8)
+        b[: 2 * lanes] |= (1 << width) - 1
+        c = rng.integers(-9, 9, lanes).astype(np.int32)
+        for a in (np.full(4, -128, np.int8), np.full(4, 127, np.int8), rng.integers(-128, 128, 4).astype(np.int8)):
+            low = (b & ((1 << width) - 1)).astype(np.int32).reshape(lanes, 4)
+            expected, found, interpreted = c + 2 * (low * a).sum(axis=1), c.copy(), c.copy()
+            library[name](a, b, found)
+            Interpreter(module).call(name, a, b, interpreted)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(interpreted, expected)

@@ -11,7 +11,8 @@ import weft
 from tests.helpers.machines import runnable
 from weft import graph as G
 from weft import te
-from weft.support.cpu_instructions import has_dot_product
+from weft.passes.graph.graph_pack_weights import WEIGHTS
+from weft.support.cpu_instructions import SIGNED_BYTE, has_dot_product
 from weft.support.target import Target
 
 
@@ -80,8 +81,8 @@ ODD = (
 )
 
 
-def has_byte_dots(target: Target) -> bool:
-    return has_dot_product(target, 4, left_signed=False, right_signed=True)
+def has_dots(target: Target, bits: int = 4) -> bool:
+    return has_dot_product(target, WEIGHTS[bits], SIGNED_BYTE)
 
 
 def close(found: Any, case: Case) -> None:
@@ -102,7 +103,7 @@ def test_rounded_data(case: Case) -> None:
     """Data rounded to 8 bits in the groups of the weights: dot products of bytes, if the CPU has them."""
     target = Target.parse("llvm -num-threads=1")
     library = weft.build(case.module(constant=True, compute_dtype="int8"), target=target)
-    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_byte_dots(target)
+    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_dots(target, case.bits)
     groups = -(-case.depth // case.group)
     data = np.pad(case.data(), ((0, 0), (0, groups * case.group - case.depth))).reshape(case.rows, groups, -1)
     step = np.abs(data).max(axis=-1, keepdims=True) / np.float32(127)
@@ -112,6 +113,14 @@ def test_rounded_data(case: Case) -> None:
     assert np.abs(expected - case.expected()).max() > 1e-4 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize(
+    "cpu",
+    (
+        "znver4",
+        "haswell",
+        *(pytest.param(cpu, marks=pytest.mark.slow) for cpu in ("x86-64-v2", "skylake-avx512")),
+    ),
+)
 @pytest.mark.parametrize(
     ("shape", "rounded"),
     (
@@ -123,7 +132,7 @@ def test_rounded_data(case: Case) -> None:
     ),
     ids=str,
 )
-def test_any_number_of_rows(shape: Any, rounded: bool) -> None:
+def test_any_number_of_rows(shape: Any, rounded: bool, cpu: str) -> None:
     """One kernel for any number of rows: tiles of rows share unpacked weights, the last one has fewer rows."""
     case = Case(1, 72, 48, zero="uint8", scales="float16", bias=True)
     given, bb = case.arrays(), G.BlockBuilder()
@@ -131,9 +140,9 @@ def test_any_number_of_rows(shape: Any, rounded: bool) -> None:
     with bb.function("main", [x]):
         y = bb.emit(G.operator("dequantized_matmul")(x, *map(G.const, given.values()), **options))
         bb.emit_func_output(G.relu(y))
-    target = runnable("llvm -mcpu=znver4 -num-threads=2")
+    target = runnable(f"llvm -mcpu={cpu} -num-threads=2")
     library = weft.build(bb.get(), target=target)
-    if has_byte_dots(target):
+    if has_dots(target):
         trace = "".join(map(weft.trace_as_python, library.traces))
         assert "tensorize" in trace
         assert re.search(r"sch\.parallel\(i[12]0_\d", trace), "threads share panels"
@@ -156,7 +165,7 @@ def test_magnitudes(bits: int, cpu: str, group: int) -> None:
     case = Case(4, 640, 32, bits=bits, group=group)
     target = runnable(f"llvm -mcpu={cpu} -num-threads=1")
     library = weft.build(case.module(constant=True), target=target)
-    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_byte_dots(target)
+    assert ('"dot_' in "".join(map(weft.trace_as_python, library.traces))) is has_dots(target, bits)
     data = case.data() * np.float32(10.0) ** np.repeat([-30, 0, 4, 9, 30], 128).astype("float32")
     data[1, :32], data[2, 40:] = 0.0, 0.0
     weights = case.expected(np.eye(640))

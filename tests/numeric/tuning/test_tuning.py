@@ -315,7 +315,10 @@ def test_programs_that_use_what_users_registered_are_left_out(in_process: None) 
         assert tune(matmul(), space=columns, trials=1).num_trials == 1
         assert tune(power, trials=1).tasks
         y = te.compute((8, 8), lambda i, j: te.call_intrin("float32", "mine", x[i, j]), name="Y")
-        with pytest.raises(weft.CompileError, match="it calls 'mine': builders are other processes, which lack the functions that you registered"):
+        with pytest.raises(
+            weft.CompileError,
+            match="it calls 'mine': builders are other processes, which lack the functions that you registered",
+        ):
             tune(te.create_func([x, y], name="logarithm"))
         weft.register_lowering("exp")(lambda call: "expf")
         assert tune(weft.merge(matmul(), power), trials=1).skipped.keys() == {"power"}

@@ -370,7 +370,9 @@ def test_deeply_nested_choices_are_refused_with_advice() -> None:
         return total
 
     C = te.compute((4,), deep, name="C")
-    with pytest.raises(CompileError, match="an expression is nested too deeply: compute parts of it as separate tensors"):
+    with pytest.raises(
+        CompileError, match="an expression is nested too deeply: compute parts of it as separate tensors"
+    ):
         te.create_func([A, C])
 
 
