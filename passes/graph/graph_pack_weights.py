@@ -147,7 +147,7 @@ class GraphPackWeightsPass(ModulePass):
 
     ```mlir
     func.func @f(%x: tensor<1x8xf32>) -> tensor<1x16xf32> {
-      %w = graph.constant dense<1> : tensor<16x4xui8>
+      %w = graph.constant dense<17> : tensor<16x4xui8>
       %s = graph.constant dense<0.5> : tensor<16x1xf32>
       %y = graph.dequantized_matmul %x, %w, %s {group_size = 8}
         : tensor<1x8xf32>, tensor<16x4xui8>, tensor<16x1xf32>
