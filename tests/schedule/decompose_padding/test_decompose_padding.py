@@ -71,7 +71,7 @@ def test_2_around_the_block() -> None:
 
 def test_3_a_choice() -> None:
     refused(
-        lambda: (sch := schedule()).decompose_padding("Q", sch.get_loops("Q")[0]), 3, "no choice between two values"
+        lambda: (sch := schedule()).decompose_padding("Q", sch.get_loops("Q")[0]), 3, "not a choice between two values"
     )
     border = schedule(
         ("scf.yield %zero", "%y = memref.load %X[%c2] : memref<8xf32>\n        scf.yield %y"),
