@@ -295,7 +295,7 @@ class LayoutMap:
 
     def _known_extents(self) -> tuple[Index, ...]:
         if self.new_extents is None:
-            raise NotProved("an extent of the new box is no expression in the old ones")
+            raise NotProved("an extent of the new box is not an expression in the old ones")
         return self.new_extents
 
     def count(self) -> int | None:
@@ -473,7 +473,7 @@ def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> 
         own = _own_part(index, variables)
         low = None if own is None else own.range(ranges)[0]
         if own is None or low is None:
-            return Violation(f"index {index!r} is no affine function of the iterators alone", "not proved")
+            return Violation(f"index {index!r} is not an affine function of the iterators alone", "not proved")
         parts.append(own - low)
         shifts.append(index - own + low)
     extents = tuple(domain.values())

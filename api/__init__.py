@@ -1,4 +1,4 @@
-"""weft, a tensor compiler whose every stage is textual, verified SSA IR on xDSL.
+"""weft, a tensor compiler on xDSL whose levels of IR are textual, verified SSA.
 
     import weft
     from weft import te

@@ -5,7 +5,8 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - every buffer is a one-dimensional `memref`; the function's `low.params` state the rank and shape that callers see;
 - dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
-- an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
+- an `scf.for` with the unit attribute `low.unroll` is marked in the emitted code: LLVM or the C compiler
+  fully unrolls it;
 - kernels for GPUs and the ops that only kernels contain are in `low_kernel.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 
@@ -109,7 +110,7 @@ DEFINED = "low.defined"
 """Unit attribute of a division without overflow whose divisor is not zero, and of a conversion of floats in range of
 the integer type."""
 UNROLL = "low.unroll"
-"""Unit attribute of an `scf.for` that is unrolled completely at emission."""
+"""Unit attribute of an `scf.for` that LLVM or the C compiler fully unrolls."""
 MOST_COPIES = 1024
 """Maximum number of copies of bodies of unrolled loops. LLVM takes a second for this number and minutes for four times
 as much; beyond a limit it only warns."""

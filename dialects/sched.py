@@ -273,7 +273,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "unroll",
-        "Unroll the loop at emission.",
+        "Mark the loop to be fully unrolled by LLVM or the C compiler.",
         (_LOOP,),
         example="sched.unroll %i",
     ),
@@ -347,13 +347,13 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "compute_at",
-        "Move a producer under a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.",
+        "Move a producer into a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.",
         _MOVE,
         example="sched.compute_at %b, %i {preserve_unit_loops = true}",
     ),
     Step(
         "reverse_compute_at",
-        "Move a consumer under a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.",
+        "Move a consumer into a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.",
         _MOVE,
         example="sched.reverse_compute_at %b, %i",
     ),

@@ -19,7 +19,7 @@ class LoopKind(StrEnum):
     VECTORIZED = auto()
     """Independent, become lanes of vector values."""
     UNROLLED = auto()
-    """Repeated at emission."""
+    """Fully unrolled by LLVM or the C compiler."""
     THREAD_BINDING = auto()
     """Each iteration is a thread or block of the GPU axis `thread_axis`."""
 

@@ -21,7 +21,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.schedule.decompose_padding import DecomposePadding
 from weft.passes.schedule.replay import Replay, StepOutcome, check_decisions, check_handles, set_decision
-from weft.passes.schedule.sampling import ComputeLocation, Decision, Drawn
+from weft.passes.schedule.sampling import ComputeLocation, Decision, HandleValue
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, ScheduleError, did_you_mean
 
@@ -271,13 +271,13 @@ class Recorder:
         return recorded
 
 
-def _type(found: Drawn) -> Attribute:
+def _type(found: HandleValue) -> Attribute:
     if isinstance(found, int):
         return sched.INT
     return sched.LOOP if isinstance(found, ForOp | ComputeLocation) else sched.BLOCK
 
 
-def _hint(found: Drawn, at: int) -> str | None:
+def _hint(found: HandleValue, at: int) -> str | None:
     """The name of a handle: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"

@@ -115,7 +115,7 @@ class Schedule(StepCalls):
         self._step("vectorize", loop=loop)
 
     def unroll(self, loop: LoopHandle) -> None:
-        """Unroll the loop at emission. See `Unroll`."""
+        """Mark the loop to be fully unrolled by LLVM or the C compiler. See `Unroll`."""
         self._step("unroll", loop=loop)
 
     def bind(self, loop: LoopHandle, thread_axis: str) -> None:
@@ -154,14 +154,14 @@ class Schedule(StepCalls):
     def compute_at(
         self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Move a producer under a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.
+        """Move a producer into a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.
         See `ComputeAt`."""
         self._step("compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
 
     def reverse_compute_at(
         self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Move a consumer under a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.
+        """Move a consumer into a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.
         See `ReverseComputeAt`."""
         self._step("reverse_compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
 

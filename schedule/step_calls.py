@@ -16,7 +16,7 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import Kind
 from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
-from weft.passes.schedule.primitive import BufferPlace, buffer_place, buffers_of
+from weft.passes.schedule.primitive import BufferPosition, buffer_position, buffers_of
 from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder
 from weft.support.errors import CompileError
 
@@ -75,9 +75,9 @@ class StepCalls(Recorder):
             reading = stated or kind is kinds.READ_BUFFER
             if isinstance(value, int):
                 return value
-            return buffer_place(self._replay.block(block.value), value, ("read" if reading else "write",))[1]
+            return buffer_position(self._replay.block(block.value), value, ("read" if reading else "write",))[1]
         if kind is kinds.BUFFER:
-            return self._buffer_place(block, value)
+            return self._buffer_position(block, value)
         if kind is kinds.BUFFER_MAP:
             return index_map_of(value, self._rank(block, known["buffer"]))
         if kind is kinds.BLOCK_MAP:
@@ -87,16 +87,16 @@ class StepCalls(Recorder):
             return ranges_of(value, iterators, self._rank(block, (known["buffer_type"], known["index"])))
         return value
 
-    def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
+    def _buffer_position(self, handle: BlockHandle, buffer: BufferOf) -> BufferPosition:
         if isinstance(buffer, str):
-            return buffer_place(self._replay.block(handle.value), buffer)
+            return buffer_position(self._replay.block(handle.value), buffer)
         match tuple(buffer):
             case ("read" | "write" as verb, int(index)):
                 return verb, index
             case other:
                 raise CompileError(f"a buffer is given as ('read', 0), ('write', 0) or by its name, got {other!r}")
 
-    def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
+    def _rank(self, handle: BlockHandle, place: BufferPosition) -> int | None:
         block = self._replay.block(handle.value)
         found = buffers_of(block, place[0])
         type_ = found[place[1]].type if 0 <= place[1] < len(found) else None

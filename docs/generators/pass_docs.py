@@ -60,7 +60,7 @@ Each pass is a `ModulePass` of xDSL: `weft-opt -p name` and `xdsl-opt -p name` r
 that holds an instance. It rewrites the functions that hold operations of its level and leaves all others as they are
 ([embedding](embedding.md)). `lower-tir-to-low` runs those between block loops and the low level in the right order
 ([points](inserting-passes.md) between them); `passes/pipelines.py` and
-`passes/gpu_pipeline.py` have the reason for each place.
+`passes/gpu_pipeline.py` give the reason for each position.
 """
 
 

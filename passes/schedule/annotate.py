@@ -1,4 +1,4 @@
-"""annotate, unannotate: annotations of loops and blocks, which do not change the semantics."""
+"""annotate, unannotate: annotations of loops, blocks and functions, some of which lowering reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def why_not_key(key: str) -> str | None:
     if not key:
         return "the key is empty"
     if key.startswith(_OWN):
-        return f"'{key}' begins with {' or '.join(_OWN)}, as what weft states itself does"
+        return f"'{key}' has a prefix that is reserved for weft: {' or '.join(_OWN)}"
     return None
 
 
@@ -44,10 +44,11 @@ class AnnotatePlan(Plan):
 
 @dataclass(frozen=True)
 class Annotate(Primitive):
-    """Annotate a loop or block: a key with an integer, float, string, bool, list or dict. Replaces an older value.
+    """Annotate a loop, block or function: a key with an integer, float, string, bool, list or dict. Replaces an older
+    value.
 
     Requirements:
-    1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
+    1. the key is not empty and has no reserved prefix: `tir.` or `low.`
 
     `split` and `tile` keep them on the outermost new loop, `fuse` and `merge` join those of their loops (the first loop
     that has a key decides), `loop_partition` copies them. Lowering reads `reassociate`, `interior` and
@@ -82,7 +83,7 @@ class Unannotate(Primitive):
     """Remove an annotation of a loop or block.
 
     Requirements:
-    1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
+    1. the key is not empty and has no reserved prefix: `tir.` or `low.`
     2. there is such an annotation: the loop or block has one with that key
 
     ```mlir

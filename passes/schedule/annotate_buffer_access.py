@@ -23,7 +23,7 @@ from weft.analysis.questions import instances_where, point_text
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
 from weft.passes.index_builders import insert_at_start
-from weft.passes.schedule.caching import buffer_extents, pick
+from weft.passes.schedule.caching import buffer_at, buffer_extents
 from weft.passes.schedule.index_maps import why_not_function
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
@@ -78,7 +78,7 @@ class AnnotateBufferAccess(Primitive):
 
     def plan(self) -> RegionPlan:
         block = self.block
-        buffer = pick(self, block, self.buffer_type, self.index)
+        buffer = buffer_at(self, block, self.buffer_type, self.index)
         rank = len(buffer_extents(buffer))
         map_ = self.region.data
         self.require(2, why_not_function(map_, len(block.iter_vars)))

@@ -15,7 +15,7 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import AXES, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule.nest_builders import set_guards
-from weft.passes.schedule.parallel import LoopKindPlan, why_bound_together
+from weft.passes.schedule.parallel import LoopKindPlan, why_axis_shared
 from weft.passes.schedule.primitive import Primitive, extent_text, operation_text
 from weft.passes.schedule.split import unguarded_access
 from weft.support.errors import Violation
@@ -84,7 +84,7 @@ class Bind(Primitive):
         loop, axis = self.loop, self.thread_axis
         if axis not in AXES:
             self.refuse(1, Violation(f"'{axis}' is not one", legal=", ".join(AXES)), loop)
-        self.require(2, why_bound_together(loop, axis), loop)
+        self.require(2, why_axis_shared(loop, axis), loop)
         reductions = axis not in (*THREAD_AXES, *BLOCK_AXES)
         self.require(3, dependent_iterations(loop, "at the same time", reductions=reductions, inits=reductions), loop)
         other = nested_binding(loop, axis)
@@ -119,7 +119,7 @@ class Bind(Primitive):
             access = unguarded_access(other)
             if access is not None:
                 detail = f"loop {operation_text(other)} runs {extent_text(other)} times, others {extent} times, and "
-                self.refuse(5, f"{detail}{access.name} is in no block below it", access)
+                self.refuse(5, f"{detail}{access.name} is in no block inside it", access)
         return grown, extent
 
     def _require_atomic_updates(self, kernel: ForOp) -> None:

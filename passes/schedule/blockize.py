@@ -36,16 +36,16 @@ from weft.passes.index_builders import detached_ops, divided_up, erase_if_unused
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import hoist, outermost_place, why_not_dominating
 from weft.passes.schedule.nest_builders import (
-    become,
     empty_copy,
     init_operations,
     nest,
     new_block,
     only_child_block,
+    replace_contents,
     set_guards,
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text, value_text
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import CompileError, Violation
 
 
@@ -232,7 +232,7 @@ class BlockizePlan(Plan):
         inner.attributes.update(block.attributes)
         between = [op for loop in _inner_loops(self.nest, block) for op in loop.body.block.ops if op is not block]
         guards = self._guards_over(self.inner_guards, outer_values, renamed)
-        become(block, inner)
+        replace_contents(block, inner)
         set_guards(block, guards)
         erase_if_unused([op for op in between if not isinstance(op, ForOp)])
 
@@ -269,7 +269,7 @@ class JoinPlan(Plan):
 
 
 @dataclass(frozen=True)
-class Blockize(MovingPrimitive):
+class Blockize(RecheckedPrimitive):
     """Turn a loop with its whole body, or several blocks with their loops, into the body of one block over the loops
     outside.
 
@@ -284,7 +284,7 @@ class Blockize(MovingPrimitive):
     5. init and updates access the same elements: if spatial iterators are bound to loops inside, each instance updates
        elements that its own init starts, and no other instance stores to these
     6. what the init uses is known outside of the loop
-    7. loops that run in parallel stay independent: parallel and vectorized ones
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
     8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init
        continues over the loops outside (`decompose_reduction` first)
 

@@ -80,7 +80,7 @@ class CacheIndex(Primitive):
     """Compute indices of a block's loads that need arithmetic once, before its nest, and read them from buffers.
 
     Requirements:
-    1. the scope is a memory scope
+    1. `scope` is a memory scope
     2. the extents of the iterators are known at the top of the function: those in these indices
 
     Candidates are indices computed from iterators of the block and values defined before its nest, if at least

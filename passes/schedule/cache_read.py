@@ -41,11 +41,11 @@ from weft.passes.schedule.caching import (
 )
 from weft.passes.schedule.primitive import operation_text
 from weft.passes.schedule.requirements import element_text, missed_element, unwritten_element
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 
 
-class ReadCopy(Caching, MovingPrimitive):
+class ReadCopy(Caching, RecheckedPrimitive):
     def require_written(
         self,
         buffer: SSAValue,
@@ -65,18 +65,19 @@ class ReadCopy(Caching, MovingPrimitive):
 
 @dataclass(frozen=True)
 class CacheRead(ReadCopy):
-    """Let the blocks of the scope that read a buffer read a copy of it, in another memory scope.
+    """Let the blocks of the enclosing block that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
     1. the block reads that many buffers: accumulators of the block itself are not counted; `consumer_blocks`, if given,
-       are blocks of the scope that read the buffer, and only they read the copy
-    2. the scope is a memory scope
-    3. the buffer has at most one writer, before every reader: in the scope, apart from writers after all of them
+       are blocks of the enclosing block that read the buffer, and only they read the copy
+    2. `scope` is a memory scope
+    3. the buffer has at most one writer, before every reader: in the enclosing block, apart from writers after all
+       of them
     4. what is copied was written: all of a temporary, or else the box that the readers read
-    5. loops that run in parallel stay independent: parallel and vectorized ones
+    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
-    The copy runs right after that writer, or at the start of the scope. It contains the box that is read: in the
-    function, in an instance of the enclosing block, or in an iteration of the innermost loop around the writer and
+    The copy runs right after that writer, or at the start of the enclosing block. It contains the box that is read: in
+    the function, in an instance of the enclosing block, or in an iteration of the innermost loop around the writer and
     a reader. If other readers are outside of that loop, each iteration copies the box that the writer writes. The copy
     is guarded by the guards that all readers, or the writer, have. The new block is called `<buffer>_<scope>`, its
     loops ax0, ax1, ...; move it with `compute_at`.
@@ -214,10 +215,10 @@ class ReadAt(ReadCopy):
 
     Requirements:
     1. the block reads that many buffers: accumulators of the block itself are not counted
-    2. the scope is a memory scope
-    3. the loop is around the block, and nothing there writes the buffer: in its scope
+    2. `scope` is a memory scope
+    3. the loop is around the block, and nothing there writes the buffer: in the enclosing block
     4. what is copied was written
-    5. loops that run in parallel stay independent: parallel and vectorized ones
+    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     Equivalent to `cache_read` and `compute_at`, except that blocks outside of the loop read the buffer as before. The
     copy runs right before the first reader. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
@@ -262,10 +263,10 @@ class CacheInplace(ReadCopy):
 
     Requirements:
     1. the block reads that many buffers, and writes this one: accumulators of the block itself are not counted
-    2. the scope is a memory scope
+    2. `scope` is a memory scope
     3. nothing else in the nest accesses the buffer: that of the block
     4. what is copied was written
-    5. loops that run in parallel stay independent: parallel and vectorized ones
+    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     The copies run right before and after the nest of the block. They contain the box that the block touches, in the
     function or in an instance of the enclosing block. Both new blocks are called `<buffer>_<scope>`, the second with a

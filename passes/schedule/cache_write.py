@@ -33,7 +33,7 @@ from weft.passes.schedule.trial_application import runs_in_parallel
 from weft.support.errors import Violation
 
 
-class Writing(Caching):
+class CacheWriteBase(Caching):
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
         """Copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
         block = self.block
@@ -101,14 +101,15 @@ class Writing(Caching):
 
 
 @dataclass(frozen=True)
-class CacheWrite(Writing):
+class CacheWrite(CacheWriteBase):
     """Let a block compute into a copy of the buffer it writes, in another memory scope; a new block copies the result
     out.
 
     Requirements:
-    1. the block writes that many buffers: `consumer_blocks`, if given, are blocks of the scope that read the buffer
-    2. the scope is a memory scope
-    3. the block is the only writer of the buffer: in its scope
+    1. the block writes that many buffers: `consumer_blocks`, if given, are blocks of the enclosing block that
+       read the buffer
+    2. `scope` is a memory scope
+    3. the block is the only writer of the buffer: in the enclosing block
     4. the block shares loops alone with other uses of the buffer
     5. the block writes every element that is copied and reads no older value: the elements that
        `consumer_blocks` read, from the copy, were written before; no parallel loop around the copy is one of the
@@ -136,14 +137,14 @@ class CacheWrite(Writing):
 
 
 @dataclass(frozen=True)
-class WriteAt(Writing):
+class WriteAt(CacheWriteBase):
     """In each iteration of a loop, let a block compute into a copy of the buffer it writes, in another memory scope; a
     new block copies out the elements written in that iteration.
 
     Requirements:
     1. the block writes that many buffers
-    2. the scope is a memory scope
-    3. the block is the only writer of the buffer: in its scope
+    2. `scope` is a memory scope
+    3. the block is the only writer of the buffer: in the enclosing block
     4. the block shares loops alone with other uses of the buffer: no other op in the loop around the block uses the
        buffer
     5. the block writes every element that is copied and reads no older value

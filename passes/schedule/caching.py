@@ -247,7 +247,7 @@ def free_label(function: Operation, wanted: str) -> str:
     return free_name(wanted, taken)
 
 
-def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValue:
+def buffer_at(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValue:
     """The buffer at a place such as `("write", 0)`; refuses requirement 1 if there is none."""
     if verb not in ("read", "write"):
         raise CompileError(f"a buffer of a block is given as ('read', 0) or ('write', 0), got '{verb}'")
@@ -289,7 +289,7 @@ class Caching(Primitive):
 
     def buffer_to_copy(self, verb: str) -> SSAValue:
         """The buffer at `index` among those that the block reads or writes. Requirement 2 is on the scope."""
-        buffer = pick(self, self.block, verb, self.index)
+        buffer = buffer_at(self, self.block, verb, self.index)
         self.require(2, why_not_scope(self.scope))
         return buffer
 

@@ -1,4 +1,4 @@
-"""compute_at: move a producer under a loop of its consumers; reverse_compute_at: move a consumer under a loop of its
+"""compute_at: move a producer into a loop of its consumers; reverse_compute_at: move a consumer into a loop of its
 producers."""
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from weft.passes.schedule.requirements import (
     two_iterations,
     why_not_any_order,
 )
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import ScheduleError, Violation
 
 
@@ -151,7 +151,7 @@ def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp)
 
 
 @dataclass(frozen=True)
-class BlockMotion(MovingPrimitive):
+class BlockMotion(RecheckedPrimitive):
     block: BlockOp
     loop: ForOp
     preserve_unit_loops: Attribute | None = None
@@ -396,18 +396,19 @@ def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | No
 
 @dataclass(frozen=True)
 class ComputeAt(BlockMotion):
-    """Move a producer under a loop of its consumers, so that each iteration computes only what it reads.
+    """Move a producer into a loop of its consumers, so that each iteration computes only what it reads.
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction: its instances store to different elements
+    2. the block is complete or a reduction: instances with different spatial iterators store to different elements, and
+       the combiner may run in any order
     3. the block writes temporaries only, or each of its instances still runs: in some iteration
-    4. every consumer is under the loop: every block that reads what it writes also follows it, in every iteration
+    4. every consumer is inside the loop: every block that reads what it writes also follows it, in every iteration
        of the loops around both
     5. the indices of its stores can be inverted: each element is stored by one instance
-    6. no block it changes places with writes what it reads or writes
-    7. what it uses is known at its new place
-    8. loops that run in parallel stay independent: parallel and vectorized ones
+    6. no op that it moves across writes what it reads or writes
+    7. its operands dominate the insertion point
+    8. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
     9. the index is a place before every consumer: `index`, if given, is -1, -2 or the position of an op in the loop
        that no consumer precedes
 
@@ -446,11 +447,11 @@ class ComputeAt(BlockMotion):
         self.require(6, passing_conflict(block, passed, same, flow_to=True))
         if not private:  # no earlier reads
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same)
-        # For all ops under the loop, so that requirement 6 holds for every place before the first user.
+        # For all ops inside the loop, so that requirement 6 holds for every place before the first user.
         return self.moved_beside(users, (9, 7), domains, kept, behind=False)
 
     def _users(self) -> list[Operation]:
-        """The ops that use the written buffers. Requirement 4: they are under the loop."""
+        """The ops that use the written buffers. Requirement 4: they are inside the loop."""
         block = self.block
         users: list[Operation] = []
         for buffer in buffers_written(block):
@@ -460,13 +461,13 @@ class ComputeAt(BlockMotion):
                     continue
                 name = owner_text(user)
                 if not self.loop.is_ancestor(user):
-                    detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
+                    detail = f"{name} uses {buffer_name(buffer)} and is not inside the loop"
                     self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user)
                 if not precedes(block, user):
-                    self.refuse(4, f"{name} reads {buffer_name(buffer)} before", user)
+                    self.refuse(4, f"{name} uses {buffer_name(buffer)} before", user)
                 users.append(user)
         if not users:
-            self.refuse(4, "nothing reads what it writes")
+            self.refuse(4, "no op uses what it writes")
         return users
 
     def _domains(self) -> tuple[IterDomain, ...]:
@@ -490,12 +491,13 @@ class ComputeAt(BlockMotion):
 
 @dataclass(frozen=True)
 class ReverseComputeAt(BlockMotion):
-    """Move a consumer under a loop of its producers, so that each iteration consumes what it just produced.
+    """Move a consumer into a loop of its producers, so that each iteration consumes what it just produced.
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction: its instances store to different elements
-    3. every producer is under the loop: all blocks before it that write what it reads, except sole writers whose nest
+    2. the block is complete or a reduction: instances with different spatial iterators store to different elements, and
+       the combiner may run in any order
+    3. every producer is inside the loop: all blocks before it that write what it reads, except sole writers whose nest
        precedes that of the loop
     4. the indices of its loads can be inverted, and the producers fill ranges: indices of its loads from a
        producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it;
@@ -503,9 +505,9 @@ class ReverseComputeAt(BlockMotion):
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, updates in one only: an instance that updates what it reads
        runs after the one that starts its accumulation
-    7. no block it changes places with touches what it writes, or writes what it reads
-    8. what it uses is known at its new place
-    9. loops that run in parallel stay independent: parallel and vectorized ones
+    7. no op that it moves across accesses what it writes, or writes what it reads
+    8. its operands dominate the insertion point
+    9. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
     10. the index is a place after every producer: `index`, if given, is -1, -2 or the position of an op in the loop, or
         its end, that no producer follows
 
@@ -536,7 +538,7 @@ class ReverseComputeAt(BlockMotion):
         producers = [producer for producer in producers if not self._ran_before(producer)]
         for producer in producers:
             if not self.loop.is_ancestor(producer):
-                detail = f'block "{producer.label}" writes what it reads and is not under the loop'
+                detail = f'block "{producer.label}" writes what it reads and is not inside the loop'
                 self.refuse(3, Violation(detail, legal="a loop around all its producers"), producer)
         if not producers:
             self.refuse(3, "all that write what it reads run before the loop")
@@ -564,7 +566,7 @@ class ReverseComputeAt(BlockMotion):
         self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same)
         passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
         self.require(7, passing_conflict(block, passed, same))
-        # For all ops under the loop, so that requirement 7 holds for every place after the producers.
+        # For all ops inside the loop, so that requirement 7 holds for every place after the producers.
         return self.moved_beside(producers, (10, 8), domains, kept, behind=True)
 
     def _ran_before(self, producer: BlockOp) -> bool:

@@ -62,7 +62,7 @@ from weft.passes.schedule.requirements import (
     single_store,
     started_elsewhere,
 )
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
 
@@ -144,7 +144,7 @@ class ComputeInline(Primitive):
     3. the indices of the store can be inverted: each element that is read is one that some instance stores
     4. nothing between the block and a reader writes what it reads: nor does the reader, before it needs it
     5. every read comes after the block
-    6. what it uses is known at every read
+    6. its operands dominate every read
 
     A block without readers is erased.
 
@@ -334,7 +334,7 @@ class ReverseComputeInlinePlan(Plan):
 
 
 @dataclass(frozen=True)
-class ReverseComputeInline(MovingPrimitive):
+class ReverseComputeInline(RecheckedPrimitive):
     """Inline a consumer into its only producer, which consumes each value instead of storing it to the temporary.
 
     Requirements:
@@ -345,7 +345,7 @@ class ReverseComputeInline(MovingPrimitive):
     5. each element that the block reads is stored by one instance of the producer
     6. nothing between producer and block touches what it writes, or writes what it reads
     7. what it uses is known in the producer
-    8. loops that run in parallel stay independent: parallel and vectorized ones
+    8. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     If the producer stores more elements than the block reads, a condition disables the store of the other instances.
 
@@ -521,7 +521,7 @@ class FuseReductionEpilogue(Primitive):
         started, operation = self._reduction()
         buffer = started.memref
         if epilogue is reduction or scope_of(epilogue) is not scope_of(reduction):
-            self.refuse(2, "it is no other block of the scope", epilogue)
+            self.refuse(2, "it is not another block of the scope", epilogue)
         self.require(2, why_not_complete(epilogue), epilogue)
         self.require(2, instance_left_out(epilogue), epilogue)
         self.require(2, shared_element(epilogue), epilogue)

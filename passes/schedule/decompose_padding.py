@@ -213,7 +213,7 @@ class DecomposePadding(Primitive):
     3. the block stores one value where a condition holds and a constant where it does not: it stores once, and has
        no other effect
     4. the condition says which indices are inside: it is a conjunction of comparisons of indices
-    5. no other op below the loop writes the buffer, or reads an element before the block writes it
+    5. no other op inside the loop writes the buffer, or reads an element before the block writes it
     6. the inside is not empty
     7. what the fill uses is known before the loop
 
@@ -253,7 +253,7 @@ class DecomposePadding(Primitive):
                 self.refuse(3, f"it contains {op_name(op)}", op)
         choice = store.value.owner
         if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
-            self.refuse(3, "what it stores is no choice between two values", store)
+            self.refuse(3, "what it stores is not a choice between two values", store)
         if len(choice.results) != 1 or not store.value.has_one_use():
             self.refuse(3, "the choice has uses other than the store", choice)
         for operand in store.indices:

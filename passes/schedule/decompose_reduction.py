@@ -80,7 +80,7 @@ class DecomposeReduction(Primitive):
        reads, and stores to places that depend on spatial iterators only
     2. the loop is around the block: in the same scope
     3. no loop outside has a reduce iterator bound to it: outside of `loop`
-    4. nothing else below the loop touches the accumulator, restarts it or writes what the init reads: no element is
+    4. no other op inside the loop touches the accumulator, restarts it or writes what the init reads: no element is
        started twice there
     5. guards are on spatial or on reduce loops: a guard that depends on a loop which only the updates keep does not
        depend on loops of the init too
@@ -89,9 +89,10 @@ class DecomposeReduction(Primitive):
     8. what threads combine into starts in an earlier kernel: if threads or thread blocks run iterations of the
        reduction, they would combine atomically into elements that one of them initialises
 
-    The block `Y` is renamed to `Y_update`; the new one is `Y_init`. It has the spatial loops at and below `loop`, bound
-    to the same thread axes, parallel, vectorized or unrolled as those are, unless one is also a loop of the reduction.
-    Both have the annotations of `Y`, except that `prefetch` and `nontemporal` stay on the updates.
+    The block `Y` is renamed to `Y_update`; the new one is `Y_init`. It has the spatial loops among `loop` and
+    those inside it, bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is also a
+    loop of the reduction. Both have the annotations of `Y`, except that `prefetch` and `nontemporal` stay on the
+    updates.
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 {

@@ -3,8 +3,8 @@
     dot_16x4_u8s8               C[l] += sum over s of A[s] * B[l][s]: 16 sums of 32 bits in scope "local", of 4 products
                                 each; the bytes of A are read as unsigned, those of B as signed
     dot_16x4_s8u4               the same, with the low four bits of the bytes of B
-    dot_16x4_u8s8_global        the same, with sums in memory that has no scope
-    dot_16x2_s16s16             of two halves each
+    dot_16x4_u8s8_global        the same, with sums in global memory (no memory space)
+    dot_16x2_s16s16             of two 16-bit integers each
     dot_16x2_bf16               of two bf16 each, added to sums of f32
     interleave_16x4_8           Y[l][r] = X[r][l]: 4 rows of 16 bytes become 16 groups of 4
     interleave_16x2_bf16        2 rows of 16 bf16 become 16 pairs

@@ -274,7 +274,7 @@ def why_not_function(map_: AffineMap, rank: int) -> str | None:
     for expr in map_.results:
         for node in expr.dfs():
             if isinstance(node, AffineConstantExpr) and not -(1 << 63) <= node.value < 1 << 63:
-                return f"{node.value} is no index of 64 bits"
+                return f"{node.value} is not an index of 64 bits"
             if not isinstance(node, AffineBinaryOpExpr) or node.kind is AffineBinaryOpKind.Add:
                 continue
             sides = [side for side in (node.lhs, node.rhs) if isinstance(side, AffineConstantExpr)]
@@ -338,7 +338,7 @@ def required_layout(
         primitive.refuse(boxed, violation)
     known = layout.new_extents
     if known is None or any(extent.is_constant and extent.constant < 1 for extent in known):
-        primitive.refuse(boxed, Violation("an extent is no expression in the old ones", "not proved"))
+        primitive.refuse(boxed, Violation("an extent is not an expression in the old ones", "not proved"))
     with primitive.deciding(apart):
         both = layout.collision()
     if both is not None:

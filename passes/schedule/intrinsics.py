@@ -47,7 +47,7 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
     """Register an intrinsic. Raises `CompileError` if the name is taken, unless `override`."""
-    own = intrinsic.name in _own_intrinsics() or _of_tiles(intrinsic.name) is not None
+    own = intrinsic.name in _own_intrinsics() or _parametrised(intrinsic.name) is not None
     if (intrinsic.name in _INTRINSICS or own) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
     _INTRINSICS[intrinsic.name] = intrinsic
@@ -56,7 +56,7 @@ def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
 def find_intrinsic(name: str) -> TensorIntrinsic:
     """The intrinsic `name`, registered or built in. Raises `CompileError` with suggestions of similar names."""
     if name not in _INTRINSICS:
-        own, tiles = _own_intrinsics(), _of_tiles(name)
+        own, tiles = _own_intrinsics(), _parametrised(name)
         if name not in own and tiles is None:
             raise CompileError(f"unknown tensor intrinsic '{name}'{did_you_mean(name, {**own, **_INTRINSICS})}")
         description, implementation = own[name] if tiles is None else tiles.texts()
@@ -64,8 +64,8 @@ def find_intrinsic(name: str) -> TensorIntrinsic:
     return _INTRINSICS[name]
 
 
-def _of_tiles(name: str) -> TileProduct | ConvolutionIntrinsic | None:
-    """The intrinsic of a family without end that has this name."""
+def _parametrised(name: str) -> TileProduct | ConvolutionIntrinsic | None:
+    """The member of a parametrised family that has this name."""
     return tile_product_named(name) or convolution_named(name)
 
 

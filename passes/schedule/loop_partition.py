@@ -18,7 +18,7 @@ from weft.passes.index_builders import detached_ops
 from weft.passes.schedule.nest_builders import empty_copy, replace_loop_value
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.split import inferred_factor
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 from weft.support.names import free_name
 
@@ -108,7 +108,7 @@ def _drop_idle_init(block: BlockOp) -> None:
 
 
 @dataclass(frozen=True)
-class LoopPartition(MovingPrimitive):
+class LoopPartition(RecheckedPrimitive):
     """Partition a loop into consecutive loops, each with the number of iterations that its factor gives. At most one
     factor (0) is inferred, and a last loop has the remaining iterations.
 
@@ -119,7 +119,7 @@ class LoopPartition(MovingPrimitive):
     4. loops that run in parallel stay independent: a temporary that is private to each iteration must not be used in
        several copies of the loop
 
-    Every instance runs once and in its old order, so no guards are needed. The blocks below are copied: the part of "C"
+    Every instance runs once and in its old order, so no guards are needed. The blocks in it are copied: the part of "C"
     in loop %i0 is called `C_i0`. A part runs only some instances of its domain; `tir.part_of` names the group of blocks
     that cover it together. The init of a reduction stays in the parts in which it runs.
 

@@ -201,7 +201,7 @@ def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Opera
                 user.operands[at] = new
 
 
-def become(block: BlockOp, other: BlockOp) -> None:
+def replace_contents(block: BlockOp, other: BlockOp) -> None:
     """Replace by `other`, which is erased, so that handles on `block` stay valid."""
     region = other.detach_region(0)
     old = block.detach_region(0)
@@ -285,7 +285,7 @@ def extent_value(index: Index, at: Operation) -> int | SSAValue:
 
 
 def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
-    """The only op with an effect below a loop, through nested loops; a block itself. Requirement 1: it is one block."""
+    """The only op with an effect in a loop, through nested loops; a block itself. Requirement 1: it is one block."""
     inner: Operation = loop
     while isinstance(inner, ForOp):
         effects = [op for op in inner.body.block.ops if not only_computes(op)]

@@ -48,7 +48,7 @@ from weft.passes.schedule.nest_builders import (
 )
 from weft.passes.schedule.primitive import Plan, operation_text
 from weft.passes.schedule.requirements import unwritten_element, why_not_divisible
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
 Number = int | float
@@ -352,7 +352,7 @@ class PadEinsumPlan(Plan):
 
 
 @dataclass(frozen=True)
-class PadEinsum(MovingPrimitive):
+class PadEinsum(RecheckedPrimitive):
     """Pad every iterator of a block to a multiple of its padding. The block reads padded copies of its operands and
     writes a padded copy of its result, whose valid part is copied back.
 
@@ -367,7 +367,7 @@ class PadEinsum(MovingPrimitive):
     5. the steps that a reduction gets in addition change nothing: some padding values make the additional steps neutral
        for the combiner
     6. what is copied was written
-    7. loops that run in parallel stay independent: parallel and vectorized ones
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     The padding is 0 if that is neutral, else 1 or the least or greatest value of the type. A sum of products with an
     unpadded factor is refused, because infinity times 0 is NaN. A sum may lose the sign of a zero. The copies are

@@ -29,7 +29,7 @@ class LoopKindPlan(Plan):
         return (self.loop,)
 
 
-def why_bound_together(loop: ForOp, axis: str | None = None) -> Violation | None:
+def why_axis_shared(loop: ForOp, axis: str | None = None) -> Violation | None:
     """Explain why the kind or axis of `loop` may not change: an inner loop is bound to the same threads, which fill
     shared memory together."""
     bound = axis_of(loop)
@@ -61,7 +61,7 @@ class Parallel(Primitive):
     loop: ForOp
 
     def plan(self) -> LoopKindPlan:
-        self.require(1, why_bound_together(self.loop), self.loop)
+        self.require(1, why_axis_shared(self.loop), self.loop)
         self.require(2, dependent_iterations(self.loop, "at the same time"), self.loop)
         for parent in ancestors(self.loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
@@ -90,7 +90,7 @@ class Vectorize(Primitive):
     loop: ForOp
 
     def plan(self) -> LoopKindPlan:
-        self.require(1, why_bound_together(self.loop), self.loop)
+        self.require(1, why_axis_shared(self.loop), self.loop)
         self.require(2, self._why_not_independent(), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(3, "the extent is only known at run time: split the loop by a constant first", self.loop)
@@ -108,7 +108,7 @@ class Vectorize(Primitive):
 
 @dataclass(frozen=True)
 class Unroll(Primitive):
-    """Replicate the body of a loop when code is emitted.
+    """Mark a loop to be fully unrolled by LLVM or the C compiler.
 
     A loop stays a loop if unrolling it and the unrolled loops inside would emit more than 1024 copies of a body.
 
@@ -120,7 +120,7 @@ class Unroll(Primitive):
     loop: ForOp
 
     def plan(self) -> LoopKindPlan:
-        self.require(1, why_bound_together(self.loop), self.loop)
+        self.require(1, why_axis_shared(self.loop), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(2, "the extent is only known at run time: split the loop by a constant first", self.loop)
         return LoopKindPlan(self.loop, LoopKind.UNROLLED)

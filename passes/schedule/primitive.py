@@ -30,7 +30,7 @@ from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
 
-BufferPlace: TypeAlias = tuple[str, int]
+BufferPosition: TypeAlias = tuple[str, int]
 """A buffer of a block: `("read", 0)` is the first that it reads, `("write", 0)` the first that it writes."""
 
 
@@ -44,7 +44,7 @@ class Plan(ABC):
 
 
 @dataclass(frozen=True)
-class Refusing(ABC):
+class CheckedStep(ABC):
     """A step with requirements, numbered in the docstring of the subclass: `1. headline: details`."""
 
     NAME: ClassVar[str]
@@ -120,7 +120,7 @@ class Refusing(ABC):
 
 
 @dataclass(frozen=True)
-class Primitive(Refusing):
+class Primitive(CheckedStep):
     """Fields are the parameters that the step declares (`dialects/sched.py`)."""
 
     @abstractmethod
@@ -156,7 +156,7 @@ def buffers_of(block: BlockOp, verb: str) -> list[SSAValue]:
     return buffers_written(block) if verb == "write" else buffers_read(block)
 
 
-def buffer_place(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "read")) -> BufferPlace:
+def buffer_position(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "read")) -> BufferPosition:
     """The place of a buffer given by name, by default among written buffers, then among read ones."""
     names: list[str] = []
     for verb in verbs:
@@ -191,7 +191,7 @@ _FILES: Mapping[str, str] = {
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
 }
-"""Modules whose name is not that of the primitive."""
+"""Primitives that are defined in the module of another primitive: name -> module."""
 PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
 """Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 REGISTERED: Final[dict[str, type[Primitive]]] = {}

@@ -1,7 +1,7 @@
 """Each schedule primitive as a pass: `tir-split{func=mm_relu block=Y loop=1 factors=0,4}`.
 
 Options derive from the parameters of the step: a block is named by `block` (and `func`), loops by their position around
-that block, outermost first. Primitives that move a block under a loop of another one name that other block by `at`; if
+that block, outermost first. Primitives that move a block into a loop of another one name that other block by `at`; if
 each loop belongs to a separate block, `blocks` names one for each of `loops`. If either a loop or a block is accepted,
 it is the block unless there is an option `loop`; if several blocks are accepted, `blocks` names the others. A buffer is
 given by its name, an index map as `"lambda n, c: (n, c // 4, c % 4)"`.
@@ -25,7 +25,7 @@ from weft.dialects.attribute_values import attribute_of
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.index_maps import parse_function
-from weft.passes.schedule.primitive import PRIMITIVES, Primitive, buffer_place, primitive_class
+from weft.passes.schedule.primitive import PRIMITIVES, Primitive, buffer_position, primitive_class
 from weft.support.errors import CompileError
 
 _BLOCK = "The name of the block."
@@ -73,7 +73,7 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
         elif kind is kinds.ANNOTATION or (kind.optional and given is not None):
             arguments[parameter] = attribute_of(given)
         elif kind is kinds.BUFFER:
-            arguments[parameter] = buffer_place(block, str(given))
+            arguments[parameter] = buffer_position(block, str(given))
         elif kind.attribute is AffineMapAttr:
             arguments[parameter] = AffineMapAttr(parse_function(str(given)))
         else:

@@ -21,7 +21,7 @@ from weft.dialects.traversal import operations_in, sources_in
 from weft.passes.index_builders import insert_before, result_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
-from weft.passes.schedule.caching import CachePlan, extents_of, free_label, insert_alloc, new_alloc, pick
+from weft.passes.schedule.caching import CachePlan, buffer_at, extents_of, free_label, insert_alloc, new_alloc
 from weft.passes.schedule.nest_builders import block_in_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.requirements import stores_of
@@ -201,11 +201,11 @@ class Recode(Primitive):
 
     def plan(self) -> Plan:
         block, subject = self.block, block_text(self.block)
-        buffer = pick(self, block, "read", self.index)
+        buffer = buffer_at(self, block, "read", self.index)
         self.require(3, why_opaque(block, subject))
         if self.encoding not in _ENCODINGS:
             known = ", ".join(f'"{name}"' for name in _ENCODINGS)
-            self.refuse(2, Violation(f"'{self.encoding}' is no encoding", legal=known))
+            self.refuse(2, Violation(f"'{self.encoding}' is not an encoding", legal=known))
         product = self._product(buffer)
         if not is_plain(block):
             self.refuse(4, Violation("it was scheduled already", legal="recode first"))
@@ -273,6 +273,6 @@ class Recode(Primitive):
         written = {Index.of(index).single_value for index in product.store.indices}
         for at in used:
             if block.iter_vars[at] not in written:
-                detail = f"%{block.iter_vars[at].name_hint} is no index of the results, only part of one"
+                detail = f"%{block.iter_vars[at].name_hint} is not an index of the results, only part of one"
                 self.refuse(5, detail)
         return used

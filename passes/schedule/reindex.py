@@ -34,7 +34,15 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.index_builders import index_before, set_access
-from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
+from weft.passes.schedule.caching import (
+    buffer_at,
+    free_label,
+    insert_alloc,
+    memref_type,
+    new_alloc,
+    space_of,
+    why_not_scope,
+)
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import points_of_iterators, required_layout
 from weft.passes.schedule.nest_builders import (
@@ -48,9 +56,9 @@ from weft.passes.schedule.nest_builders import (
     set_guards,
     values_in,
 )
-from weft.passes.schedule.primitive import BufferPlace, Plan, operation_text
+from weft.passes.schedule.primitive import BufferPosition, Plan, operation_text
 from weft.passes.schedule.requirements import iterator_names, missed_by
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
 
@@ -112,7 +120,7 @@ class ReindexPlan(Plan):
         return copy
 
 
-class Reindexing(MovingPrimitive):
+class Reindexing(RecheckedPrimitive):
     """The copy has an instance for each value of the iterators that index a buffer."""
 
     block: BlockOp
@@ -281,12 +289,12 @@ class Reindex(Reindexing):
     2. all accesses have the same indices, over iterators of the block: the block only loads from and stores to the
        buffer, at indices over its iterators and values that are known outside of its nest
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
-    4. nothing in the nest writes what is read: the nest is that below the loops which the block shares with a writer
+    4. nothing in the nest writes what is read: the nest is inside the loops that the block shares with a writer
        of the buffer
     5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
        and stores to different elements in different instances
     6. the extents of the iterators are known at the top of the function
-    7. loops that run in parallel stay independent: parallel and vectorized ones
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     An iterator whose value no index depends on within its domain, such as %v in `%v floordiv 64` below 64, has no
     dimension. The copy runs right before the nest of the block when reading, else right after it: in each iteration of
@@ -304,10 +312,10 @@ class Reindex(Reindexing):
     """
 
     block: BlockOp
-    buffer: BufferPlace
+    buffer: BufferPosition
 
     def draft(self) -> ReindexPlan:
-        buffer = pick(self, self.block, *self.buffer)
+        buffer = buffer_at(self, self.block, *self.buffer)
         return self.draft_of(buffer, reading=self.buffer[0] == "read")
 
 
@@ -322,7 +330,7 @@ class _ReindexingCache(Reindexing):
 
     def draft(self) -> ReindexPlan:
         block, reading = self.block, self.READING
-        buffer = pick(self, block, "read" if reading else "write", self.index)
+        buffer = buffer_at(self, block, "read" if reading else "write", self.index)
         self.require(8, why_not_scope(self.scope))
         return self.draft_of(buffer, reading=reading, scope=self.scope, index_map=self.index_map.data)
 
@@ -337,12 +345,12 @@ class ReindexCacheRead(_ReindexingCache):
     2. all accesses have the same indices, over iterators of the block: the block only loads from the buffer, at indices
        over its iterators and values that are known outside of its nest
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
-    4. nothing in the nest writes what is read: the nest is that below the loops which the block shares with a writer
+    4. nothing in the nest writes what is read: the nest is inside the loops that the block shares with a writer
        of the buffer
     5. what is written is the block's alone: applies only to `reindex_cache_write`
     6. the extents of the iterators are known at the top of the function: those of the copy, too
-    7. loops that run in parallel stay independent: parallel and vectorized ones
-    8. the scope is a memory scope
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    8. `scope` is a memory scope
     9. the index map keeps instances apart: it maps all iterators of the block to non-negative indices, in a box whose
        extents follow from theirs; no two instances of the iterators in use share an element
 
@@ -377,8 +385,8 @@ class ReindexCacheWrite(_ReindexingCache):
     5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
        and stores to different elements in different instances; the index map depends on spatial iterators only
     6. the extents of the iterators are known at the top of the function: those of the copy, too
-    7. loops that run in parallel stay independent: parallel and vectorized ones
-    8. the scope is a memory scope
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    8. `scope` is a memory scope
     9. the index map keeps instances apart: it maps all iterators of the block to non-negative indices, in a box whose
        extents follow from theirs; no two instances of the iterators in use share an element
 

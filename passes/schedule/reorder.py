@@ -17,7 +17,7 @@ from weft.dialects.tir import ForOp
 from weft.passes.index_builders import detached_ops
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.split import why_not_serial
-from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
+from weft.passes.schedule.trial_application import RecheckedPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
 
 
@@ -88,7 +88,7 @@ class ReorderPlan(Plan):
 
 
 @dataclass(frozen=True)
-class Reorder(MovingPrimitive):
+class Reorder(RecheckedPrimitive):
     """Permute loops of one chain into the given order; loops of the chain that are not named keep their positions.
 
     Requirements:
@@ -97,7 +97,7 @@ class Reorder(MovingPrimitive):
     2. no extent depends on a loop that moves inside
     3. dependences stay forward: if two instances touch the same element, and one writes, their order stays the same.
        Only the updates of one reduction may be reordered, and its init stays before them
-    4. loops that run in parallel stay independent: parallel and vectorized ones
+    4. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 { ... } }

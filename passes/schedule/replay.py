@@ -31,8 +31,8 @@ from weft.dialects.sched_parameters import (
     IntType,
 )
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.primitive import BufferPlace, primitive_class
-from weft.passes.schedule.sampling import SAMPLERS, ComputeLocation, Decision, Drawn, Sampler
+from weft.passes.schedule.primitive import BufferPosition, primitive_class
+from weft.passes.schedule.sampling import SAMPLERS, ComputeLocation, Decision, HandleValue, Sampler
 from weft.support.errors import CompileError
 from weft.support.rewrites import may_rewrite
 
@@ -51,7 +51,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 @dataclass(frozen=True)
 class StepOutcome:
-    found: Sequence[Drawn]
+    found: Sequence[HandleValue]
     decision: Attribute | None = None
 
 
@@ -61,7 +61,7 @@ class Replay:
 
     module: ModuleOp
     random: Random = field(default_factory=lambda: Random(0))
-    handles: dict[SSAValue, Drawn] = field(default_factory=dict[SSAValue, Drawn])
+    handles: dict[SSAValue, HandleValue] = field(default_factory=dict[SSAValue, HandleValue])
 
     def run(self, step: sched.StepOp) -> None:
         """Apply one step and bind its results. Raises `ScheduleError` or `CompileError`, and then changes nothing."""
@@ -88,7 +88,7 @@ class Replay:
     def draw(self, sampler: Sampler) -> Decision:
         return sampler.draw(self.random)
 
-    def bind(self, step: sched.StepOp, found: Sequence[Drawn]) -> None:
+    def bind(self, step: sched.StepOp, found: Sequence[HandleValue]) -> None:
         check_handles(step, len(found))
         for handle, op in zip(step.results, found, strict=False):
             self.handles[handle] = op
@@ -98,9 +98,9 @@ class Replay:
         op, name = self.handles.get(handle), f"handle %{handle.name_hint or '?'}"
         if isinstance(op, ComputeLocation):
             what = "stay where it is" if op is ComputeLocation.STAY else "be inlined"
-            raise CompileError(f"{name} is no loop: its block is to {what}, which only compute_at does")
+            raise CompileError(f"{name} is not a loop: its block is to {what}, which only compute_at does")
         if not isinstance(op, Operation):
-            raise CompileError(f"{name} is no loop or block that a step gave")
+            raise CompileError(f"{name} is not a loop or block that a step returned")
         if op.get_toplevel_object() is not self.module:
             kind = "loop" if isinstance(op, ForOp) else "block"
             raise CompileError(
@@ -112,7 +112,7 @@ class Replay:
     def integer(self, handle: SSAValue) -> int:
         found = self.handles.get(handle)
         if not isinstance(found, int):
-            raise CompileError(f"handle %{handle.name_hint or '?'} is no integer that a step gave")
+            raise CompileError(f"handle %{handle.name_hint or '?'} is not an integer that a step returned")
         return found
 
     def block(self, handle: SSAValue) -> BlockOp:
@@ -124,7 +124,7 @@ class Replay:
     def _resolve_as(self, handle: SSAValue, kind: type[OperationT], word: str) -> OperationT:
         op = self.resolve(handle)
         if not isinstance(op, kind):
-            raise CompileError(f"handle %{handle.name_hint or '?'} is no {word}")
+            raise CompileError(f"handle %{handle.name_hint or '?'} is not a {word}")
         return op
 
     def _arguments(self, step: sched.StepOp) -> dict[str, object]:
@@ -151,7 +151,7 @@ class Replay:
                 numbers = sched.integers_of(given)
                 arguments[name] = tuple(_next(integers, step) if n == sched.SAMPLED else n for n in numbers)
             elif kind is BUFFER:
-                arguments[name] = _buffer_place(step, name, given)
+                arguments[name] = _buffer_position(step, name, given)
             elif kind.optional and kind not in (DECISION, DECISIONS):
                 arguments[name] = given
             else:
@@ -206,7 +206,7 @@ def check_handles(step: sched.StepOp, given: int) -> None:
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
-def _buffer_place(step: sched.StepOp, name: str, given: Attribute | None) -> BufferPlace:
+def _buffer_position(step: sched.StepOp, name: str, given: Attribute | None) -> BufferPosition:
     match given:
         case ArrayAttr(data=(StringAttr(data=verb), IntegerAttr(value=IntAttr(data=index)))):
             return verb, index

@@ -32,13 +32,13 @@ from weft.support.errors import Violation
 
 
 @or_undecided
-def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) -> Violation | None:
-    """An instance outside of `domain`, with the text of `told`, or None. `names` are those of the iterators."""
+def missed_by(domain: Domain, names: Sequence[str], describe: Callable[[str], str]) -> Violation | None:
+    """An instance outside of `domain`, with the text of `describe`, or None. `names` are those of the iterators."""
     missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
     point = dict(zip(names, missed.place, strict=True))
-    detail = told(f"instance {point_text(point.items())}")
+    detail = describe(f"instance {point_text(point.items())}")
     return Violation(detail, counterexample={"instance": point}, validate=missed.holds)
 
 
@@ -69,13 +69,13 @@ def instance_left_out(block: BlockOp) -> Violation | None:
 def two_iterations(
     found: Counterexample,
     loops: Sequence[ForOp],
-    told: Callable[[str, str], str],
+    describe: Callable[[str, str], str],
     roles: tuple[str, str] = ("first", "second"),
     legal: str | None = None,
 ) -> Violation:
-    """A violation for two instances, with their iterations of `loops`, in the text of `told`."""
+    """A violation for two instances, with their iterations of `loops`, in the text of `describe`."""
     first, second = (dict(found.iteration(role, loops)) for role in ("first", "second"))
-    detail = told(point_text(first.items()), point_text(second.items()))
+    detail = describe(point_text(first.items()), point_text(second.items()))
     counterexample = {f"{role} iteration": point for role, point in zip(roles, (first, second), strict=True)}
     return Violation(detail, "refuted", counterexample, legal, validate=found.holds)
 
@@ -154,7 +154,7 @@ def require_unseen(
                 with primitive.deciding(requirement, access.op):
                     if read_is_covered(access, own, around):
                         continue
-            detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} below the loop"
+            detail = f"{owner_text(access.op)} touches {buffer_name(access.buffer)} inside the loop"
             primitive.refuse(requirement, found_overlapping(detail, buffer, access.buffer), access.op)
 
 

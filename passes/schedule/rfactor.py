@@ -33,7 +33,6 @@ from weft.passes.index_builders import (
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import (
-    become,
     empty_copy,
     init_operations,
     named_values,
@@ -41,12 +40,13 @@ from weft.passes.schedule.nest_builders import (
     new_block,
     only_child_block,
     own_loops,
+    replace_contents,
     set_guards,
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.requirements import started_elsewhere
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
 
@@ -240,7 +240,7 @@ class RfactorPlan(Plan):
         names: dict[SSAValue, SSAValue] = {old: _variable(new) for old, new in copies.items()}
         final, spatial = self._block_over(block.label, [self.loop], [REDUCE], names)
         self._combine(final, partials, spatial)
-        become(block, final)
+        replace_contents(block, final)
         outermost = nest(list(copies.values()), [block])
         set_guards(block, [(left.renamed(names), right.renamed(names)) for left, right in self.guards])
         return outermost
@@ -273,7 +273,7 @@ def _variable(loop: ForOp) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class Rfactor(MovingPrimitive):
+class Rfactor(RecheckedPrimitive):
     """Factor a reduction into partial results for each iteration of a loop, and a block that combines them.
 
     Requirements:
@@ -285,11 +285,12 @@ class Rfactor(MovingPrimitive):
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
        or, exclusive or; or it selects old or new values (argmax, argmin), by comparisons that give the same result in
        any order or in a block that is declared `tir.commutative`. Floating-point sums, products and comparisons need
-       the assumption `reassoc` on the function, or sums and products `fastmath<reassoc>` on the op
+       the assumption `reassoc`, which a function has unless its `tir.promises` omits it, or sums and products
+       `fastmath<reassoc>` on the op
     6. each spatial instance stores to distinct elements: at indices computed from its spatial iterators
     7. guards are on spatial or on reduce loops: not on both
     8. what the new buffer and loops need is known before the loops
-    9. loops that run in parallel stay independent: parallel and vectorized ones
+    9. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     Floating-point sums and products change by rounding, because their order changes.
 

@@ -31,11 +31,11 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_builders import erase_if_unused, index_before
-from weft.passes.schedule.caching import extents_of, free_label, memref_type, pick, replace_alloc
+from weft.passes.schedule.caching import buffer_at, extents_of, free_label, memref_type, replace_alloc
 from weft.passes.schedule.nest_builders import own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
 from weft.passes.schedule.requirements import why_not_divisible
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 
 
@@ -243,7 +243,7 @@ class RollingBufferPlan(Plan):
         first = next(twin for original, twin in twins if original is block)
         Rewriter.insert_op(copy, InsertPoint.before(root))
         if not isinstance(first, BlockOp):
-            raise InternalError("the copy of a block is no block")
+            raise InternalError("the copy of a block is not a block")
         first.block_name = StringAttr(free_label(function_of(block), f"{self.block.label}_first"))
         set_loop_extent(own_loops(first)[at], window.shared)
         set_guards(first, [*guards_of(first), (Index.of(window.loop.induction_variable), Index({}, 1))])
@@ -279,8 +279,8 @@ class RollingBufferPlan(Plan):
 
 
 @dataclass(frozen=True)
-class RollingBuffer(MovingPrimitive):
-    """Let a producer under a loop of its consumers (`compute_at`) compute only new elements, if its window overlaps
+class RollingBuffer(RecheckedPrimitive):
+    """Let a producer inside a loop of its consumers (`compute_at`) compute only new elements, if its window overlaps
     that of the next iteration. Its buffer keeps the other elements and becomes circular.
 
     Requirements:
@@ -293,7 +293,7 @@ class RollingBuffer(MovingPrimitive):
     5. the elements that an iteration reads are in its window
     6. an element has the same value in every iteration that computes it: the inputs of the block do not change in the
        loop, or are computed only from such values
-    7. loops that run in parallel stay independent: parallel and vectorized ones
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     The outermost such loop is chosen, and its dimension is indexed modulo the extent of a window. The overlap along
     loops inside of it is not recomputed either, but these dimensions are not folded. The first iteration computes the
@@ -319,7 +319,7 @@ class RollingBuffer(MovingPrimitive):
 
     def draft(self) -> RollingBufferPlan:
         block = self.block
-        buffer = pick(self, block, "write", self.index)
+        buffer = buffer_at(self, block, "write", self.index)
         alloc = self._temporary(buffer)
         common = self._common_loops(buffer)
         indices = self._stored_indices(buffer)

@@ -1,6 +1,7 @@
 """Sampling: integers and locations of blocks that a schedule draws, so that a search can draw them again.
 
-A sampler has requirements and changes nothing. Its *decision* is the drawn value. With a decision it draws nothing, and
+A sampler has requirements and changes nothing. Its *decision* identifies the draw:
+factors, or a position among candidates or loops. With a decision it draws nothing, and
 refuses one that it could not have drawn.
 """
 
@@ -20,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.block_scopes import consumers_of, loops_around
 from weft.analysis.index import Index
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.primitive import Refusing, primitive_class
+from weft.passes.schedule.primitive import CheckedStep, primitive_class
 from weft.passes.schedule.split import always_divides
 from weft.support.errors import ScheduleError, Violation
 
@@ -33,11 +34,11 @@ class ComputeLocation(Enum):
     """Into its readers."""
 
 
-Drawn: TypeAlias = Operation | int | ComputeLocation
-"""The object that a result of a sampling step represents."""
+HandleValue: TypeAlias = Operation | int | ComputeLocation
+"""The value of a handle that a step returns."""
 
 
-class Sampler(Refusing):
+class Sampler(CheckedStep):
     @abstractmethod
     def draw(self, random: Random) -> Decision:
         """Check every requirement, and draw unless there is a decision."""
@@ -47,7 +48,7 @@ class Sampler(Refusing):
         """Every possible decision once, if the requirements hold."""
 
     @abstractmethod
-    def results(self, decision: Decision) -> Sequence[Drawn]: ...
+    def results(self, decision: Decision) -> Sequence[HandleValue]: ...
 
 
 @cache
@@ -109,7 +110,7 @@ class SamplePerfectTile(Sampler):
 
     Requirements:
     1. a static extent is at least 1 and at most 2^40
-    2. there are 1 to 64 factors, and the innermost may be 1
+    2. `n` is 1 to 64 and `max_innermost_factor` at least 1
     3. the decision is one of the tilings: n positive factors that multiply to the extent, the innermost (of several)
        not above the maximum
 
@@ -163,7 +164,7 @@ class SamplePerfectTile(Sampler):
             return Violation(f"the innermost factor {decision[-1]} is above {self.max_innermost_factor}", legal=legal)
         return None
 
-    def results(self, decision: Decision) -> Sequence[Drawn]:
+    def results(self, decision: Decision) -> Sequence[HandleValue]:
         return decision if isinstance(decision, tuple) else (decision,)
 
 
@@ -217,7 +218,7 @@ class SamplePartitionedTile(Sampler):
             return Violation(f"the second part multiplies to {inner}, no multiple of {self.innerpart_factor}")
         return None
 
-    def results(self, decision: Decision) -> Sequence[Drawn]:
+    def results(self, decision: Decision) -> Sequence[HandleValue]:
         return decision if isinstance(decision, tuple) else (decision,)
 
 
@@ -258,7 +259,7 @@ class SampleCategorical(Sampler):
     def options(self) -> Iterator[int]:
         return (at for at, probability in enumerate(self.probs) if probability > 0)
 
-    def results(self, decision: Decision) -> Sequence[Drawn]:
+    def results(self, decision: Decision) -> Sequence[HandleValue]:
         return (self.candidates[decision],) if isinstance(decision, int) else ()
 
 
@@ -289,7 +290,7 @@ class SampleComputeLocation(Sampler):
     def options(self) -> Iterator[int]:
         return (at for at in self._candidates() if self._is_legal(at))
 
-    def results(self, decision: Decision) -> Sequence[Drawn]:
+    def results(self, decision: Decision) -> Sequence[HandleValue]:
         if decision in (ComputeLocation.STAY.value, ComputeLocation.INLINE.value):
             return (ComputeLocation(decision),)
         return (self._loops()[decision],) if isinstance(decision, int) else ()

@@ -10,7 +10,14 @@ from xdsl.ir import Operation
 from weft.analysis.block_scopes import function_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.caching import extents_of, pick, replace_alloc, space_of, why_not_redirected, why_not_scope
+from weft.passes.schedule.caching import (
+    buffer_at,
+    extents_of,
+    replace_alloc,
+    space_of,
+    why_not_redirected,
+    why_not_scope,
+)
 from weft.passes.schedule.primitive import Plan, Primitive
 
 
@@ -30,7 +37,7 @@ class SetScope(Primitive):
 
     Requirements:
     1. the block writes that many buffers
-    2. the scope is a memory scope
+    2. `scope` is a memory scope
     3. the buffer is a temporary: the caller determines the memory of parameters; no op takes all of it as it is
 
     ```mlir
@@ -46,7 +53,7 @@ class SetScope(Primitive):
 
     def plan(self) -> SetScopePlan:
         block = self.block
-        buffer = pick(self, block, "write", self.index)
+        buffer = buffer_at(self, block, "write", self.index)
         self.require(2, why_not_scope(self.scope))
         owner = buffer.owner
         if not is_temporary(buffer) or not isinstance(owner, memref.AllocOp):

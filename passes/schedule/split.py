@@ -127,12 +127,12 @@ class Split(Primitive):
     1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
     2. at most one factor is inferred and the others are positive: 0 is an inferred one
     3. the factors cover the extent: their product is at least the extent
-    4. what touches memory below the loop can be guarded: if the product is more than the extent (or may be), all of it
-       is in blocks, which get a guard, and `disable_predication` is not given
+    4. all accesses inside the loop can be guarded: if the product is more than the extent (or may be), they
+       are in blocks, which get a guard, and `disable_predication` is not given
 
-    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. If the product is more than the extent, every block below
-    gets a guard; an extent that is known only at run time needs none if `tir.assume` states that it is a multiple.
-    Annotations stay on the outermost new loop.
+    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. If the product is more than the extent, every block
+    inside gets a guard; an extent that is known only at run time needs none if `tir.assume` states that it is a
+    multiple. Annotations stay on the outermost new loop.
 
     ```mlir
     tir.for %j in 127 { tir.block "C" iters(%v: spatial<127>) = [%j] {...} }
@@ -180,9 +180,13 @@ class Split(Primitive):
     def _require_guardable(self) -> None:
         if isinstance(given := self.disable_predication, IntegerAttr) and given.value.data:
             detail = f"factors {list(self.factors)} may not divide the extent, and a guard is ruled out"
-            self.refuse(4, Violation(detail, "not proved", legal="a fact, tir.assume, that they do"), self.loop)
+            self.refuse(
+                4,
+                Violation(detail, "not proved", legal="state with tir.assume that the product divides the extent"),
+                self.loop,
+            )
         access = unguarded_access(self.loop)
         if access is not None:
-            detail = f"{access.name} is in no block below the loop"
+            detail = f"{access.name} is in no block inside the loop"
             self.require(4, why_opaque(access, f"{detail}, and"), access)
             self.refuse(4, detail, access)

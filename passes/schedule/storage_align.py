@@ -15,7 +15,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
-from weft.passes.schedule.caching import memref_type, pick
+from weft.passes.schedule.caching import buffer_at, memref_type
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
 
@@ -65,7 +65,7 @@ class StorageAlign(Primitive):
 
     def plan(self) -> StorageAlignPlan:
         block = self.block
-        buffer = pick(self, block, "write", self.index)
+        buffer = buffer_at(self, block, "write", self.index)
         owner, shape = buffer.owner, memref_type(buffer).get_shape()
         if not isinstance(owner, memref.AllocOp):
             self.refuse(2, f"{buffer_name(buffer)} is a parameter")

@@ -29,7 +29,7 @@ from weft.passes.schedule.caching import memref_type
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.requirements import found_overlapping
-from weft.passes.schedule.trial_application import MovingPrimitive, copy_of_nests
+from weft.passes.schedule.trial_application import RecheckedPrimitive, copy_of_nests
 from weft.support.errors import InternalError, Violation
 
 
@@ -133,7 +133,7 @@ class TensorizeLoopPlan(Plan):
 
 
 @dataclass(frozen=True)
-class Tensorize(MovingPrimitive):
+class Tensorize(RecheckedPrimitive):
     """Replace the body of a block by the implementation of a tensor intrinsic whose description it matches.
 
     Requirements:
@@ -143,7 +143,7 @@ class Tensorize(MovingPrimitive):
     3. no buffer stands for two parameters of which one is written
     4. outside functions have one type: functions that the implementation calls and the module already declares have the
        same types in both
-    5. loops that run in parallel stay independent: parallel and vectorized ones
+    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`, which
     also checks that the implementation computes its description, if it calls no outside functions. Those of tensor

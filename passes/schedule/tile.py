@@ -26,8 +26,7 @@ class Tile(Primitive, Plan):
     2. the loops are serial
     3. one positive factor a loop
     4. dependences stay forward: no dependence runs backwards inside a tile
-    5. what touches memory below the loops can be guarded: if a factor does not divide its extent, all of it is in
-       blocks
+    5. all accesses inside the loops can be guarded: if a factor does not divide its extent, they are in blocks
 
     ```mlir
     tir.for %i in 128 { tir.for %j in 128 { ... } }
@@ -48,7 +47,7 @@ class Tile(Primitive, Plan):
             divides = always_divides(factor, Index.of(loop.extent))
             access = None if divides else unguarded_access(loop)
             if access is not None:
-                self.refuse(5, f"{access.name} is in no block below {operation_text(loop)}", access)
+                self.refuse(5, f"{access.name} is in no block inside {operation_text(loop)}", access)
         return self
 
     def rewrite(self) -> tuple[Operation, ...]:

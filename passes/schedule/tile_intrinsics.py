@@ -2,15 +2,15 @@
 
     tiles_32x32x1024_bf16           C[m][n] = sum over k < 1024 of A[m][k] * B[k / 2][n][k % 2]: 32 x 32 sums of f32 in
                                     scope "local", of bf16; rows of A may be any distance apart
-    tiles_32x32x1024_bf16_global    the same, with sums in memory that has no scope
+    tiles_32x32x1024_bf16_global    the same, with sums in global memory (no memory space)
     tiles_16x48x64_u8s8             sums of i32 of groups of 4 bytes, which are read as unsigned in A and signed in B
     tiles_32x32x512_bf16_onto       added to C
     tiles_32x32x512_bf16_next       the next panel of B will be read after this one
     tiles_32x32x512_bf16_ap         A is packed: A[k / 32][m][k % 32]
     tiles_32x32x512_bf16_a1_c2      1 dimension between the rows and steps of A, and 2 between the rows and columns of C
 
-They exist for any number of steps that a whole number of groups and at most 64 bytes, the same for all iterations,
-divides (`depth_of`), and for the rows and columns that tile registers hold (`fits_registers`).
+They exist for reduction lengths that are multiples of a tile depth, which is a whole number of groups of at most 64
+bytes in total (`depth_of`), and for the rows and columns that tile registers hold (`fits_registers`).
 """
 
 from __future__ import annotations

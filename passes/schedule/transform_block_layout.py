@@ -20,13 +20,13 @@ from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.index_maps import missed_place, points_of_iterators, required_layout
 from weft.passes.schedule.nest_builders import (
-    become,
     extent_before,
     loop_of_its_own,
     named_values,
     nest,
     new_block,
     new_loop,
+    replace_contents,
     set_corner,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
@@ -55,11 +55,11 @@ class OwnNest:
         block = self.block
         return new_block(block.label, kinds, extents, bindings, names, block, block.attributes), loops
 
-    def give_way(self, new: BlockOp, loops: Sequence[ForOp]) -> None:
+    def replace_nest(self, new: BlockOp, loops: Sequence[ForOp]) -> None:
         """Replace the nest by `new`, in `loops`; the block becomes `new`."""
         block, point = self.block, InsertPoint.after(self._outermost)
         block.detach()
-        become(block, new)
+        replace_contents(block, new)
         Rewriter.insert_op(nest(loops, [block]), point)
         if self.loops:
             Rewriter.erase_op(self.loops[0])
@@ -154,7 +154,7 @@ class TransformBlockLayoutPlan(Plan):
             if isinstance(op, InitOp):
                 _compute_with(op.body.block, detached_ops(op.body.block), back)
         _compute_with(body, [op for op in operations if op not in first], back)
-        self.nest.give_way(new, loops)
+        self.nest.replace_nest(new, loops)
         return tuple(loops)
 
 

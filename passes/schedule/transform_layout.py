@@ -57,14 +57,14 @@ from weft.passes.index_builders import (
     result_before,
     set_access,
 )
-from weft.passes.schedule.caching import buffer_extents, free_label, memref_type, pick, replace_alloc
+from weft.passes.schedule.caching import buffer_at, buffer_extents, free_label, memref_type, replace_alloc
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, missed_place, required_layout, why_not_function
 from weft.passes.schedule.nest_builders import block_in_loops, extent_before, named_values, set_corner
-from weft.passes.schedule.primitive import BufferPlace, Plan
+from weft.passes.schedule.primitive import BufferPosition, Plan
 from weft.passes.schedule.requirements import element_text, found_overlapping, place_text
 from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 
 UNDEFINED: Final = "undefined"
@@ -149,7 +149,7 @@ class Filling:
         write.location = store.location
         replace_iterators(body, old, known)
         erase_if_unused(known.values())
-        self.nest.give_way(new, loops)
+        self.nest.replace_nest(new, loops)
 
 
 def condition_of_piece(
@@ -377,7 +377,7 @@ def _bare(layout: LayoutMap, at: int) -> int:
 
 
 @dataclass(frozen=True)
-class TransformLayout(MovingPrimitive):
+class TransformLayout(RecheckedPrimitive):
     """Change the layout of a buffer: move its element at `indices` to `index_map(indices)`, and rewrite all accesses.
 
     Requirements:
@@ -390,7 +390,7 @@ class TransformLayout(MovingPrimitive):
        of a buffer that it only reads is the caller's: `cache_read` it first); "undefined" padding requires a temporary
        buffer, and no access that reads the padding
     6. all that uses the buffer can follow: loads, stores, annotated regions and extents
-    7. loops that run in parallel stay independent: parallel and vectorized ones
+    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
 
     The extents of the new buffer are the least that contain all indices of the map. A block that fills the buffer
     element by element over dedicated loops also writes the padding (its loops become loops over the new buffer);
@@ -408,7 +408,7 @@ class TransformLayout(MovingPrimitive):
     """
 
     block: BlockOp
-    buffer: BufferPlace
+    buffer: BufferPosition
     index_map: AffineMapAttr
     pad_value: Attribute | None = None
 
@@ -419,7 +419,7 @@ class TransformLayout(MovingPrimitive):
 
     def draft(self) -> TransformLayoutPlan:
         block = self.block
-        buffer = pick(self, block, *self.buffer)
+        buffer = buffer_at(self, block, *self.buffer)
         with self.deciding(2):
             layout = self._layout(buffer)
             self._require_followers(buffer, layout)
@@ -482,9 +482,9 @@ class TransformLayout(MovingPrimitive):
             return LayoutPadding(Index.of_expr(value.data.results[0], dims), element)
         constant = None if value is None else pad_constant(value, element)
         if constant is None:
-            self.refuse(5, f"{value} is no {element}")
+            self.refuse(5, f"{value} is not a value of type {element}")
         if isinstance(constant, FloatAttr) and isinstance(value, FloatAttr) and isfinite(value.value.data):
-            self.require(5, None if isfinite(constant.value.data) else f"{value} is no {element}")
+            self.require(5, None if isfinite(constant.value.data) else f"{value} is not a value of type {element}")
         return LayoutPadding(constant, element)
 
     def _require_followers(self, buffer: SSAValue, layout: LayoutMap) -> None:

@@ -1,7 +1,7 @@
-"""Trial application: in functions with parallel loops, a primitive that moves blocks or loops is first applied to a
-copy, and rejected if such a loop gains a dependence.
+"""Trial application: if the nests concerned contain parallel, vectorized or thread-bound loops, the primitives derived
+from `RecheckedPrimitive` are first applied to a copy, and rejected if such a loop gains a dependence.
 
-`parallel` and `vectorize` prove that the iterations of a loop are independent at that time. A later move under such a
+`parallel` and `vectorize` prove that the iterations of a loop are independent at that time. A later move into such a
 loop, or an interchange with it, may invalidate the proof.
 """
 
@@ -177,9 +177,9 @@ def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy
 KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
 
-class MovingPrimitive(Primitive):
-    """A primitive with one requirement, `KEEPS_INDEPENDENCE`, on the result of its rewrite. `draft()` is `plan()`
-    without it."""
+class RecheckedPrimitive(Primitive):
+    """A primitive whose last check, `KEEPS_INDEPENDENCE`, is on the rewritten IR; `draft()` is `plan()` without that
+    check."""
 
     @abstractmethod
     def draft(self) -> Plan:

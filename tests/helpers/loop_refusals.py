@@ -199,7 +199,8 @@ LOOPS = [
             proved=False),
     Refusal("split", 4, PLAIN, lambda s: s.split(loop(s, "X"), [None, 3], disable_predication=True),
             r"not proved: factors \[0, 3\] may not divide the extent, and a guard is ruled out", proved=False),
-    Refusal("split", 4, BARE, lambda s: s.split(loop(s, "B"), [None, 4]), "memref.store is in no block below the loop"),
+    Refusal("split", 4, BARE, lambda s: s.split(loop(s, "B"), [None, 4]),
+            "memref.store is in no block inside the loop"),
     Refusal("fuse", 1, TRIANGLE, lambda s: s.fuse(*s.get_loops("X")), "the body of loop %i holds more than loop %j"),
     Refusal("fuse", 1, PLAIN, lambda s: s.fuse(*reversed(s.get_loops("X"))), "loop %i is not directly inside loop %j"),
     Refusal("fuse", 2, PLAIN, lambda s: s.fuse(*s.get_loops("X")), "loop %j is vectorized",
@@ -217,7 +218,7 @@ LOOPS = [
             r"iteration \(i=0, j=1\) of block \"X\" writes X\[1, 1\]; iteration \(i=1, j=0\) of block \"X\" reads "
             r"X\[1, 1\] and could now run first",
             {"first iteration": {"i": 0, "j": 1}, "second iteration": {"i": 1, "j": 0}}),
-    Refusal("tile", 5, BARE, lambda s: s.tile(*s.get_loops("C"), factors=[5, 3]), "is in no block below %j"),
+    Refusal("tile", 5, BARE, lambda s: s.tile(*s.get_loops("C"), factors=[5, 3]), "is in no block inside %j"),
     Refusal("reorder", 1, PLAIN, lambda s: s.reorder(loop(s, "X"), loop(s, "X")), "a loop is named twice"),
     Refusal("reorder", 1, TRIANGLE, lambda s: s.reorder(*reversed(s.get_loops("X"))), "holds more than loop %j"),
     Refusal("reorder", 1, PRODUCER_CONSUMER, lambda s: s.reorder(loop(s, "B"), loop(s, "C")),

@@ -135,7 +135,7 @@ LOOP_SHAPES = [
         5,
         TWO_LENGTHS,
         lambda s: s.bind(loop(s, "Z", 1), "threadIdx.x"),
-        "loop %j runs 3 times, others 5 times, and memref.store is in no block below it",
+        "loop %j runs 3 times, others 5 times, and memref.store is in no block inside it",
         prepare=lambda s: s.bind(loop(s, "X", 1), "threadIdx.x"),
     ),
     Refusal(
@@ -254,9 +254,19 @@ LOOP_SHAPES = [
     ),
     Refusal("annotate", 1, PLAIN, lambda s: s.annotate("X", "", 1), "the key is empty"),
     Refusal(
-        "annotate", 1, PLAIN, lambda s: s.annotate("X", "tir.commutative", True), "'tir.commutative' begins with tir."
+        "annotate",
+        1,
+        PLAIN,
+        lambda s: s.annotate("X", "tir.commutative", True),
+        "'tir.commutative' has a prefix that is reserved",
     ),
-    Refusal("unannotate", 1, PLAIN, lambda s: s.unannotate("X", "tir.part_of"), "'tir.part_of' begins with tir."),
+    Refusal(
+        "unannotate",
+        1,
+        PLAIN,
+        lambda s: s.unannotate("X", "tir.part_of"),
+        "'tir.part_of' has a prefix that is reserved",
+    ),
     Refusal("unannotate", 2, PLAIN, lambda s: s.unannotate("X", "note"), "there is no 'note': it has no annotations"),
     Refusal(
         "unannotate",

@@ -230,5 +230,5 @@ def test_a_producer_that_runs_later_must_be_under_the_loop() -> None:
     nests = EARLY.split("tir.for")
     later = "tir.for".join([nests[0], nests[2], nests[1], nests[3]])
     sch = Schedule(weft.parse(later))
-    with pytest.raises(ScheduleError, match='block "T" writes what it reads and is not under the loop'):
+    with pytest.raises(ScheduleError, match='block "T" writes what it reads and is not inside the loop'):
         sch.reverse_compute_at("C", loop(sch, "B"))

@@ -27,7 +27,7 @@ from weft.tvm.ir.module import IRModule
 if TYPE_CHECKING:
     from weft.dialects.sched_parameters import Kind
     from weft.dialects.tir import ForOp
-    from weft.passes.schedule.primitive import BufferPlace
+    from weft.passes.schedule.primitive import BufferPosition
 
 _NUMBER = "tvm.number"
 """Attribute of a step: the number of a given buffer in TVM's order."""
@@ -90,7 +90,7 @@ class Schedule(_Schedule):
             return self._number(block, value)
         found = super()._value(kind, value, block, known)
         if block is not None and kind is kinds.BUFFER and not isinstance(value, str):
-            verb, number = cast("BufferPlace", found)
+            verb, number = cast("BufferPosition", found)
             return (verb, self._number(block, number)) if verb == "read" else found
         return found
 

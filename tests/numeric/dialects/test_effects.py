@@ -144,7 +144,7 @@ TOUCH = {
 }
 PASSED: dict[str, tuple[Steps, str | None]] = {
     "compute_inline": (lambda s: s.compute_inline("T"), "OP outside of the blocks of its scope uses T"),
-    "compute_at": (lambda s: s.compute_at("T", loop(s, "D")), "OP reads T and is not under the loop"),
+    "compute_at": (lambda s: s.compute_at("T", loop(s, "D")), "OP uses T and is not inside the loop"),
     "reverse_compute_at": (
         lambda s: s.reverse_compute_at("D", loop(s, "T")),
         "effects|writes T, which may be the same element, and would change places",

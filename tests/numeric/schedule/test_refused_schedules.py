@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 import weft
 from weft import Schedule
 from weft.interp.compare import compare_modules
-from weft.passes.schedule.primitive import Refusing
+from weft.passes.schedule.primitive import CheckedStep
 from weft.passes.verify_level import verify_level
 from weft.support.errors import Violation
 
@@ -38,11 +38,11 @@ Their counterexamples are tried out in `tests/unit/api/test_validation.py`."""
 
 def forced(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleOp, ModuleOp, str]:
     """The program, what becomes of it when refutations are overruled, and the last of these."""
-    refuse = Refusing.refuse
+    refuse = CheckedStep.refuse
     overruled: list[str] = []
 
     def lenient(
-        self: Refusing,
+        self: CheckedStep,
         requirement: int,
         violation: Violation | str,
         operation: Operation | None = None,
@@ -56,7 +56,7 @@ def forced(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleOp,
     sch = Schedule(weft.parse(refusal.program, "program.mlir"))
     refusal.prepare(sch)
     before = sch.mod.clone()
-    monkeypatch.setattr(Refusing, "refuse", lenient)
+    monkeypatch.setattr(CheckedStep, "refuse", lenient)
     refusal.steps(sch)
     monkeypatch.undo()
     return before, sch.mod, overruled[0]

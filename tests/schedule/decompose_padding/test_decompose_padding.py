@@ -71,7 +71,7 @@ def test_2_around_the_block() -> None:
 
 def test_3_a_choice() -> None:
     refused(
-        lambda: (sch := schedule()).decompose_padding("Q", sch.get_loops("Q")[0]), 3, "no choice between two values"
+        lambda: (sch := schedule()).decompose_padding("Q", sch.get_loops("Q")[0]), 3, "not a choice between two values"
     )
     border = schedule(
         ("scf.yield %zero", "%y = memref.load %X[%c2] : memref<8xf32>\n        scf.yield %y"),
@@ -109,7 +109,7 @@ def test_5_readers_of_what_was_written() -> None:
 def test_5_readers_before() -> None:
     early = "%at = affine.apply affine_map<(d0) -> ((d0 + 1) mod 12)>(%v)\n      %p = memref.load %P[%at]"
     sch = schedule(TOGETHER, ("%p = memref.load %P[%v]", early))
-    refused(lambda: decompose(sch), 5, 'block "Q" touches P below the loop')
+    refused(lambda: decompose(sch), 5, 'block "Q" touches P inside the loop')
 
 
 def test_5_readers_of_an_earlier_run() -> None:
@@ -119,7 +119,7 @@ def test_5_readers_of_an_earlier_run() -> None:
     nest = "  tir.for %i in 12"
     half = f"tir.for %n in 2 {{ tir.for %o in 1 {{\n{nest}{consumer}{nest}{producer}}} }}\n"
     sch = weft.Schedule(weft.parse(PADDED.replace(body, half), "f.mlir"))
-    refused(lambda: decompose(sch, 1), 5, 'block "Q" touches P below the loop')
+    refused(lambda: decompose(sch, 1), 5, 'block "Q" touches P inside the loop')
 
 
 def test_6_something_inside() -> None:

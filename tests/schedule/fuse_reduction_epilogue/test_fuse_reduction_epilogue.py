@@ -85,7 +85,7 @@ def test_1_reductions() -> None:
 
 def test_2_epilogues() -> None:
     sch = schedule()
-    refused(lambda: sch.fuse_reduction_epilogue("T", "T"), 2, "it is no other block of the scope")
+    refused(lambda: sch.fuse_reduction_epilogue("T", "T"), 2, "it is not another block of the scope")
     store = "memref.store %c, %C[%v] : memref<6xTYPE>"
     refused(fuse(schedule((store, f"{store}\n{store.replace('%C', '%D')}"))), 2, "it stores 2 times")
 

@@ -98,7 +98,7 @@ def _scheduled(sch: weft.Schedule) -> None:
 SUM = str(matmul())
 REFUSALS: list[tuple[str, int, Callable[[weft.Schedule], object], str]] = [
     (SUM, 1, lambda s: s.recode("C", 2, "unsigned"), "there is no buffer 2"),
-    (SUM, 2, lambda s: s.recode("C", 1, "ui8"), "'ui8' is no encoding"),
+    (SUM, 2, lambda s: s.recode("C", 1, "ui8"), "'ui8' is not an encoding"),
     (SUM, 2, lambda s: s.recode("C", 1, "signed"), "B is read as signed already"),
     (SUM, 2, lambda s: s.recode("C", 1, "int64"), "i64 is not between i8, as stored, and i32, as added"),
     (SUM.replace("arith.addi", "arith.maxsi"), 3, lambda s: s.recode("C", 1, "unsigned"), "it does not add integers"),
@@ -171,7 +171,9 @@ func.func @f(%A: memref<3x2x7xi8>, %B: memref<7xi8>, %C: memref<6xi32>) {
     } } } }
   func.return
 }"""
-    refused(lambda: schedule(text).recode("C", 1, "unsigned"), 5, "%vi is no index of the results, only part of one")
+    refused(
+        lambda: schedule(text).recode("C", 1, "unsigned"), 5, "%vi is not an index of the results, only part of one"
+    )
     module = weft.parse(text)
     sch = weft.Schedule(module)
     sch.recode("C", 0, "unsigned")  # the sum of B is one number

@@ -18,7 +18,7 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.sampling import SamplePartitionedTile, SamplePerfectTile, count_tilings, divisors
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.schedule.traces import decisions_of
 
 
@@ -225,14 +225,14 @@ def test_compute_locations():
 
 
 def test_places_are_asked_about_until_one_is_legal(monkeypatch: pytest.MonkeyPatch):
-    asked: list[type[MovingPrimitive]] = []
-    plan = MovingPrimitive.plan
+    asked: list[type[RecheckedPrimitive]] = []
+    plan = RecheckedPrimitive.plan
 
-    def counted(self: MovingPrimitive) -> Plan:
+    def counted(self: RecheckedPrimitive) -> Plan:
         asked.append(type(self))
         return plan(self)
 
-    monkeypatch.setattr(MovingPrimitive, "plan", counted)
+    monkeypatch.setattr(RecheckedPrimitive, "plan", counted)
     for seed in range(8):
         asked.clear()
         sch = schedule("chain", seed)
@@ -252,10 +252,10 @@ def test_a_block_that_nobody_reads_stays():
 def test_places_that_are_no_loops():
     sch = schedule("chain")
     place = sch.sample_compute_location("B", decision=-1)
-    with pytest.raises(CompileError, match=r"handle %place is no loop: its block is to stay where it is"):
+    with pytest.raises(CompileError, match=r"handle %place is not a loop: its block is to stay where it is"):
         sch.parallel(place)
     inline = sch.sample_compute_location("B", decision=-2)
-    with pytest.raises(CompileError, match="handle %place is no loop: its block is to be inlined"):
+    with pytest.raises(CompileError, match="handle %place is not a loop: its block is to be inlined"):
         sch.split(inline, [None, 2])
     sch.reverse_compute_at("C", place)
 

@@ -101,7 +101,7 @@ def test_5_the_value_is_of_the_element_type() -> None:
         refused(
             lambda value=value: schedule(text).transform_layout("B", "B", lambda i, j: (i, j // 4, j % 4), value),
             5,
-            "is no i8",
+            "is not a value of type i8",
         )
 
 
@@ -266,5 +266,5 @@ def test_5_undefined_padding_is_that_of_a_temporary_buffer() -> None:
     sch.transform_layout("B", ("write", 0), panels, pad_value="undefined")
     assert "memref<3x6x4xf32>" in str(sch.mod) and "B_pad" not in str(sch.mod)
     check_schedule(weft.parse(PROGRAM, "f.mlir"), sch)
-    with pytest.raises(weft.ScheduleError, match='"unset" is no f32'):
+    with pytest.raises(weft.ScheduleError, match='"unset" is not a value of type f32'):
         schedule().transform_layout("B", ("write", 0), panels, pad_value="unset")

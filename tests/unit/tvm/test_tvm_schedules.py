@@ -60,7 +60,7 @@ def test_what_the_root_block_is_not():
         sch.add_unit_loop(root)
     with pytest.raises(CompileError, match=r"sched.compute_inline takes no root block"):
         sch.compute_inline(root)
-    with pytest.raises(CompileError, match=r"cache_read takes no root block|is no block"):
+    with pytest.raises(CompileError, match=r"cache_read takes no root block|is not a block"):
         sch.cache_read(root, 0, "local")
     both = weft.merge(product, Two)
     with pytest.raises(CompileError, match=r"2 functions have a root block \(other, product\): name the function"):
