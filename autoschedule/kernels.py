@@ -187,7 +187,7 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _rows(pattern: BlockPattern) -> int:
-    """Returns the number of outer loops that may be rows: all but the reduction loops, or all but the last if
+    """Returns the number of outer loops that may be rows: all except the reduction loops, or all except the last if
     elementwise."""
     if pattern.kind is PatternKind.REDUCTION:
         return leading(pattern)

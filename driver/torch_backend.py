@@ -101,7 +101,7 @@ class CompiledGraph:
     """A graph of ATen operators, compiled on the first call.
 
     PyTorch computes outputs that are views of inputs, of other outputs, or of one tensor, because callers depend on
-    their strides and offsets, which may depend on sizes. Callers also derive views of their own tensors from them, and
+    their strides and offsets, which may depend on sizes. Callers also derive other views from them, and
     read through one view elements written through another.
     """
 

@@ -183,7 +183,7 @@ _INTEGER_CONVERSIONS: Final = (
         for lanes, features in ((8, (("avx512dq",),)), (4, (("avx512dq", "avx512vl"),)))
     ),
 )
-"""The instructions; for each pair of types the widest is first."""
+"""The instructions. Those of a pair of types are sorted from the widest."""
 
 TABLE_LOOKUP: Final = "x86.avx512.vpermi2var.qi.512"
 """The intrinsic, without `llvm.`, that selects bytes of two vectors by seven bits of an index. (Intel SDM,

@@ -507,7 +507,7 @@ def _count_of_mask(cx: Conversion) -> Extent:
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
-    """Returns the first axis of the result that comes from indices: the first indexed axis if the indexed axes are
+    """Returns the first axis of the result that indices give: the first indexed axis if the indexed axes are
     adjacent, otherwise 0."""
     return axes[0] if list(axes) == list(range(axes[0], axes[0] + len(axes))) else 0
 

@@ -74,8 +74,7 @@ class _Scatter:
         return [self._updates.shape[axis] for axis in self._window]
 
     def starts(self, batch: Sequence[Expr]) -> dict[int, Expr]:
-        """Returns the first index of the window of an update, for the dimensions of the operand that are indexed or
-        batched."""
+        """Returns the first index of the window of an update along each indexed or batched dimension of the operand."""
         found = index_vector(self._scattered, self._indices, batch, self._vector)
         found |= {axis: batch[place] for axis, place in self._batching.items()}
         return {axis: start.astype("int64") for axis, start in found.items()}

@@ -480,7 +480,7 @@ class _FunctionLowering(Bufferization):
         return self.memory[tensor]
 
     def _place(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """Returns a new buffer or a view, for a tensor that is not a result of the function."""
+        """Returns a new buffer or a view to store a tensor that is not a result of the function."""
         root, before = self._views.place(tensor)
         type_ = cast("Tensor", tensor.type)
         if root in self._views.shifted:
