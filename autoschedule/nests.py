@@ -239,7 +239,10 @@ def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
     """Returns the plan for writes that are consecutive along the last loop and reads whose indices divide its iterator,
     as in images resized by quotients of small numbers. The iterations of one period are unrolled: in each of them
     offsets of reads are constant, weights are folded, and consecutive periods read with a constant stride."""
-    iterator = iterators_of(pattern)[-1]
+    iterators = iterators_of(pattern)
+    if not iterators:
+        return None
+    iterator = iterators[-1]
     extent = pattern.extent_of(iterator)
     if iterator.index < shared or any(write.stride_of(iterator) != 1 for write in pattern.writes):
         return None

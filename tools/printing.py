@@ -13,8 +13,6 @@ from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 from xdsl.targets.mlir import MLIRTarget
 
-from weft.dialects.constant_data import is_repeated
-
 
 class ScopedPrinter(Printer):
     """A printer whose names are scoped by regions, as the parser's are, so that printing restores the names of the
@@ -45,12 +43,18 @@ class ScopedPrinter(Printer):
             self.elide_above is not None
             and isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
             and prod(attribute.type.get_shape()) > self.elide_above
-            and not (isinstance(attribute, DenseIntOrFPElementsAttr) and is_repeated(attribute))
+            and not _is_repeated(attribute)
         ):
             self.print_string("dense_resource<__elided__> : ")
             super().print_attribute(attribute.type)
             return
         super().print_attribute(attribute)
+
+
+def _is_repeated(attribute: Attribute) -> bool:
+    from weft.dialects.constant_data import is_repeated  # start-up: 2 ms
+
+    return isinstance(attribute, DenseIntOrFPElementsAttr) and is_repeated(attribute)
 
 
 @dataclass(frozen=True)

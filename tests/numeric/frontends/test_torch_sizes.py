@@ -35,7 +35,7 @@ def test_conditions_of_the_trace_are_checked(torch: Any) -> None:
         assert torch.equal(compiled(x, [y]), model(x, [y]))
     for shape, message in {
         (4, 8): r"s\d+ must be at least 5, got 4 \(axis 0 of 'x'\): PyTorch exported the model for such sizes",
-        (7, 8): r"s\d+ must be at least 8 or s\d+ must be at most 6, got 7 \(axis 0 of 'x'\)",
+        (7, 8): r"s\d+ must be at most 6 or s\d+ must be at least 8, got 7 \(axis 0 of 'x'\)",
         (9, 12): r"expected s\d+ % 8 == 0, got s\d+ = 12 \(axis 1 of 'x'\)",
     }.items():
         with pytest.raises(ValueError, match=message):

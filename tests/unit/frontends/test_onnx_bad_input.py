@@ -375,8 +375,8 @@ MISFITS = {
     ),
     "a large matrix": (_mel(1 << 31), "is not computed at import: it is too large"),
     "functions of functions": (_calls(50), "functions within functions become too many nodes: 2251799813685247"),
-    "products of products": (_arithmetic("Mul", 64), "an extent has more than 512 factors"),
-    "quotients of quotients": (_arithmetic("Div", 64), "an extent has more than 512 factors"),
+    "products of products": (_arithmetic("Mul", 64), "an extent of n has more than 512 factors"),
+    "quotients of quotients": (_arithmetic("Div", 64), "an extent of m, n has more than 512 factors"),
     "loops of loops": (_nested_loops(3), "functions, loops and branches within others become too many nodes"),
     "Gemm of other ranks": (_of("Gemm", "x x"), "inputs 'A' and 'B' must be matrices, got the ranks 4 and 4"),
     "a rank that fits nothing": (

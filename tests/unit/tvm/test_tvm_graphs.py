@@ -239,7 +239,7 @@ return (z, w)
         ("def f(a):\n    return f(a)\nreturn f(x)", "f calls itself"),
         ("return R.shape_of(x)", "shapes are tuples"),
         ("if R.greater(R.sum(x), R.const(0.0, 'float32')):\n    z = x\nreturn x", "both branches of a condition"),
-        ("return R.layout_transform(x, lambda i, j: (i // 2, j, i % 2))", "elements that no element of x comes to"),
+        ("return R.layout_transform(x, lambda i, j: (i // 2, j, i % 2))", "elements to which no element of x is moved"),
         ("return R.shape([1])", "a function of a graph returns tensors"),
     ],
 )
