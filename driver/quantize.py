@@ -33,7 +33,7 @@ class Quantized(ShownAsText):
 
     def __str__(self) -> str:
         if not self.layers:
-            return "no weights were quantized: no product has constant weights in floats"
+            return "no weights were quantized: no product has constant weights in floats that are not skipped"
         width = max(len("activations"), *(len(row.name) for row in (*self.layers, *self.activations)))
         has_outputs = any(layer.output_error is not None for layer in self.layers)
         header = f"{'rows x columns':>15}  {'error':>8}  {'largest':>9}  {'KiB':>9} -> KiB"

@@ -31,7 +31,7 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
         raise Refusal("fallback: graphs in a node are not passed to functions")
     for attribute in node.proto.attribute:  # ONNX's shape inference loops over the elements of some attributes
         if max(map(abs, (attribute.i, *attribute.ints)), default=0) > MOST_ELEMENTS:
-            raise Refusal(f"fallback: attribute '{attribute.name}' is at most {MOST_ELEMENTS}")
+            raise Refusal(f"fallback: attribute '{attribute.name}' must be at most {MOST_ELEMENTS}")
         tensors = (attribute.t, *attribute.tensors, attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors):
             # onnx.reference would look for the file in the working directory.
