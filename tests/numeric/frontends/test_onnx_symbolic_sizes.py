@@ -138,7 +138,7 @@ def test_scales_of_a_symbolic_length() -> None:
         wanted = np.clip(np.rint(exact * (rows[:, None] * columns) / 0.5) + 3, 0, 255)
         found = product(a, rows, zero, b, columns, zeros, one / 2, zero)
         np.testing.assert_allclose(found.astype("float32"), wanted, atol=1)
-    with pytest.raises(ValueError, match=r"expected p == m or p == 1, got p = 2 \(.*: scales and zero points have one"):
+    with pytest.raises(ValueError, match=r"expected p == 1 or p == m, got p = 2 \(.*: scales and zero points have one"):
         product(
             data(3, 4).astype("uint8"),
             np.ones(2, "float32"),

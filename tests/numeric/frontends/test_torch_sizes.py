@@ -157,7 +157,7 @@ def test_one_build_serves_prefill_and_steps_on_caches_in_place(torch: Any) -> No
     plain, length = copy.deepcopy(model), torch.export.Dim("length", max=24)
     words, places = torch.randint(0, 50, (1, 7)), torch.arange(7)
     compiled = weft.compile(model, (words, places), dynamic_shapes=({1: length}, {0: length}))
-    assert "scatter_elements_in_place" in str(compiled.library.report())
+    assert any("scatter_elements_in_place" in row.names for row in compiled.library.report().rows)
     with torch.no_grad():
         for _ in range(9):
             wanted = plain(words, places)

@@ -316,12 +316,6 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %z = arith.addf %y, %x : tensor<4xf32>
   func.return %z : tensor<4xf32>
 }""",
-    "arith.constant has vectors of other than one fixed dimension": """func.func @f(%A: memref<4x4xf32>) {
-  %c0 = arith.constant 0 : index
-  %z = arith.constant dense<0.0> : vector<4x4xf32>
-  vector.transfer_write %z, %A[%c0, %c0] : vector<4x4xf32>, memref<4x4xf32>
-  return
-}""",
 }
 
 
