@@ -8,6 +8,7 @@ and names do not matter. An unrecognised block is `OPAQUE`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -430,14 +431,19 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
     kinds: dict[SSAValue, IterKind] = {
         v: kind for v, kind, extent in iterators if not isinstance(extent, int) or extent >= least
     }
-    return any({kinds[v] for v in index.sources() if v in kinds} == set(IterKind) for index in operand.indices)
+    return bool(_sums_of_kinds(operand, kinds))
 
 
 def sliding_iterators(block: BlockOp, operand: Operand) -> set[BlockArgument]:
-    """The spatial iterators that an index adds to a reduce iterator."""
+    """Returns the spatial iterators that an index adds to a reduce iterator."""
     kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
-    sums = [index for index in operand.indices if {kinds[v] for v in index.sources() if v in kinds} == set(IterKind)]
+    sums = _sums_of_kinds(operand, kinds)
     return {v for v in block.iter_vars for index in sums if kinds[v] is IterKind.SPATIAL and index.depends_on([v])}
+
+
+def _sums_of_kinds(operand: Operand, kinds: Mapping[SSAValue, IterKind]) -> list[Index]:
+    """Returns the indices that add iterators of both kinds."""
+    return [index for index in operand.indices if {kinds[v] for v in index.sources() if v in kinds} == set(IterKind)]
 
 
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:

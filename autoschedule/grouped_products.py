@@ -27,7 +27,8 @@ _DOT: Final = 4
 _ALL_ROWS: Final = 12
 """The maximum number of rows, times the bytes of their data, that share unpacked weights."""
 _DOTS: Final = 48
-"""Limit of the number of dot products of an iteration, beyond two steps."""
+"""Limit of the number of dot products of an iteration, beyond two steps, with 32 vector registers; in proportion with
+others."""
 _STEPS: Final = 8
 """Limit of the number of unrolled reduction steps of a group: the number of 4-bit weights in an element of 32 bits."""
 

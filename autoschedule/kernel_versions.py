@@ -119,10 +119,10 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
 
 
 def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
-    """The symbols of the extents along which windows of the first convolution or pool move. None if an extent depends
-    on other values, or if it is computed in all callers, as the images inside of a net, whose kernels would take twice
-    the time to build. None either for windows of rows of one channel without a stride: code for all sizes is faster,
-    because masks are computed once for several channels.
+    """Returns the symbols of the extents along which windows of the first convolution or pool move. Returns none if an
+    extent depends on other values, or if it is computed in all callers, as the images inside of a net, whose kernels
+    would take twice the time to build. Images of one channel whose windows move by one element have none either: code
+    for all sizes is faster, because masks are computed once for several channels.
     """
     for block in child_blocks(function):
         pattern = pattern_of(block)

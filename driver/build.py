@@ -146,13 +146,10 @@ def build(
     if isinstance(program, os.PathLike):
         library, path = _built_file(Path(program), machine, options, stopwatch, store), Path(program)
         found = _with_versions(library, lambda: _read_file(path)[0], machine, options, store, policy)
-        return (
-            found
-            if path.suffix != ".onnx"
-            else _with_repeated_axes(
-                found, functools.partial(_unified_file, path, _state_of(path)), machine, options, store
-            )
-        )
+        if path.suffix != ".onnx":
+            return found
+        model = functools.partial(_unified_file, path, _state_of(path))
+        return _with_repeated_axes(found, model, machine, options, store)
     from weft.frontends.stage_schedule import StageSchedule  # start-up: 948 ms
 
     if isinstance(program, StageSchedule):

@@ -8,10 +8,8 @@ Dot-product instructions of adjacent integers add, per 32-bit lane, the products
 `vpdpbusd` and its relatives for four bytes, and `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has
 `sdot`, `udot` and `usdot`. `pmaddubsw` adds two products of unsigned and signed bytes with saturation to 16 bits. If
 unsigned factors have at most 7 bits, it is exact (2 * 127 * 128 < 2 ** 15), and `pmaddwd` by ones adds the pairs. Those
-for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush
-subnormal numbers to zero. (Intel SDM, "VPDPBUSD", "PMADDWD", "PMADDUBSW",
-"VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)",
-"BFDOT (vector)")
+for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush subnormal numbers to zero. (Intel SDM,
+"VPDPBUSD", "PMADDWD", "PMADDUBSW", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
 
 AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). The operating
 system grants them to a process on request: Linux by `arch_prctl`. Weft requests them on Linux only.

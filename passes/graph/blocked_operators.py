@@ -90,20 +90,14 @@ def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
 
 # Convolutions
 
-_CONVOLVED: Final[Mapping[tuple[str | None, ...], int]] = {
-    ("float32", "float32", "float32"): 1,
-    ("float64", "float64", "float64"): 1,
-    ("bfloat16", "bfloat16", "float32"): 2,
-    ("int16", "int16", "int32"): 2,
-    ("uint8", "int8", "int32"): 4,
+_CONVOLVED: Final[Mapping[tuple[str | None, ...], tuple[Factor, Factor] | None]] = {
+    ("float32", "float32", "float32"): None,
+    ("float64", "float64", "float64"): None,
+    ("bfloat16", "bfloat16", "float32"): (BF16, BF16),
+    ("int16", "int16", "int32"): (Factor(16, signed=True), Factor(16, signed=True)),
+    ("uint8", "int8", "int32"): (BYTE, SIGNED_BYTE),
 }
-"""Maps the elements of data, of weights, and of sums to the products per dot product."""
-_FACTORS: Final[Mapping[str | None, Factor]] = {
-    "bfloat16": BF16,
-    "int16": Factor(16, signed=True),
-    "uint8": BYTE,
-    "int8": SIGNED_BYTE,
-}
+"""Maps the elements of data, of weights, and of sums to the factors of dot products, or to None without such."""
 
 
 def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
@@ -113,9 +107,9 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     if not isinstance(weight, ConstantOp) or source is None or image is None:
         return None
     element, shape = weight.result.type.element_type, weight.result.type.get_shape()
-    types = [element_name(type_) for type_ in (type_of(data).element_type, element, type_of(result).element_type)]
-    group = _CONVOLVED.get(tuple(types), 0)
-    if not group:
+    elements = (type_of(data).element_type, element, type_of(result).element_type)
+    types = tuple(map(element_name, elements))
+    if types not in _CONVOLVED:
         return None
     if arguments["data_layout"] != "NCHW" or arguments.get("kernel_layout") not in (None, "", "OIHW"):
         return None
@@ -128,9 +122,10 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     work = elements_of(result) * prod(shape[1:])
     given = ("strides", "padding", "dilation", "out_dtype")
     moved = {key: op.properties[key] for key in given if key in op.properties}
-    is_packed = group > 1
-    if group > 1 and not has_dot_product(target, *(_FACTORS[name] for name in types[:2])):
-        group = 1
+    factors = _CONVOLVED[types]
+    group = 1 if factors is None or not has_dot_product(target, *factors) else 32 // factors[0].bits
+    if groups > 1 and group == 1:
+        return None
     may_filter = winograd and not is_depthwise and groups == 1 and types[0] != "bfloat16"
     tile, filtered = _filtering(op, shape) if may_filter else (0, 0)
 
@@ -138,14 +133,10 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
         found = [pack(op.operands[0], [1], [width]), _packed_weight(op, [0], [width])]
         return made("depthwise_conv2d", found, data_layout="NCHWc", **moved)
 
-    if groups > 1 and group == 1:
-        return None
-
     def dense(width: int, inner: int) -> Operator:
-        inner = width if groups > 1 else inner
-        found = pack(op.operands[0], [1], [inner])
         if groups > 1:
-            return _grouped(op, found, groups, (width, inner, group), moved)
+            return _grouped(op, groups, width, group, moved)
+        found = pack(op.operands[0], [1], [inner])
         if tile and inner > 1:
             given = {key: moved[key] for key in ("padding", "out_dtype") if key in moved}
             return made("conv2d_winograd", [found, _filtering_weight(op, tile, width, inner)], **given)
@@ -156,7 +147,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
         return made("conv2d", [found, kernel], data_layout="NCHWc", kernel_layout=layout, **moved)
 
     is_strided = elements_of(data) > 2 * elements_of(result)
-    flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": is_packed}
+    flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": factors is not None}
     saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
         return Form(op, (data,), None, work, saved, depthwise)
@@ -165,28 +156,27 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     return Form(op, (), data, work, saved + filtered, dense, filtered, group)
 
 
-def _grouped(
-    op: Operator, data: SSAValue, groups: int, sizes: tuple[int, int, int], moved: Mapping[str, Attribute]
-) -> Operator:
-    """A convolution of groups of channels, merged to groups of whole blocks by weights of 0 between them."""
+def _grouped(op: Operator, groups: int, width: int, products: int, moved: Mapping[str, Attribute]) -> Operator:
+    """Returns a convolution of groups of channels in blocks of `width`, with groups merged to whole blocks by weights
+    of 0."""
     import numpy as np
 
-    width, inner, products = sizes
     weight = cast("ConstantOp", op.operands[1].owner)
     array = array_of_constant(weight)
     filters, inputs = array.shape[0] // groups, array.shape[1]
     merged = next(
         count
         for count in range(1, groups + 1)
-        if groups % count == 0 and count * filters % width == count * inputs % inner == 0
+        if groups % count == 0 and count * filters % width == count * inputs % width == 0
     )
     wide = np.zeros((groups // merged, merged, filters, merged, *array.shape[1:]), array.dtype)
     for at in range(merged):
         wide[:, at, :, at] = array.reshape(groups // merged, merged, filters, *array.shape[1:])[:, at]
     wide = wide.reshape(array.shape[0], merged * inputs, *array.shape[2:])
-    kernel = pack(made_constant(wide, weight.result.type.element_type).result, [1, 0], [inner, width])
+    kernel = pack(made_constant(wide, weight.result.type.element_type).result, [1, 0], [width, width])
     kernel = pack(kernel, [4], [products])
     kernel.name_hint = op.operands[1].name_hint
+    data = pack(op.operands[0], [1], [width])
     layouts = {"data_layout": "NCHWc", "kernel_layout": "OIHWioi"}
     return made("conv2d", [data, kernel], groups=groups // merged, **layouts, **moved)
 

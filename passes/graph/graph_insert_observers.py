@@ -18,9 +18,8 @@ from weft.dialects.graph_traits import Recurrent
 from weft.passes.graph.functions import graph_functions, inline_dataflow
 from weft.passes.graph.graph_fuse import Patterns, groups_in
 from weft.passes.graph.operator_properties import pattern_of
-from weft.passes.graph.operators import dtype_of, type_of
+from weft.passes.graph.operators import dtype_of, operands_of, type_of
 from weft.passes.graph.quantized_products import product_channels
-from weft.passes.graph.recurrent_products import operands_of
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
 

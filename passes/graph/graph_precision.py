@@ -19,7 +19,16 @@ from weft.dialects.graph_shapes import ShapeError
 from weft.dialects.graph_traits import Product, Recurrent, ViewLike
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_widen_floats import OF_FLOAT32, erase_dead_operators, insert_after
-from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, source_of, type_of
+from weft.passes.graph.operators import (
+    dtype_of,
+    made,
+    made_constant,
+    name_of,
+    operands_of,
+    properties_of,
+    source_of,
+    type_of,
+)
 from weft.support.cpu_instructions import has_bf16_products
 from weft.support.precision import Precision, check_precision, parse_precision
 from weft.support.target import Target
@@ -83,12 +92,10 @@ class _Narrowing:
 
     def _narrow_recurrence(self, op: Operator) -> bool:
         """Store constant weights of states in the precision. Those of bf16 make each step round the states."""
-        operands = op.grouped(op.operands, op.properties)
-        roles = [role.name for role in op.ROLES]
-        at = roles.index("recurrence")
-        if dtype_of(op.results[0]) != _WIDE or operands[roles.index("recurrence_scale")] is not None:
+        given = operands_of(op)
+        weights = given["recurrence"]
+        if dtype_of(op.results[0]) != _WIDE or given["recurrence_scale"] is not None or weights is None:
             return False
-        weights = operands[at]
         is_constant = isinstance(weights.owner, ConstantOp) and dtype_of(weights) == _WIDE
         if not is_constant or (self._rounds_data and not self._multiplies):
             return False

@@ -9,12 +9,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import OpTrait
 
-from weft.analysis.graph_patterns import arguments_of
+from weft.analysis.graph_patterns import arguments_of, array_of_constant
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp, Tensor
-from weft.dialects.graph_shapes import Shape, shape_of
+from weft.dialects.graph_shapes import DimsAttr, Shape, shape_of
 from weft.interp.values import narrow, round_array
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
@@ -38,6 +38,14 @@ def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> O
 def made_constant(array: NDArray[Any], element_type: Attribute) -> ConstantOp:
     """Returns a constant of these elements, rounded to `element_type`, not inserted yet."""
     return ConstantOp(dense_attribute(narrow(round_array(array, element_type), element_type), element_type))
+
+
+def reshaped(value: SSAValue, shape: Shape) -> SSAValue:
+    """Returns `value` with another shape of as many elements, not inserted yet; a constant becomes another constant."""
+    if isinstance(value.owner, ConstantOp):
+        array = array_of_constant(value.owner).reshape(cast("tuple[int, ...]", shape))
+        return made_constant(array, type_of(value).element_type).result
+    return made("reshape", [value], newshape=DimsAttr(shape)).results[0]
 
 
 def name_of(op: Operation) -> str:
@@ -65,6 +73,12 @@ def type_of(value: SSAValue) -> Tensor:
 def dtype_of(value: SSAValue) -> str:
     """Returns the name of the element type of a tensor."""
     return str(element_name(type_of(value).element_type))
+
+
+def operands_of(op: Operator) -> dict[str, SSAValue | None]:
+    """Returns the operands of an operator without lists of operands by name, None for those that it lacks."""
+    operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
+    return dict(zip((role.name for role in op.ROLES), operands, strict=True))
 
 
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:

@@ -28,12 +28,12 @@ from weft.passes.graph.operators import (
     made,
     made_constant,
     name_of,
+    operands_of,
     properties_of,
     source_of,
     type_of,
     windows_of,
 )
-from weft.passes.graph.recurrent_products import operands_of
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.plans import fitted
 from weft.texpr.graph_operators import Operator

@@ -16,16 +16,16 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis import graph_patterns as P
 from weft.analysis.graph_patterns import Match, Pattern, arguments_of, array_of_constant, number_of
 from weft.dialects.graph import ConstantOp
-from weft.dialects.graph_shapes import DimsAttr
 from weft.passes.graph.operators import (
     axes_of,
     counted_axes,
     dtype_of,
     extents_of,
     made,
-    made_constant,
     name_of,
+    operands_of,
     properties_of,
+    reshaped,
     source_of,
     type_of,
 )
@@ -204,7 +204,7 @@ def _scaled_norm(op: Operation) -> Replacement:
         role = norm and _SCALES.get((name_of(op), name_of(norm)))
         if norm is None or role is None or not value.has_one_use() or other.owner is norm:
             continue
-        given = dict(zip((r.name for r in norm.ROLES), norm.grouped(norm.operands, norm.properties), strict=True))
+        given = operands_of(norm)
         if given[role] is not None or (role == "gamma" and given["beta"] is not None):
             continue
         axes = counted_axes(norm)
@@ -228,10 +228,7 @@ def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | N
         return value
     if shape[len(shape) - len(own) :] != own or any(extent != 1 for extent in shape[: -len(own)]):
         return None
-    if isinstance(value.owner, ConstantOp):
-        array = array_of_constant(value.owner)
-        return made_constant(array.reshape(array.shape[-len(own) :]), type_of(value).element_type).result
-    return made("reshape", [value], newshape=DimsAttr(own)).results[0]
+    return reshaped(value, own)
 
 
 # Attention

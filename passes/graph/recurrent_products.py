@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
-from weft.analysis.graph_patterns import arguments_of, array_of_constant
+from weft.analysis.graph_patterns import arguments_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_traits import Recurrent
-from weft.passes.graph.operators import dtype_of, made, made_constant, name_of, properties_of, type_of, with_trait
+from weft.passes.graph.operators import (
+    dtype_of,
+    made,
+    name_of,
+    operands_of,
+    properties_of,
+    reshaped,
+    type_of,
+    with_trait,
+)
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
+
+_IN_REGISTERS: Final = 4
+"""Sequences whose sums are in registers together. Their sums fill half of the registers, and the other half contains
+weights and states."""
+_SEQUENCES: Final = 8
+"""Limit of sequences of a block, which read a tile of the weights in turn, from L1 or L2."""
+_MOST_COLUMNS: Final = 32
+"""Limit of gate elements of a tile: 48 are not faster on a Zen 4, but more are padding."""
 
 
 def _product_of_data(op: Operation) -> Replacement:
@@ -28,21 +44,10 @@ def _product_of_data(op: Operation) -> Replacement:
     directions, rows, inputs = type_of(weight).get_shape()
     if DYNAMIC_INDEX in (directions, rows, inputs):
         return None
-    shape = [directions * rows, inputs]
-    if isinstance(weight.owner, ConstantOp):
-        array = array_of_constant(weight.owner).reshape(shape)
-        matrix = made_constant(array, type_of(weight).element_type).result
-    else:
-        matrix = made("reshape", [weight], newshape=shape).results[0]
+    matrix = reshaped(weight, (directions * rows, inputs))
     matrix.name_hint = weight.name_hint
     given |= {"data": made("dense", [data, matrix]).results[0], "weight": None}
     return made(name_of(op), list(given.values()), **properties_of(op))
-
-
-def operands_of(op: Operator) -> dict[str, SSAValue | None]:
-    """Returns the operands of a recurrent network by name, None for those that it lacks."""
-    operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
-    return dict(zip((role.name for role in op.ROLES), operands, strict=True))
 
 
 def with_tile(op: Operation, target: Target) -> Replacement:
@@ -57,13 +62,5 @@ def with_tile(op: Operation, target: Target) -> Replacement:
     tile = [max(min(sequences, _SEQUENCES), 1), min(lanes * vectors, _MOST_COLUMNS)]
     return made(name_of(op), list(operands_of(op).values()), **properties_of(op), tile=tile)
 
-
-_IN_REGISTERS: Final = 4
-"""Sequences whose sums are in registers together. Their sums fill half of the registers, and the other half contains
-weights and states."""
-_SEQUENCES: Final = 8
-"""Limit of sequences of a block, which read a tile of the weights in turn, from L1 or L2."""
-_MOST_COLUMNS: Final = 32
-"""Limit of gate elements of a tile: 48 are not faster on a Zen 4, but more are padding."""
 
 RECURRENT: Final = (Rule(with_trait(Recurrent), _product_of_data),)

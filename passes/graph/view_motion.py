@@ -25,6 +25,7 @@ from weft.passes.graph.operators import (
     made_constant,
     name_of,
     properties_of,
+    reshaped,
     source_of,
     type_of,
     windows_of,
@@ -161,11 +162,7 @@ def _pointwise_convolution(op: Operation) -> Replacement:
     if not is_before and not is_after:
         return None
     pixels = made("transpose", [data], axes=to_last).results[0] if source is None else source.operands[0]
-    if isinstance(weight.owner, ConstantOp):
-        array = array_of_constant(weight.owner).reshape(filters, channels)
-        matrix = made_constant(array, type_of(weight).element_type).result
-    else:
-        matrix = made("reshape", [weight], newshape=DimsAttr((filters, channels))).results[0]
+    matrix = reshaped(weight, (filters, channels))
     options = {key: a for key, a in op.properties.items() if key == "out_dtype"}
     product = made("matmul", [pixels, matrix], transpose_b=True, **options)
     return made("transpose", product.results, axes=to_first)
