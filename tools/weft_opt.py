@@ -38,7 +38,7 @@ from weft.tools.diagnostics import Diagnostic, diagnostics_of, expectations_in, 
 from weft.tools.failures import (
     FAILURE,
     ArgumentParser,
-    is_users,
+    is_user_error,
     message_of,
     print_warning,
     run_tool,
@@ -362,10 +362,10 @@ class WeftOptMain(xDSLOptMain):
         except ShrinkException:
             raise
         except Exception as error:
-            if self.args.debug and not is_users(error):
+            if self.args.debug and not is_user_error(error):
                 raise
             status = self._report(error, parsed=module is not None, output=output)
-            if not is_users(error):  # because comments cannot expect a bug
+            if not is_user_error(error):  # because comments cannot expect a bug
                 return status
         else:
             status = 0
@@ -378,7 +378,7 @@ class WeftOptMain(xDSLOptMain):
     def _report(self, error: Exception, *, parsed: bool, output: IO[str]) -> int:
         """Report an error that ended a chunk. Returns the exit status."""
         self._diagnostics.extend(diagnostics_of(error))
-        if self.args.verify_diagnostics and is_users(error):
+        if self.args.verify_diagnostics and is_user_error(error):
             return FAILURE
         if self.args.parsing_diagnostics and not parsed:
             output.write(f"{message_of(error)}\n")

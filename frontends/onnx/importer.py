@@ -62,11 +62,11 @@ from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.contrib.refused import REASONS
 from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
-from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
+from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, given_attributes, schema_of
 from weft.frontends.onnx.node_order import ordered
-from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
+from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_registered_by_user
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
@@ -163,9 +163,9 @@ class Import:
         """Pairs of extents that converters require to be equal."""
         self.stated: list[CallPrecondition] = []
         """Preconditions that calls of the model check."""
-        self.extents: dict[SSAValue, Known] = {}
+        self.extents: dict[SSAValue, KnownTensor] = {}
         """Tensors of integers as extents: inputs of the model, and tensors computed from them."""
-        self.evaluated: dict[SSAValue, Known | None] = {}
+        self.evaluated: dict[SSAValue, KnownTensor | None] = {}
         """The cache of `evaluated`."""
         self.unified = UnifiedAxes({}, {})
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
@@ -212,13 +212,13 @@ class Scope:
     """The enclosing scope, whose names are visible here."""
     names: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
     """The entries of names; None for one that could not be converted."""
-    constants: dict[int, tuple[Known, Value]] = field(default_factory=dict[int, "tuple[Known, Value]"])
+    constants: dict[int, tuple[KnownTensor, Value]] = field(default_factory=dict[int, "tuple[KnownTensor, Value]"])
     """Known tensors by `id`, with their values in the function under construction."""
 
     def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
         """Returns the scope of a graph within a node of this one. If its nodes become a separate function, it has
         separate constants."""
-        constants: dict[int, tuple[Known, Value]] = {} if is_function else self.constants
+        constants: dict[int, tuple[KnownTensor, Value]] = {} if is_function else self.constants
         return Scope(self.shared, self.opsets, f"{place}/", self.depth + 1, self, dict(names), constants=constants)
 
     def value_of(self, item: Item) -> Value:
@@ -228,9 +228,9 @@ class Scope:
             self.constants[id(item)] = item, item.constant()
         return self.constants[id(item)][1]
 
-    def known_of(self, item: Item) -> Known | None:
+    def known_of(self, item: Item) -> KnownTensor | None:
         """Returns the elements of an item, symbolic if a call determines them, or None if they depend on other data."""
-        if isinstance(item, Known):
+        if isinstance(item, KnownTensor):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
 
@@ -241,19 +241,19 @@ class Scope:
         found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
         return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
 
-    def state_equal(self, left: Extent, right: Extent) -> None:
+    def require_equal(self, left: Extent, right: Extent) -> None:
         self.shared.equal.append((left, right))
 
-    def state(self, fact: CallPrecondition) -> bool:
+    def require(self, precondition: CallPrecondition) -> bool:
         shapes = (shape_of(cast("Tensor", value.type)) for value in self.shared.inputs)
         known = {name for shape in shapes for extent in shape for name in names_in(extent)}
-        if not all(is_signed(name) or name in known for name in fact.names):
+        if not all(is_signed(name) or name in known for name in precondition.names):
             return False
-        self.shared.stated.append(fact)
+        self.shared.stated.append(precondition)
         return True
 
     def sources_of(self, item: Item) -> frozenset[str]:
-        if isinstance(item, Known):
+        if isinstance(item, KnownTensor):
             return frozenset()
         seen: set[SSAValue] = set()
         pending: list[SSAValue] = [item.ssa]
@@ -271,7 +271,7 @@ class Scope:
                 return len(proto.type.tensor_type.shape.dim)
         return None
 
-    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor:
         """Returns the elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
         file = self.shared.file
         return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
@@ -366,13 +366,13 @@ class Scope:
             node.check()
             return self._by_converter(node, convert, opset, place)
         except _MISFITS as error:
-            if is_users(domain, operator, version):
+            if is_registered_by_user(domain, operator, version):
                 raise
             raise Refusal(_misfit(node, error)) from error
 
     def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
         """Returns the outputs of a node that no function of the model defines."""
-        by_user = is_users(node.domain, node.operator, node.version)
+        by_user = is_registered_by_user(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
             with suppress(Refusal):
                 return _converted_by(convert, replace(node, folds=True)) or ()
@@ -398,7 +398,7 @@ class Scope:
         with suppress(CompileError, ShapeError, *_MISFITS):
             folded = _converted_by(convert, replace(node, inputs=inputs, folds=True)) or ()
             for item, extents in zip(found, folded, strict=True):
-                if isinstance(item, Value) and isinstance(extents, Known):
+                if isinstance(item, Value) and isinstance(extents, KnownTensor):
                     self.shared.extents[item.ssa] = extents
 
     def _written_out(
@@ -517,7 +517,7 @@ def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | No
     found = convert(node)
     if found is None:
         return None
-    results = [found] if isinstance(found, Value | Known | TensorSequence | Absent) else found
+    results = [found] if isinstance(found, Value | KnownTensor | TensorSequence | Absent) else found
     node.check_all_read(results)
     return results
 
@@ -730,7 +730,7 @@ def _build_main(
             if is_element(value.type, 0) and value.ndim <= 1 and value.ssa.name_hint is not None:
                 shape, name = value.type.get_shape(), value.ssa.name_hint
                 symbols = [element_symbol(name, element) for element in range(prod(shape))]
-                shared.extents[value.ssa] = Known(np.array(symbols, object).reshape(shape), value.dtype)
+                shared.extents[value.ssa] = KnownTensor(np.array(symbols, object).reshape(shape), value.dtype)
         with builder.dataflow():
             scope.run(graph.node)
             _check_equal(shared, scope, extents)
@@ -976,7 +976,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
     return var(name, names.shape(name, shape), dtype)
 
 
-def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
+def _bound(proto: ValueInfoProto, array: ArrayLike) -> KnownTensor:
     tensor = proto.type.tensor_type
     dtype = dtype_of(tensor.elem_type)
     try:
@@ -990,4 +990,4 @@ def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
         len(stated) != data.ndim or any(e not in (None, s) for e, s in zip(stated, data.shape, strict=True))
     ):
         raise Refusal(f"the input has the shape {shown(stated)}, but constants gives {data.shape}")
-    return Known(data, dtype)
+    return KnownTensor(data, dtype)
