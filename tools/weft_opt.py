@@ -332,6 +332,8 @@ class WeftOptMain(xDSLOptMain):
         extension = self.args.frontend or extension
         if extension not in self.available_frontends:
             known = did_you_mean(extension, self.available_frontends)
+            if extension == "onnx":
+                raise CompileError(f"'{name}': weft-opt reads IR; weft import converts ONNX models to it")
             raise CompileError(f"'{name}': no frontend reads files that end in '.{extension}'{known}; -f names one")
         text = decode_text(data, name)
         remember_text(name, text)

@@ -207,6 +207,8 @@ class Scope:
     opsets: Mapping[str, int]
     place: str = ""
     """The name in errors of the node that contains the scope, followed by a slash."""
+    defined: str = ""
+    """The operator that the nodes of an expanded function define."""
     depth: int = 0
     outer: Scope | None = None
     """The enclosing scope, whose names are visible here."""
@@ -219,7 +221,9 @@ class Scope:
         """Returns the scope of a graph within a node of this one. If its nodes become a separate function, it has
         separate constants."""
         constants: dict[int, tuple[KnownTensor, Value]] = {} if is_function else self.constants
-        return Scope(self.shared, self.opsets, f"{place}/", self.depth + 1, self, dict(names), constants=constants)
+        return Scope(
+            self.shared, self.opsets, f"{place}/", self.defined, self.depth + 1, self, dict(names), constants=constants
+        )
 
     def value_of(self, item: Item) -> Value:
         if isinstance(item, Value):
@@ -323,7 +327,9 @@ class Scope:
         except (CompileError, ShapeError) as error:
             # operators of the graph dialect name their own parameters, a refusal those of the node
             given = "" if isinstance(error, Refusal) else given_attributes(proto)
-            shared.report(label, error, place, given)
+            shared.report(
+                label, error, f"{place}, in the definition of {self.defined}" if self.defined else place, given
+            )
             items = [self.names.get(name) for name in proto.input]
             for item in items:
                 if isinstance(item, Value) and item.ssa in shared.extents:
@@ -382,12 +388,12 @@ class Scope:
                 if found is not None:
                     self._note_extents(node, convert, found)
                     return found
-            except (CompileError, ShapeError):
+            except (CompileError, ShapeError) as error:
                 if not self.shared.fallback:
                     raise
-                return fall_back(node, opset)
+                return _fall_back(node, opset, error)
         if not _has_body(node.schema):
-            return fall_back(node, opset)
+            return _fall_back(node, opset, Refusal(_unknown(node.domain, node.operator, node.schema)))
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
 
     def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
@@ -424,7 +430,7 @@ class Scope:
         names: dict[str, Entry | None] = {name: item for name, item in items.items() if item is not None}
         absent = frozenset(set(function.input) - names.keys())
         inner = {**self.opsets, **opsets}
-        scope = Scope(self.shared, inner, f"{place}/", self.depth + 1, None, names, self.constants)
+        scope = Scope(self.shared, inner, f"{place}/", proto.op_type, self.depth + 1, None, names, self.constants)
         scope.run([_with_attributes(node, given, absent) for node in function.node])
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
@@ -494,6 +500,17 @@ def _body(node: Node, opset: int) -> FunctionProto:
 
 def _version(versions: Sequence[int], opset: int) -> int:
     return max((version for version in versions if version <= opset), default=versions[0])
+
+
+def _fall_back(node: Node, opset: int, reason: CompileError | ShapeError) -> Sequence[Entry | None]:
+    """Returns the outputs of a registered function for a node that no converter accepts. Raises `Refusal` with both
+    reasons."""
+    try:
+        return fall_back(node, opset)
+    except Refusal as error:
+        refusal = Refusal(f"{reason.message if isinstance(reason, CompileError) else reason}; {error.message}")
+        refusal.unbound = reason.unbound if isinstance(reason, Refusal) else frozenset()
+        raise refusal from reason
 
 
 def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
