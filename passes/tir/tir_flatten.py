@@ -1,4 +1,4 @@
-"""tir-flatten: make buffers one-dimensional, and give functions the signature of the low level."""
+"""tir-flatten: one-dimensional buffers, and signatures of the low level."""
 
 from __future__ import annotations
 
@@ -99,13 +99,11 @@ class FlattenPass(ModulePass):
         attributes {low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>], low.symbols = ["m"]} {
       ... memref.load %A[%i * 4 + %j] : memref<?xf32>
     ```
-    Each dynamic extent and each dynamic stride of a parameter becomes a trailing index parameter. With
-    `tir.assume_shape` and `tir.assume_strides`, parameters share them. Calls between functions pass them on. A
-    parameter is `write` if all elements that are read were written before, else `readwrite` (`tir.parameter_access`, if
-    the function has it). Small temporaries become `memref.alloca` in space "local", others are freed at the end of the
-    scope that allocates them; those in a memory space of `keep` become `memref.alloca` in that space. Loops stay
-    `tir.for`. Functions without ops of the tir level are unchanged; calls from and to them stay valid
-    (`_keep_signature`).
+    Each dynamic extent and stride of a parameter becomes a trailing index parameter, which parameters share by
+    `tir.assume_shape` and `tir.assume_strides`, and calls pass on. A parameter is `write` if all elements that are read
+    were written before, else `readwrite` (`tir.parameter_access`, if present). Small temporaries become `memref.alloca`
+    in space "local"; those in a space of `keep` become `memref.alloca` there; others are freed at the end of their
+    scope. Loops stay `tir.for`. Functions without tir ops are unchanged; calls from and to them stay valid.
 
     Requires: loops without blocks (`tir-lower-blocks`); temporaries have no strided layout (CompileError).
 
@@ -167,7 +165,7 @@ def _check(function: FuncOp) -> None:
 
 @lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
-    """The one-dimensional type with the same number of elements; dynamic if an extent is, or if callers pass views."""
+    """The flat type; dynamic if an extent is, or if callers pass views."""
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
@@ -176,8 +174,9 @@ def flat_type(type_: MemRefType) -> MemRefType:
 def allocate_several(
     alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
 ) -> memref.AllocOp:
-    """Add a first dimension of extent `count` to a buffer, allocated before `anchor`. Loads, stores and pointers access
-    the slice at `place_of(op)`. Other uses may only query strides."""
+    """Replicate a buffer `count` times before `anchor`. Loads, stores and pointers access the slice at `place_of(op)`;
+    other uses may only query strides.
+    """
     buffer, old = alloc.memref, buffer_type(alloc.memref)
     type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
     new = allocate_before(anchor, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
@@ -199,7 +198,6 @@ def allocate_several(
 
 
 def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
-    """Axis -> factor and offset, from `storage_align`."""
     noted = op.attributes.get(STORAGE_ALIGN)
     entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
     found: dict[int, tuple[int, int]] = {}
@@ -316,7 +314,7 @@ class _Flattener:
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """The stride of a dimension in elements: the one that callers pass, else row-major with aligned axes."""
+        """In elements: the stride that callers pass, else row-major with aligned axes."""
         if buffer in self.strides:
             return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
@@ -330,8 +328,9 @@ class _Flattener:
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
-        """The product of two indices. If both vary, it is computed once, before the outermost loop or condition in
-        which they are invariant, because passes compare addresses by their values."""
+        """The product of two indices. If both vary, it is computed once, as far out as possible, because passes compare
+        addresses by value.
+        """
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
         values = [*left.values(), *right.values()]
@@ -354,7 +353,8 @@ class _Flattener:
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
         """Prefetch at the distance annotated on an access (`tir-lower-blocks`), except in kernels, whose threads hide
-        latency."""
+        latency.
+        """
         noted = op.attributes.pop(PREFETCHED, None)
         if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
@@ -407,7 +407,6 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
-        """Memory of a thread, a thread block or a multiprocessor, of static size and freed implicitly."""
         name = f"%{op.memref.name_hint}"
         if flat.get_shape()[0] < 0:
             extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
@@ -478,7 +477,6 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_call(self, op: CallOp) -> None:
-        """Pass extents and strides for the callee's symbols."""
         self._check_aligned(op)
         callee = self.signatures.get(op.callee.root_reference.data)
         if callee is None:
@@ -528,8 +526,9 @@ def _check_call_facts(
     names: ExtentNames,
     own: Collection[_Differences],
 ) -> None:
-    """Check that a call in the module meets its callee's assumptions for all run-time values. The caller may have the
-    same assumption (`own`), or call under a condition that implies it."""
+    """Check that a call meets its callee's assumptions for all run-time values, given those of the caller (`own`) and
+    the conditions around.
+    """
     conditions = _conditions_around(op, names)
     own = {*own, *conditions, *(_without_excluded(assumed, conditions) for assumed in own)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
@@ -567,7 +566,7 @@ def _without_excluded(alternatives: _Differences, conditions: Collection[_Differ
 
 
 def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownExtent]) -> bool:
-    """Whether a condition refutes `excess <= 0`, because the sum with a non-positive number is positive."""
+    """Whether a condition refutes `excess <= 0`: the sum with a non-positive number is positive."""
     relation, excess = alternative
     if relation != "<=":
         return False
@@ -597,7 +596,7 @@ _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
-    """None for a division by zero. Omits false comparisons of constants, unless all are false."""
+    """None for a division by zero. Omits false comparisons of constants, unless all are."""
     found: set[tuple[str, KnownExtent]] = set()
     for comparison in fact.comparisons:
         try:
@@ -620,8 +619,7 @@ def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
-    """Whether a call or cast takes the buffer, or an op copies a tile to or from it. Buffers on the stack may only be
-    loaded, stored, and pointed to temporarily."""
+    """Whether a call, cast or tile copy uses the buffer, which cannot be on the stack then."""
     known = (memref.LoadOp, memref.StoreOp, AtomicOp, AccessPtrOp, StrideOp)
     pointers = [use.operation.pointer for use in buffer.uses if isinstance(use.operation, AccessPtrOp)]
     tiles = [use.operation for pointer in pointers for use in pointer.uses if isinstance(use.operation, TileOp)]
@@ -630,8 +628,9 @@ def _is_passed_on(buffer: SSAValue) -> bool:
 
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
-    """Flatten constants of the module, which are row-major. Those that other functions use remain, next to a flat copy;
-    private ones without uses are erased."""
+    """Flatten row-major constants. Those that other functions use remain, next to a flat copy; unused private ones are
+    erased.
+    """
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
@@ -658,8 +657,6 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
 
 
 def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, Operation]:
-    """Name -> first op outside of `functions` that refers to one. Functions that were flattened before already call by
-    flat signatures."""
     names = {function.sym_name.data for function in functions}
     found: dict[str, Operation] = {}
     for holder in module.ops:
@@ -673,8 +670,9 @@ def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str,
 def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
-    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at the op `user`
-    that refers to it, if a parameter is strided, because a flat buffer has no start offset of a view."""
+    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, if a
+    parameter is strided, because a flat buffer has no start offset of a view.
+    """
     name = function.sym_name.data
     for position in signature.memrefs:
         if strides_of(type_.inputs.data[position]) is not None:
@@ -751,7 +749,7 @@ def _recast(
 
 
 def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    """Count elements by `arith` ops, because index maps are not lowered in functions of others."""
+    """Count elements by `arith` ops: index maps are not lowered in other functions."""
     static = prod(extent for extent in extents if isinstance(extent, int))
     dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
     if not dynamic:

@@ -1,4 +1,4 @@
-"""tir-lower-loops: lower loops to `scf.for` and index maps to arithmetic."""
+"""tir-lower-loops: `scf.for` and index arithmetic."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class LowerLoopsPass(FunctionPass):
       %q = arith.muli %i, %c4 : index
       scf.for %j = %c0 to %c4 step %c1 { %p = arith.addi %q, %j : index ... } {low.unroll} }
     ```
-    Quotients and remainders of non-negative indices are unsigned. A loop bound to a GPU axis becomes a plain loop,
-    since its iterations are independent.
+    Quotients and remainders of non-negative indices are unsigned. Loops bound to GPU axes become plain loops, since
+    their iterations are independent.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -81,10 +81,10 @@ def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
 
 
 class IndexEmitter:
-    """Replaces index arithmetic by shared sums, built from the outer loops inwards.
+    """Replaces index arithmetic by shared sums.
 
-    Terms are added in the order of the loops in which they vary, so each partial sum is in the outermost place where
-    its operands are defined, and indices with equal prefixes share them.
+    Terms are added in the order of the loops in which they vary: each partial sum is as far out as its operands allow,
+    and indices with equal prefixes share them.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -126,7 +126,7 @@ class IndexEmitter:
         return self.constants[value]
 
     def value(self, index: Index) -> SSAValue:
-        """The value of an index, defined wherever all of its atoms are."""
+        """The value of an index, defined wherever its atoms are."""
         if index not in self.values:
             self.values[index] = self._sum(index)
         return self.values[index]
@@ -211,7 +211,7 @@ class IndexEmitter:
 
 
 def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
-    """Add multiples of the divisors to numerators that may be negative, without changing the index."""
+    """Add multiples of divisors to numerators that may be negative; the index stays equal."""
     terms: dict[Atom, int] = {}
     constant = index.constant
     for atom, factor in index.terms.items():

@@ -1,4 +1,4 @@
-"""tir-lower-vectorized: turn vectorized loops into vector operations."""
+"""tir-lower-vectorized: vector operations."""
 
 from __future__ import annotations
 
@@ -70,21 +70,21 @@ class LowerVectorizedPass(FunctionPass):
     vector.store %r, %B[%p] : memref<64xf32>, vector<8xf32>
     ```
     - Consecutive accesses become vector loads and stores; a load of one element for all lanes becomes a scalar load and
-      a broadcast. If the lanes span up to four vectors, as with every second element, the vectors are loaded and
-      shuffled (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
-    - Conditions that differ between lanes become masks, and a lane accesses memory only if its condition holds. Uniform
-      conditions, such as `%i * 8 + %lane < %n * 8`, stay conditions (`_make_conditions_uniform`).
-    - The number of lanes is halved if the other half is idle (`_leave_out_idle_lanes`).
+      a broadcast. Lanes that span up to four vectors, as with every second element, are loaded as vectors and shuffled
+      (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
+    - Conditions that differ between lanes become masks; a lane accesses memory only if its condition holds. Uniform
+      ones, such as `%i * 8 + %lane < %n * 8`, stay.
+    - The number of lanes is halved while the other half is idle.
     - Inner loops stay, around vector operations.
-    - `x[p] = combine(x[p], v)` with the same address in all lanes becomes a `vector.reduction`, if the order is free:
-      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after
-      the enclosing serial loops that combine into the same element (`_accumulate_in_lanes`).
+    - `x[p] = combine(x[p], v)` with one address for all lanes becomes a `vector.reduction`, if the order is free:
+      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after the
+      enclosing serial loops that combine into the same element.
     - A buffer allocated inside the loop is replicated for each lane.
 
     Code without a vector form (calls, inner loops whose extents differ between lanes, lanes that store to one element,
-    a nested vectorized loop) falls back to the scalar loop in order, unrolled up to 64 lanes. A loop of dynamic extent
-    also becomes a scalar loop, not unrolled. A loop of more than 1024 lanes is strip-mined into a serial loop over
-    vectors of 64 lanes, and a vector for the remainder.
+    a nested vectorized loop) stays a scalar loop, unrolled up to 64 lanes, as does a loop of dynamic extent, not
+    unrolled. A loop of more than 1024 lanes is strip-mined into a serial loop over vectors of 64 lanes, and a
+    remainder.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -103,7 +103,6 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    """Vectorize a loop that contains no other vectorized loop."""
     _leave_out_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
@@ -126,7 +125,7 @@ def vectorize(loop: ForOp, *, shuffles: bool) -> None:
 
 
 def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
-    """A loop over strips, and one over the remaining iterations; returns the vectorized loops."""
+    """Returns the vectorized loops: in strips, and of the remainder."""
     strips = [loop]
     if count % _STRIP:
         rest = loop.clone()
@@ -144,7 +143,6 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
 
 
 def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
-    """Move buffers out of the body, with `count` elements, one per lane, for each element."""
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
@@ -171,8 +169,8 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
 
 
 def _leave_out_idle_lanes(loop: ForOp) -> None:
-    """Halve a vectorized loop of static extent while all iterations of its second half are idle. Half a vector costs no
-    more than a whole one, on some processors less, and needs no mask if all of its lanes run:
+    """Halve a vectorized loop while its second half is idle. Half a vector costs no more than a whole one, on some
+    processors less, and needs no mask if all lanes run:
 
     ```mlir
     tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
@@ -263,7 +261,6 @@ class _Accumulators:
 
 
 def _accumulate_in_lanes(reduction: LaneReduction) -> None:
-    """Move the combination of lanes after the enclosing serial loops with the same element."""
     accumulators = _accumulators(reduction)
     type_ = reduction.lanes.type
     if not accumulators.loops or not isinstance(type_, VectorType):
@@ -284,8 +281,9 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
-    """The chain of enclosing serial loops, innermost first, in which no other op touches the buffer. The address is
-    invariant in them, except in unrolled loops inside other loops of the chain."""
+    """The enclosing serial loops in which no other op touches the buffer. The address is invariant in them, except in
+    unrolled loops inside others.
+    """
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
     users = [use.operation for buffer in (store.memref, *overlapping(store.memref)) for use in buffer.uses]
@@ -330,7 +328,7 @@ def _combine_in_lanes(
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
-    """Combine the lanes after the loops, under a condition if one of them may have no iterations."""
+    """Combine the lanes after the loops, under a condition if one may be empty."""
     loops = accumulators.loops
     anchor = scf.YieldOp()  # placeholder
     anchor.location = loops[-1].location

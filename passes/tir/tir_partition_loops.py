@@ -1,4 +1,4 @@
-"""tir-partition-loops: partition loops so that boundary conditions leave the main part."""
+"""tir-partition-loops: main parts of loops without boundary conditions."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class PartitionLoopsPass(TirPass):
     """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
 
     Applies to each `scf.if` on a conjunction of affine comparisons (guards of non-dividing splits, padding, `k == 0`).
-    The outermost serial, parallel or unrolled loop is split in which the condition provably holds, or provably fails,
-    in most iterations:
+    Splits the outermost serial, parallel or unrolled loop in which the condition provably holds, or fails, in most
+    iterations:
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -76,11 +76,10 @@ class PartitionLoopsPass(TirPass):
     tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
     tir.for %i1 in 2 { BODY(31, %i1) }
     ```
-    Remaining parts of several iterations are partitioned in the same way; a part in which the condition is false and
-    that has no other effect is erased. Extents may be dynamic. The order of iterations stays the same. Loops are copied
-    while the function stays below `growth` times its size; remaining conditions are kept.
+    Remaining parts of several iterations are partitioned, too; parts without effect are erased. Extents may be dynamic.
+    The order of iterations stays. Loops are copied while the function stays below `growth` times its size.
 
-    Unrolled loops are not split for a condition that selects a value, as padding does, if the bound is a constant,
+    Unrolled loops are not split for a condition that selects a value, as padding does, if the bound is constant,
     because each copy of the body evaluates it.
 
     A loop whose body is mostly other code is not split if an inner loop over rows can be: one that contains all code
@@ -91,8 +90,8 @@ class PartitionLoopsPass(TirPass):
     // becomes
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
-    A loop is not split either if the condition only determines the symbolic number of iterations of a loop over rows
-    inside it. A loop that then runs at most once becomes a condition.
+    Nor is a loop split if the condition only determines the symbolic number of iterations of a loop over rows in it. A
+    loop that then runs at most once becomes a condition.
 
     The remainder of a symbolic extent gets a version for each number of iterations of the unrolled loops in it, whose
     arrays can then be promoted to registers:
@@ -117,9 +116,9 @@ class PartitionLoopsPass(TirPass):
     For symbolic bounds, an inner loop around other loops is split if possible, so that outer loops are not copied.
     Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
 
-    A loop with the annotation `interior` is split for all conditions in it at once, and no loop in it is split further:
-    its main part has no conditions, or only masks of lanes, and the parts at its ends have masks. Loops around it are
-    not split for these conditions. A version with half of the lanes handles the remainder of a row:
+    A loop with the annotation `interior` is split for all conditions in it at once; no loop in it is split further, and
+    none around it for these conditions. Its main part has no conditions, or only masks of lanes; the parts at its ends
+    have masks. A version with half of the lanes handles the remainder of a row:
 
     ```mlir
     tir.for %j in ceil(%n / 8) { tir.for %i in %m attributes {interior = true} {
@@ -131,8 +130,8 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY } } } } } }
     ```
 
-    A function with a log of `tir-check-bounds` gets no versions, and its growth is limited, because copies would
-    multiply the guards.
+    A function with a log of `tir-check-bounds` gets no versions and grows less, because copies would multiply the
+    guards.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -151,7 +150,7 @@ class PartitionLoopsPass(TirPass):
 
 @dataclass
 class _Bounds:
-    """Iterations `low .. high-1` for which comparisons hold (for equalities: do not hold)."""
+    """Iterations `low .. high-1` for which comparisons hold (equalities: do not hold)."""
 
     lows: list[Index]
     highs: list[Index]
@@ -224,8 +223,7 @@ class _Partitioner:
                     self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
-        """Split `loop` and inner loops. At the end of a loop that was split for conditions (`is_end`), these may be
-        known to fail."""
+        """Split `loop` and inner loops. At the end of a split loop (`is_end`), its conditions may be known to fail."""
         if INTERIOR in loop.attributes:
             if make_interior_version(loop, dynamic_extents_of(self.function)):
                 _INTERIORS.add()
@@ -253,8 +251,9 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
     def _skip_idle_end(self, loop: ForOp) -> None:
-        """Restrict a long loop, or a loop around loops, to the iterations before the first one in which a condition
-        that controls all of its effects always fails, such as to the panels of a factor that have columns."""
+        """Restrict a long loop, or one around loops, to the iterations before a condition on all of its effects always
+        fails, such as to the panels of a factor that have columns.
+        """
         if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
             return
         if loop.extent < _LONG and not _repeats_loops(loop):
@@ -276,8 +275,7 @@ class _Partitioner:
             (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
 
     def _versions(self, body: Block) -> list[Block]:
-        """The blocks of a part of a loop in which loops may still be split: its body, or versions of it for each
-        symbolic number of iterations of unrolled loops."""
+        """Blocks of a part of a loop in which loops may still be split: its body or its versions."""
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
@@ -293,8 +291,7 @@ class _Partitioner:
         return blocks
 
     def _visit_versions(self, block: Block) -> None:
-        """Split loops at the end of a loop, in a version for each number of iterations of unrolled loops that
-        accumulate. Several remainders get nested versions."""
+        """Split loops in each version of an end of a loop; several remainders nest."""
         remainder = None if self._has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
@@ -309,8 +306,7 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _BlockRemainder | None:
-        """Iterations of unrolled loops that accumulate in a block, if symbolic and invariant there. None if copies are
-        too large."""
+        """Symbolic, invariant iterations of unrolled loops that accumulate in a block. None if copies are too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
@@ -327,7 +323,7 @@ class _Partitioner:
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
-        """Plan where to split a loop; None if no split helps. At an end, only conditions that fail are considered."""
+        """None if no split helps. At an end, only conditions that fail are considered."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -390,7 +386,7 @@ class _Partitioner:
         return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
-        """Split loops over rows in a small part of `loop`, so that the rest of it is not copied."""
+        """Split loops over rows in a small part of `loop`, so that the rest is not copied."""
         rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
         sizes = [_size(found[0]) for found in rows if found is not None]
         if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
@@ -438,8 +434,7 @@ def _has_symbols(index: Index) -> bool:
 
 
 def _is_square(loop: ForOp) -> bool:
-    """Whether a loop contains a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its
-    iterations."""
+    """`tir-transpose-tiles` needs all iterations of such a loop."""
     inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
@@ -451,8 +446,7 @@ def _repeats_loops(loop: ForOp) -> bool:
 
 
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """Whether a loop in `loop` that contains other loops can be split. Then `loop`, on which its bounds depend, is not
-    copied."""
+    """Whether a loop in `loop` that contains others can be split; then `loop` is not copied."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
         if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
@@ -501,8 +495,9 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple[list[ForOp], list[ForOp | Block]]:
-    """Split `loop` once for all of its conditions. Returns the ends that can be split further, unless `loop` is itself
-    an end of symbolic extent, and other bodies and loops that can be split."""
+    """Split `loop` once for all of its conditions. Returns the ends that can be split further (none if `loop` is itself
+    an end of symbolic extent), and other bodies and loops that can be split.
+    """
     extent = Index.of(loop.extent)
     zero = Index({})
     low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -534,7 +529,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple
 
 
 def _is_shared_nest(loop: ForOp) -> bool:
-    """Whether threads share iterations that contain loops: a split may leave much work to a single thread."""
+    """Whether threads share iterations that contain loops: a split may leave much work to one thread."""
     inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
@@ -548,7 +543,7 @@ def _runs_at_most_once(loop: ForOp) -> bool:
 
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
-    """Keep `loop` whole: each iteration selects the code of the main part, or of the iteration before or after it."""
+    """Keep `loop` whole: each iteration selects its part's code."""
     ends: list[tuple[str, Index, list[Operation]]] = []
     if high != Index.of(loop.extent):
         ends.append(("slt", high, _copy_of_iteration(loop, high)))
@@ -576,8 +571,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Versions of a loop's body in which the number of iterations of unrolled loops is constant. Returns those with an
-    effect."""
+    """Versions of a body with constant numbers of iterations of unrolled loops. Returns those with an effect."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
@@ -641,8 +635,9 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
-    """Simplify a part in which conditions are decided, and return what to split further: a loop of one iteration is
-    dissolved, one without effect erased."""
+    """Simplify a part and return what to split further: a loop of one iteration is dissolved, one without effect
+    erased.
+    """
     erase_idle_loops(loop)
     parent = loop.parent
     if parent is None:
@@ -672,8 +667,9 @@ def erase_idle_loops(root: ForOp) -> None:
 
 @dataclass(frozen=True)
 class Remainder:
-    """The remainder of a symbolic extent: unrolled loops over it, of `extent` iterations each. Comparisons are `last >=
-    step * i + r` for the induction variable `i` and `r` from 0 to `step - 1`."""
+    """Unrolled loops over the remainder of a symbolic extent, of `extent` iterations each. Comparisons are `last >=
+    step * i + r`, for induction variable `i` and `r` in `0 .. step - 1`.
+    """
 
     last: Index
     step: int
@@ -693,8 +689,7 @@ class Remainder:
 
 
 def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
-    """The remainder that a loop of at most one iteration computes; None without unrolled loops over one, or for
-    conditions on several."""
+    """The remainder that a loop of at most one iteration computes; None for conditions on several remainders."""
     found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
     inner_remainders = False
     for op in operations_in(loop.body):
@@ -769,7 +764,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 
 
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
-    """Set the number of iterations. With several elements per step, the last one may be masked."""
+    """Set the number of iterations. With several elements per step, the last may be masked."""
     unrolled = cast("ForOp", body.parent_op())
     if count == 0:
         Rewriter.erase_op(unrolled)
@@ -793,8 +788,7 @@ _MUCH: Final = 4
 
 @dataclass
 class ConditionEdge:
-    """The edge of a comparison: it is `value` for all iterations of a loop from `bound` on (`is_low`), or for all below
-    it."""
+    """A comparison is `value` from iteration `bound` on (`is_low`), or below it."""
 
     bound: Index
     is_low: bool
@@ -804,8 +798,9 @@ class ConditionEdge:
 
 
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> ConditionEdge | None:
-    """The iteration at which `constraint`, of a comparison in `loop`, changes: on one side it provably has `value` in
-    all iterations of inner loops."""
+    """The iteration at which `constraint` changes: on one side it provably has `value` in all iterations of inner
+    loops.
+    """
     parts = _parts_of(loop, constraint)
     if parts is None:
         return None
@@ -827,8 +822,9 @@ def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Conditi
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
-    """The factor of the induction variable in a constraint, and the invariant and varying parts of the rest. None if
-    the variable does not occur, or occurs in quotients."""
+    """Factor of the induction variable, and the invariant and varying parts of the rest; None if the variable does not
+    occur, or occurs in quotients.
+    """
     variable = loop.induction_variable
     factor = constraint.index.coefficient(variable)
     rest = constraint.index - Index({variable: factor})
@@ -861,7 +857,7 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Whether an index varies in the loop. Thread indices do, because all threads run the same iterations."""
+    """Whether an index varies in the loop. Thread indices do: all threads run the same iterations."""
     return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
@@ -871,7 +867,7 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
-    """Whether lanes would run different numbers of iterations, so a mask is better than a split."""
+    """Whether lanes would run different numbers of iterations, so a mask is better."""
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
@@ -890,7 +886,7 @@ def _code_size(root: Operation) -> int:
 
 
 def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, ConditionEdge] | None:
-    """The outermost serial loop over rows in `loop` with an exact edge for `comparison`.
+    """The outermost serial loop over rows with an exact edge for `comparison`.
 
     A row contains a loop, so it costs more than its bounds. All lanes run the same rows.
     """

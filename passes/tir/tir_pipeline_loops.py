@@ -1,4 +1,4 @@
-"""tir-pipeline-loops: software-pipeline copies into shared memory."""
+"""tir-pipeline-loops: software pipelines through shared memory."""
 
 from __future__ import annotations
 
@@ -52,10 +52,9 @@ class PipelineLoopsPass(KernelPass):
       USE(%k) of %S[%k mod 3] }
     low.barrier
     ```
-    One barrier per iteration suffices, because the previous iteration's uses of the overwritten stage precede it. The
-    barrier after the loop is omitted if no later op touches the same memory. Copies without arithmetic become
-    asynchronous later (`tir-async-copies`); others execute in place. On targets without asynchronous copies the loop is
-    unchanged. Raises CompileError if the body does not have this form.
+    One barrier per iteration suffices: the previous iteration's uses of the overwritten stage precede it. The barrier
+    after the loop is omitted if no later op touches the same memory. `tir-async-copies` makes copies without arithmetic
+    asynchronous. On targets without such copies the loop is unchanged. Raises CompileError for other bodies.
 
     Requires: kernels with barriers (`tir-insert-barriers`).
 
@@ -148,7 +147,7 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
-    """Replicate the buffer per stage. An access uses the stage of its iteration, one outside of the loops the first."""
+    """Replicate the buffer per stage. Accesses use the stage of their iteration, outside of the loops the first."""
     alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
@@ -193,7 +192,7 @@ def _rewrite(plan: _Pipeline) -> None:
 
 
 def _is_followed_up(loop: ForOp) -> bool:
-    """Whether ops after a loop may access non-local memory that the loop accesses, and one of the two writes."""
+    """Whether later ops may access non-local memory of a loop, and one of the two writes."""
     touched, stored = _touched(loop)
     op: Operation = loop
     while True:
@@ -229,7 +228,7 @@ def _collect_stages(plan: _Pipeline) -> None:
 
 
 def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
-    """The part that uses, after copies of shared computations of the other part."""
+    """The using part, after copies of shared computations of the other."""
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):

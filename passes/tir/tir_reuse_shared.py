@@ -1,4 +1,4 @@
-"""tir-reuse-shared: share storage among shared-memory buffers with disjoint live ranges."""
+"""tir-reuse-shared: storage of shared buffers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class ReuseSharedPass(KernelPass):
     WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
     ```
     Two buffers may overlap if each access of the one precedes each of the other, with a barrier in between that is
-    always executed. This is checked in the body of the kernel and in the branches of its conditions; buffers used in
-    the same loop do not overlap. No barrier is added. Buffers are placed by decreasing size, at the lowest offset
-    without a conflict. Targets of asynchronous copies are not shared.
+    always executed, in the kernel's body and in branches of its conditions. Buffers used in the same loop, and targets
+    of asynchronous copies, do not overlap. Buffers are placed by decreasing size, at the lowest offset without a
+    conflict.
 
     Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
 

@@ -1,4 +1,4 @@
-"""tir-split-constant-packing: move computations on constants only into separate functions."""
+"""tir-split-constant-packing: functions of constants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class SplitConstantPackingPass(ModulePass):
     """Move the nests that compute temporaries only from `tir.constant` parameters into separate functions.
 
-    The temporary becomes a parameter of both functions, and replaces the constant if that has no other readers. Callers
+    The temporary becomes a parameter of both functions, in place of the constant if that has no other readers. Callers
     allocate it and call the new function first; `fold-constant-calls` evaluates these calls.
 
     Requires: functions of block loops (tir), scheduled. A function with references other than calls is unchanged.
@@ -82,13 +82,12 @@ class _NestGroup:
         return any(nest.is_ancestor(use.operation) for nest in self.nests)
 
     def is_split(self) -> bool:
-        """Whether the nests read a parameter, and their results with other readers are plain buffers."""
+        """Whether the nests read a parameter, and their results are plain buffers."""
         plain = all(isinstance(p.memref.type.memory_space, NoneAttr) and not p.attributes for p in self.packed)
         return bool(self.sources) and bool(self.packed) and plain
 
 
 def _groups(function: FuncOp) -> list[_NestGroup]:
-    """Top-level nests to split off; nests that share temporaries are grouped."""
     if not any(has_argument_attribute(function, at, CONSTANT) for at in range(len(function.args))):
         return []
     groups: list[_NestGroup] = []
@@ -118,7 +117,7 @@ class _Parameters:
 
 
 def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
-    """Move nests into a new function, and let callers call both. Returns the updated calls of the function."""
+    """Move nests into a new function that callers call first. Returns the updated calls."""
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
     packing = _packing_function(function, group, name)
@@ -154,7 +153,7 @@ def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallO
 
 
 def _packing_function(function: FuncOp, group: _NestGroup, name: str) -> FuncOp:
-    """Computes the results of a group with other readers; the nests move there."""
+    """Computes the results of a group; its nests move there."""
     sources, packed = group.sources, group.packed
     values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]
     block = Block(arg_types=[value.type for value in values])

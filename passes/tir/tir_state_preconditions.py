@@ -1,5 +1,4 @@
-"""tir-state-preconditions: turn the conditions on sizes under which accesses stay in their buffers into
-`tir.assume`."""
+"""tir-state-preconditions: call preconditions from accesses."""
 
 from __future__ import annotations
 
@@ -60,13 +59,13 @@ class StatePreconditionsPass(ModulePass):
       %n = memref.dim %A, %c0 : memref<?xf32>
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
-    `analysis/bounds.py` classifies each access. Assumptions of a called function that are not evident at a call are
-    assumed by the caller, up to the functions that are called from outside; private functions keep their assumptions
-    without the reason, because no call checks them. An access that depends only on sizes, but whose condition has no
-    closed form, gets a remark: like a data-dependent one, it is the caller's responsibility.
+    `analysis/bounds.py` classifies each access. The caller assumes assumptions of a callee that are not evident at a
+    call, up to functions called from outside; private functions keep theirs without the reason, because no call checks
+    them. An access whose condition on sizes has no closed form gets a remark: like a data-dependent one, it is the
+    caller's responsibility.
 
-    Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets a
-    condition of its callee. If that depends on data, the call gets a remark.
+    Raises `CompileError` with a counterexample for a refuted access, and for a call that never meets a condition of its
+    callee. If that depends on data, the call gets a remark.
 
     Requires: functions of block loops (tir).
 
@@ -80,8 +79,9 @@ class StatePreconditionsPass(ModulePass):
 
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
-    """State preconditions of functions, callees first. Raises `CompileError` as the pass does, and, unless the build
-    `is_checked`, for a call whose callee requires two extents to be equal whose equality depends on data."""
+    """State preconditions of functions, callees first. Unless the build `is_checked`, also raises `CompileError` for a
+    call that requires two data-dependent extents to be equal.
+    """
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
         return
@@ -91,7 +91,7 @@ def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
     def visit(name: str) -> None:
-        """Visit callees first; recursive calls propagate no assumptions."""
+        """Recursive calls propagate no assumptions."""
         done[name] = False
         for call in calls[name]:
             callee = call.callee.string_value()
@@ -217,7 +217,7 @@ class _Preconditions:
         return [extents.index(side) for side in (fact.left, fact.right)]
 
     def _state(self, fact: _Fact, names: Mapping[str, SSAValue]) -> bool:
-        """Insert a fact; False if a value is unknown before the loops."""
+        """False if a value is unknown before the loops."""
         values: dict[str, SSAValue] = {}
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value = self._at_top(names[name])
@@ -235,14 +235,14 @@ class _Preconditions:
         return True
 
     def _at_top(self, value: SSAValue) -> SSAValue | None:
-        """A value before the anchor that calls determine: a parameter, or an extent of one."""
+        """A value before the anchor: a parameter, or an extent of one."""
         if isinstance(value, BlockArgument):
             return value if value.block is self.function.body.block else None
         quantity = _quantity(value)
         return None if quantity is None or quantity.is_stride else self._dim(quantity)
 
     def _lift(self, call: CallOp, callee: FuncOp) -> None:
-        """Add the assumptions of the callee, over the arguments of the call."""
+        """Add the callee's assumptions, over the arguments of the call."""
         inner = ExtentNames()
         for assumed in assumptions_of(callee):
             operands = [Index.of(value) for value in assumed.symbols]
@@ -274,7 +274,7 @@ class _Preconditions:
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _check_equal(self, call: CallOp, fact: _Fact) -> None:
-        """Checked builds compare two data-dependent sizes before a call that requires them to be equal."""
+        """Compare two data-dependent sizes before a call that requires them to be equal."""
         if isinstance(call.prev_op, CheckSizeOp):
             return  # from an earlier run of the pass
         left, right = (index_before(side, call) for side in self._sides(fact, self.bounds.names.values, call))
@@ -349,7 +349,7 @@ def _fact_of(condition: Condition) -> _Fact:
 
 
 def _constants(condition: Condition) -> int:
-    """Smaller for conditions that exclude more sizes, if they differ only by constants."""
+    """Smaller for stricter conditions that differ only by constants."""
     terms = (term for e in condition.alternatives for term in (() if isinstance(e, int) else e.terms))
     return -sum(factor for monomial, factor in terms if not monomial)
 
@@ -365,8 +365,7 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
 
 
 def _truth(fact: _Fact, not_negative: Collection[str], positive: Sequence[KnownExtent]) -> bool | None:
-    """Whether a fact holds for all sizes for which the extents in `positive` are positive, or for none; None if
-    undecided."""
+    """Whether a fact holds for all sizes with positive extents in `positive`, or for none; None if undecided."""
     difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None

@@ -1,4 +1,4 @@
-"""tir-vectorize-serial: vectorize innermost serial loops that access contiguous elements."""
+"""tir-vectorize-serial: vectorized innermost loops."""
 
 from __future__ import annotations
 
@@ -77,15 +77,14 @@ class VectorizeSerialPass(FunctionPass):
 
     - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long contiguous
       runs stay scalar: LLVM replaces them by `memset` and `memcpy`.
-    - Elementwise computations. A load of a stored buffer is of the same element, or at least a vector away. The
+    - Elementwise computations. Loads of a stored buffer are of the same element, or at least a vector away. The
       remainder of the extent, which may be dynamic, is a second loop. A short loop over vectors is unrolled.
     - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
-      vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
-      the loop lets them be reassociated.
-    - Dot products of four adjacent bytes, or of two 16-bit integers or bf16 numbers, which iterations add to their
-      elements of a buffer of 32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a
-      `low.tile_dot` for each group. Those of bf16 require the assumption `reassoc`, because instructions round
-      differently.
+      vectors of partial results. Sums and products of floats require that the target or an annotation of the loop lets
+      them be reassociated.
+    - Dot products of four adjacent bytes, or of two 16-bit integers or bf16 numbers, added to elements of a buffer of
+      32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` for each group. Those
+      of bf16 require the assumption `reassoc`, because instructions round differently.
 
     Loops that contain loops, conditions, calls or integer divisions stay scalar.
 
@@ -228,7 +227,7 @@ def _has_lanes(op: Operation) -> bool:
 def _combined(
     loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]
 ) -> Sequence[memref.LoadOp] | None:
-    """The loads whose values a loop combines into one element, in any order, if that is its only effect."""
+    """Loads that a loop combines into one element, in any order, if that is its only effect."""
     if len(stores) != 1:
         return None
     (store,) = stores
@@ -256,10 +255,7 @@ def _combined(
 
 
 def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> bool:
-    """Whether iterations less than `lanes` apart are independent.
-
-    Two accesses of an iteration to one stored buffer must be to one element, or at least `lanes` elements apart.
-    """
+    """Whether accesses to a stored buffer are to one element, or at least `lanes` apart."""
     for at, (place, access) in enumerate(places):
         for other, second in places[at + 1 :]:
             if access.memref is not second.memref or (
@@ -302,7 +298,8 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
     """Candidates, best first: powers of two that divide the extent, from several vectors of the widest elements down to
-    one, then those that leave a remainder."""
+    one, then those that leave a remainder.
+    """
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
         values = [result.type for op in _computations(loop) for result in op.results]
@@ -349,9 +346,8 @@ def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
 
 
 def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) -> ForOp | None:
-    """Replace a loop by `outer`, over vectors, and `inner`, over their lanes; return the remainder loop.
-
-    `outer` is omitted if it has one iteration, and the remainder loop if the lanes divide the extent.
+    """Replace a loop by `outer`, over vectors, omitted for one iteration, and `inner`, over lanes; return the remainder
+    loop.
     """
     extent = _iterations(loop)
     ranges = remembered_ranges()
@@ -383,7 +379,7 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) ->
 
 
 def _iterations(loop: ForOp) -> Index:
-    """A dynamic extent that may be negative is clamped at 0 before the loop."""
+    """A possibly negative dynamic extent is clamped at 0 before the loop."""
     extent = loop.extent
     if isinstance(extent, int):
         return Index({}, extent)

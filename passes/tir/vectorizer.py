@@ -1,4 +1,4 @@
-"""Divergence analysis of a vectorized loop, and the widening of its body to vectors."""
+"""Divergence analysis of vectorized loops, and widening of their bodies."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
 
 
 def is_traced(op: Operation) -> bool:
-    """Whether `Index.of` looks through `op`, so that the index shows the values that its result depends on."""
+    """Whether `Index.of` looks through `op`."""
     if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
         return False
     return Index.of(op.results[0]).single_value is not op.results[0]
@@ -194,7 +194,7 @@ def _width_of(lanes: SSAValue) -> int:
 
 
 def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
-    """A vector of constants; a single element is broadcast."""
+    """A single element is broadcast."""
     # from_list is typed for either kind of element, not for both.
     data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
     if isinstance(type_.element_type, IndexType):
@@ -206,7 +206,7 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
 
 @lru_cache(maxsize=1024)
 def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
-    """Modulo 2^64; cached, because a program uses the same few repeatedly."""
+    """Modulo 2^64; cached, because a program repeats the same few."""
     wrapped = [index_attribute(lane).value.data for lane in lanes]
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
 
@@ -231,11 +231,11 @@ class Vectorizer:
     """Replaces a loop for which `analyse` found no obstacle.
 
     Ops with uniform operands are moved unchanged. Varying index arithmetic is not emitted: addresses are derived from
-    its normal form, and lanes of indices are computed only where they are used.
+    its normal form, and lanes of indices are computed where used.
     """
 
     def __init__(self, lanes: LaneAnalysis, count: int, *, shuffles: bool = True) -> None:
-        """With `shuffles`, lanes in a few vectors are loaded as these vectors, and shuffled."""
+        """`shuffles`: load lanes in a few vectors as these, and shuffle them."""
         self.lanes = lanes
         self.shuffles = shuffles
         self.loop = lanes.loop
@@ -270,7 +270,6 @@ class Vectorizer:
         self.loop.drop_all_references()
 
     def visit(self, op: Operation) -> None:
-        """Emit the vector form of a detached op of the body."""
         self.location = op.location
         match op:
             case memref.LoadOp():
@@ -326,7 +325,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """The lanes for which a condition holds, if ranges show that it depends only on the lane; else None."""
+        """Lanes for which a condition holds, if it depends only on the lane."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -376,11 +375,11 @@ class Vectorizer:
         self.vectors[op.res] = self.value(new, hint)
 
     def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
-        """Load lanes at constant distances as vectors, and shuffle them. None if too many vectors are needed, or if the
-        active lanes are unknown and several lanes read one element.
+        """Load lanes at constant distances as vectors, and shuffle them. None for too many vectors, or if several lanes
+        read one element and the active lanes are unknown.
 
-        Loads stay between the first and the last accessed element. If the active lanes are unknown, their elements are
-        loaded under a mask, from arrays of symbolic size.
+        Loads stay between the first and the last accessed element. Unknown active lanes are loaded under a mask, from
+        arrays of symbolic size.
         """
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
@@ -430,8 +429,9 @@ class Vectorizer:
         )
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
-        """The mask with the lanes at `places` of another one, and false beyond it. Uniform conditions are combined
-        last, so that all rows can share the rest."""
+        """The mask of lanes at `places`, false beyond it. Uniform conditions are combined last, so that rows share the
+        rest.
+        """
         if (found := self.made.get(("moved", mask, places))) is not None:
             return found
         parts = list(conjuncts(mask))
@@ -467,7 +467,7 @@ class Vectorizer:
             self.emit(vector.MaskedStoreOp(op.memref, [base], self.mask, lanes))
 
     def prefetch(self, op: PrefetchOp) -> None:
-        """Prefetch consecutive elements with one op; others are not prefetched."""
+        """Prefetch consecutive elements by one op; others are not prefetched."""
         place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             self.emit(op)
@@ -478,15 +478,14 @@ class Vectorizer:
             self.emit(PrefetchOp(op.buffer, [self.scalar(first)], self.count, for_write=for_write))
 
     def consecutive(self, place: Index) -> Index | None:
-        """The index of the first lane, if lanes access consecutive elements."""
         split = self.offsets(place)
         return split[0] if split is not None and split[1] == tuple(range(self.count)) else None
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
         """Whether all lanes from `base` on are in a buffer of the stack frame, which no other thread accesses.
 
-        Then inactive lanes may access memory, too, if they leave it unchanged. LLVM promotes such a buffer to registers
-        only if it has no masked access.
+        Then inactive lanes may access memory, too, without changing it. LLVM promotes such a buffer to registers only
+        if no access is masked.
         """
         if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
             return False
@@ -495,7 +494,6 @@ class Vectorizer:
         return low is not None and high is not None and low >= 0 and high + self.count <= size
 
     def reduce(self, store: memref.StoreOp, reduction: AccumulatorUpdate) -> SSAValue:
-        """Combine all lanes with the loaded value."""
         lanes = self.vector_of(reduction.operand)
         element = reduction.operand.type
         neutral = reduction.combination.neutral(element)
@@ -511,7 +509,6 @@ class Vectorizer:
         return self.value(new, reduction.combine.results[0].name_hint)
 
     def inner_loop(self, loop: ForOp) -> None:
-        """Keep the loop around the vector form of its body."""
         ops = detached_ops(loop.body.block)
         with self.scope(loop.body.block):
             for op in ops:
@@ -533,14 +530,13 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        """A branch in vector form; results that differ between lanes (`varying`) are yielded as vectors."""
+        """Results that differ between lanes (`varying`) are yielded as vectors."""
         with self.scope(Block()) as new:
             yielded = zip(self.visit_branch(block), varying, strict=True)
             self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
         return Region(new)
 
     def visit_branch(self, block: Block) -> Sequence[SSAValue]:
-        """Emit a branch; returns its yielded values."""
         *ops, end = detached_ops(block)
         for op in ops:
             self.visit(op)
@@ -548,7 +544,7 @@ class Vectorizer:
         return end.operands
 
     def masked(self, op: scf.IfOp) -> None:
-        """Execute both regions of a divergent condition under masks, and select the results per lane."""
+        """Execute both regions under masks, and select results per lane."""
         condition = self.vectors[op.cond]
         outer = self.mask
         self.dead.append(op)
@@ -570,7 +566,7 @@ class Vectorizer:
             self.vectors[result] = self.select(condition, yes, no)
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
-        """The conjunction of a mask and a condition; a constant if both are and some lane remains."""
+        """The conjunction of masks; a constant if both are and some lane remains."""
         left, right = self.known_masks.get(outer), self.known_masks.get(condition)
         if left is not None and right is not None:
             lanes = tuple(one and other for one, other in zip(left, right, strict=True))
@@ -581,7 +577,6 @@ class Vectorizer:
         return self.arith(arith.AndIOp, outer, condition)
 
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """Emit `region` under `mask`; returns the lanes of its yielded values."""
         outer, self.mask = self.mask, mask
         if mask not in self.known_masks and needs_an_active_lane(region.block, self.lanes):
             values = self.guarded_branch(region.block, mask, op)
@@ -591,7 +586,7 @@ class Vectorizer:
         return values
 
     def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """Emit a branch that runs only if some lane is active."""
+        """Run a branch only if some lane is active."""
         properties: dict[str, Attribute] = {
             "kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR),
             "fastmath": arith.FastMathFlagsAttr("none"),
@@ -620,7 +615,6 @@ class Vectorizer:
 
     @contextmanager
     def scope(self, block: Block) -> Generator[Block]:
-        """Append the ops that are emitted inside to `block`."""
         outer, self.ops = self.ops, []
         self.made = self.made.new_child()
         yield block
@@ -665,7 +659,7 @@ class Vectorizer:
         raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
 
     def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """A uniform index plus a constant for each lane; None if impossible."""
+        """A uniform index plus a constant for each lane."""
         factor = index.coefficient(self.variable)
         rest = index - Index({self.variable: factor})
         if not self.lanes.varies(rest):
@@ -708,7 +702,7 @@ class Vectorizer:
         return self.value(arith_op(op_class, left, right))
 
     def _sum_of_terms(self, index: Index) -> SSAValue:
-        """The lanes of an index that is not affine in the lane, term by term."""
+        """Lanes of an index that is not affine in the lane."""
         shared: dict[Atom, int] = {}
         total: SSAValue | None = None
         for atom, factor in index.terms.items():
@@ -725,8 +719,9 @@ class Vectorizer:
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
-        """Lanes of a quotient or remainder that passes at most one multiple of the divisor between the first and the
-        last lane, so that a comparison replaces a division per lane."""
+        """Lanes of a quotient or remainder that passes at most one multiple of the divisor, so that a comparison
+        replaces a division per lane.
+        """
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:
