@@ -41,8 +41,6 @@ _Product = tuple[_Factor, _Factor]
 
 @dataclass(frozen=True)
 class Dots:
-    """Dot products that each iteration adds to one element of `sums`."""
-
     variable: SSAValue
     sums: SSAValue
     place: Index
@@ -162,7 +160,6 @@ def _is_known_before(place: Index, loop: ForOp) -> bool:
 
 
 def _groups(products: Sequence[_Product], width: int) -> list[_Product] | None:
-    """First products of groups; None unless all are in groups."""
     left = list(products)
     found: list[_Product] = []
     while left:

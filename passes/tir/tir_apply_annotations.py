@@ -131,7 +131,6 @@ def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """Independent inner loops of at most `limit` iterations."""
     found: list[ForOp] = []
     for loop in reversed(loops):
         chained = not found or holds_one_nest(loop)

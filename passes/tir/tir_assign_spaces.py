@@ -64,8 +64,8 @@ class AssignSpacesPass(TirPass):
 
 
 def _is_combined(access: Access) -> bool:
-    """Whether an accumulator of a combination across threads is private: each thread gets the result in its own.
-    Several accumulators must all be local.
+    """Whether a combination across threads leaves the result in each thread's accumulators.
+    Several must all be local.
     """
     block = block_around(access.op)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:

@@ -109,7 +109,6 @@ def _nothing_between(first: Operation, second: Operation) -> bool:
 
 
 def _width(places: Sequence[Index], lanes: int, size: int) -> int | None:
-    """Elements per copy."""
     for total in _SIZES:
         width = total // size
         if total % size or width > lanes or lanes % width:

@@ -53,13 +53,13 @@ class BindThreadsPass(TirPass):
     ```
     A kernel is an outermost nest with bound loops; loops around several of them, and unbound loops around bound ones,
     are host loops, whose code may load booleans that only select branches. Dependent threads run in lockstep; barriers
-    are inserted later. An axis gets the largest extent of its loops; blocks in shorter ones get a guard. Only the first
-    thread runs a block outside of all loops of an axis, unless it only writes thread-private memory, and a block that
-    fills shared memory identically in all threads. A block on tiles is executed by a warp: the 32 threads along
-    threadIdx.x, which it does not loop over. Virtual threads become unrolled loops.
+    are inserted later. An axis gets the largest extent of its loops; blocks in shorter ones get a guard. A block
+    outside of all loops of an axis runs in its first thread, unless it only writes thread-private memory, as does one
+    that fills shared memory identically in all threads. The 32 threads of a warp, along threadIdx.x, execute a block on
+    tiles together; it is in no loop over them. Virtual threads become unrolled loops.
 
-    Raises CompileError for blocks in loops bound to no axis, stores outside of blocks, other buffer accesses in host
-    code, and thread axes of dynamic extent; ScheduleError for thread blocks above the target's limit.
+    Raises CompileError for blocks in unbound loops, stores outside of blocks, other buffer accesses in host code, and
+    thread axes of dynamic extent; ScheduleError for thread blocks above the target's limit.
 
     Requires: block loops with loops bound to GPU axes; temporaries at their places (`tir-place-buffers`).
 
@@ -101,7 +101,7 @@ def _drop_tags(function: FuncOp) -> None:
 
 
 def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
-    """Nests of host code that become kernels. Raises CompileError for ops valid in neither."""
+    """Raises CompileError for ops valid neither in host code nor as kernels."""
     for op in block.ops:
         if isinstance(op, ForOp):
             if axis_of(op) is not None:
@@ -290,7 +290,6 @@ class _Binder:
             set_guards(block, [*guards_of(block), *added])
 
     def require_no_values_of_others(self, block: BlockOp, axis: str) -> None:
-        """Refuse a block that all thread blocks run and that reads values of one."""
         writes = [access for loop in self.loops[axis] for access in accesses(loop) if access.is_write]
         for read, write in product(accesses(block), writes):
             if read.buffer is not write.buffer or block.is_ancestor(write.op):

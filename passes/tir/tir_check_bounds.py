@@ -70,8 +70,8 @@ class CheckBoundsPass(ModulePass):
       }
     ```
     The log has a row per guarded dimension: whether it failed, a failing index, and the extent. Callers pass zeros and
-    read it after the call; callers in the module pass on theirs. Maxima make it independent of the order of threads,
-    and a reduction in vectorized loops.
+    read it afterwards; callers in the module pass on theirs. Maxima are independent of the order of threads, and a
+    reduction in vectorized loops.
 
     Accesses proved in bounds (`analysis.bounds.may_leave`) are unchanged. A division of integers, except indices, by a
     non-constant divisor gets a row: 2 after a division by zero.

@@ -113,7 +113,6 @@ def _rank(value: SSAValue) -> int:
 def _collapsed(
     buffer: SSAValue, parts: Sequence[Sequence[int]], type_: MemRefType[Attribute], call: CallOp
 ) -> SSAValue:
-    """Reshape to `type_`, whose dimensions collapse `parts`."""
     extents, sizes = extents_before(buffer, call), list[Index]()
     for part in parts:
         size = Index.of(1)
@@ -276,7 +275,6 @@ def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None
 
 
 def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
-    """Sets of pairs that can only be collapsed together."""
     extents: dict[_Pair, tuple[_Extent, _Extent]] = {}
     links: dict[_Pair, list[_Pair]] = {}
     apart = set[_Pair]()

@@ -116,7 +116,6 @@ def compact(alloc: memref.AllocOp) -> None:
 
 
 def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
-    """`box`, extended by that of a pointer, or restricted by conditions around an access."""
     if box is None:
         return None
     if isinstance(op, AccessPtrOp):

@@ -57,8 +57,6 @@ class DistributeVirtualThreadsPass(TirPass):
 
 @dataclass
 class _Part:
-    """Statements that run once, or in each virtual thread; or a loop around parts."""
-
     ops: list[Operation] = field(default_factory=list[Operation])
     together: bool = False
     loop: ForOp | None = None

@@ -99,11 +99,11 @@ class FlattenPass(ModulePass):
         attributes {low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>], low.symbols = ["m"]} {
       ... memref.load %A[%i * 4 + %j] : memref<?xf32>
     ```
-    Each dynamic extent and stride of a parameter becomes a trailing index parameter, which parameters share by
-    `tir.assume_shape` and `tir.assume_strides`, and calls pass on. A parameter is `write` if all elements that are read
-    were written before, else `readwrite` (`tir.parameter_access`, if present). Small temporaries become `memref.alloca`
-    in space "local"; those in a space of `keep` become `memref.alloca` there; others are freed at the end of their
-    scope. Loops stay `tir.for`. Functions without tir ops are unchanged; calls from and to them stay valid.
+    Dynamic extents and strides of parameters become trailing index parameters, shared by `tir.assume_shape` and
+    `tir.assume_strides`, which calls pass on. A parameter is `write` if all elements that are read were written before,
+    else `readwrite` (`tir.parameter_access`, if present). Small temporaries become `memref.alloca` in space "local";
+    those in spaces of `keep` become it there; others are freed at the end of their scope. Loops stay `tir.for`.
+    Functions without tir ops, and calls from and to them, are unchanged.
 
     Requires: loops without blocks (`tir-lower-blocks`); temporaries have no strided layout (CompileError).
 
@@ -220,7 +220,7 @@ def _is_in_kernel(op: Operation) -> bool:
 
 
 class _Flattener:
-    """Flattens one function. Shapes are stored by value, because types are flat afterwards."""
+    """Shapes are stored by value, because types are flat afterwards."""
 
     def __init__(self, function: FuncOp, signatures: dict[str, FlatSignature], keep: tuple[str, ...]) -> None:
         self.function = function
@@ -328,8 +328,8 @@ class _Flattener:
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
-        """The product of two indices. If both vary, it is computed once, as far out as possible, because passes compare
-        addresses by value.
+        """Products of two variables are computed once, as far out as possible, because passes compare addresses by
+        value.
         """
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
@@ -352,9 +352,7 @@ class _Flattener:
         set_access(op, buffer, [place])
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
-        """Prefetch at the distance annotated on an access (`tir-lower-blocks`), except in kernels, whose threads hide
-        latency.
-        """
+        """Prefetch at the annotated distance, except in kernels, whose threads hide latency."""
         noted = op.attributes.pop(PREFETCHED, None)
         if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
@@ -437,7 +435,6 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_cast(self, op: memref.CastOp) -> None:
-        """A cast can only change whether the flat extent is static."""
         known = self.shapes[op.source]
         if not isinstance(op.dest.type, MemRefType):
             raise CompileError.at(op, f"{op.name} to a buffer without a rank, {op.dest.type}, is not supported")
@@ -526,9 +523,7 @@ def _check_call_facts(
     names: ExtentNames,
     own: Collection[_Differences],
 ) -> None:
-    """Check that a call meets its callee's assumptions for all run-time values, given those of the caller (`own`) and
-    the conditions around.
-    """
+    """Check a call's facts for all run-time values, given those of the caller (`own`)."""
     conditions = _conditions_around(op, names)
     own = {*own, *conditions, *(_without_excluded(assumed, conditions) for assumed in own)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
@@ -596,7 +591,6 @@ _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
-    """None for a division by zero. Omits false comparisons of constants, unless all are."""
     found: set[tuple[str, KnownExtent]] = set()
     for comparison in fact.comparisons:
         try:
@@ -628,9 +622,7 @@ def _is_passed_on(buffer: SSAValue) -> bool:
 
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
-    """Flatten row-major constants. Those that other functions use remain, next to a flat copy; unused private ones are
-    erased.
-    """
+    """Constants that other functions use remain, next to a flat copy; unused private ones are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
@@ -670,8 +662,8 @@ def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str,
 def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
-    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, if a
-    parameter is strided, because a flat buffer has no start offset of a view.
+    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, for a
+    strided parameter, because a flat buffer has no start offset of a view.
     """
     name = function.sym_name.data
     for position in signature.memrefs:

@@ -160,9 +160,7 @@ class _Search:
 
 
 class _Folding:
-    """Evaluates calls in order and erases unused constants, so that memory holds the operands
-    and results of one call.
-    """
+    """Evaluates calls in order and erases unused constants, so that memory holds one call's operands and results."""
 
     def __init__(self, module: ModuleOp, run: Run) -> None:
         self._module, self._run = module, run

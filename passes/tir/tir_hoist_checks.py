@@ -42,9 +42,9 @@ class HoistChecksPass(TirPass):
     tir.for %j in 64 { %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { ZERO }; USE(%a, %j) }
     ```
     Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Guards of
-    `tir-check-bounds` move out of as many loops as possible, with the computations, invariant accesses, and loads of
-    buffers not written in the loop that they need. The log contains maxima, so logging once suffices. It stays under
-    the conditions around a guard, and one on the extent if the loop may be empty, because only accesses that run are
+    `tir-check-bounds` move out of as many loops as possible, with their computations, and loads of buffers that the
+    loop does not write; invariant accesses move, too. Logging once suffices for maxima. The log stays under the
+    conditions around a guard, and one on the extent if the loop may be empty, because only accesses that run are
     reported.
 
     Requires: loops without blocks (`tir-lower-blocks`), with the guards of `tir-check-bounds`.
@@ -109,7 +109,7 @@ class _CheckHoist:
         )
 
     def _split(self, guard: scf.IfOp) -> list[Operation]:
-        """Split the hoistable ops that log, with the conditions around them, from `guard`."""
+        """Split the hoistable ops that log from `guard`."""
         known: dict[SSAValue, SSAValue] = {}
         split: list[tuple[Operation, Operation]] = []
 

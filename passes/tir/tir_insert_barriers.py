@@ -90,7 +90,6 @@ class _Inserter:
     threads: tuple[ForOp, ...]
 
     def check_writes(self, body: Block) -> None:
-        """Refuse ops, except atomic ones, by which two threads write one element."""
         for op in body.walk():
             for access in self.found.get(op, ()):
                 if (
@@ -102,7 +101,7 @@ class _Inserter:
                     raise CompileError.at(op, f"{conflict.describe()}, by different threads at the same time")
 
     def sequence(self, block: Block, divergent: Operation | None) -> _Summary:
-        """Insert barriers between ops; threads diverged at `divergent`."""
+        """Threads diverged at `divergent`."""
         total = _Summary()
         for op in list(block.ops):
             part = self.part(op, divergent)

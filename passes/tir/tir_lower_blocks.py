@@ -91,9 +91,8 @@ _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of e
 
 
 def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
-    """Annotate accesses with the distance to prefetch, or prefetch at the start of blocks. Buffers in registers,
-    unknown or zero distances, and temporaries of another block are skipped. Raises `CompileError` for malformed
-    annotations, unknown blocks and buffers that the block does not access.
+    """Annotate accesses with the distance to prefetch, or prefetch at the start of blocks. Skips buffers in registers,
+    unknown or zero distances, and temporaries of another block. Raises `CompileError` for malformed annotations.
     """
     for block in blocks:
         noted = block.attributes.get(PREFETCH)
@@ -200,8 +199,8 @@ _YES: Final = BoolAttr.from_bool(True)
 
 
 def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
-    """Annotate non-temporal stores, except to buffers in registers. Raises `CompileError` for malformed annotations and
-    buffers that the block does not write.
+    """Skips buffers in registers. Raises `CompileError` for malformed annotations and buffers that the block does not
+    write.
     """
     for block in blocks:
         noted = block.attributes.get(NONTEMPORAL)

@@ -83,8 +83,8 @@ def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
 class IndexEmitter:
     """Replaces index arithmetic by shared sums.
 
-    Terms are added in the order of the loops in which they vary: each partial sum is as far out as its operands allow,
-    and indices with equal prefixes share them.
+    Terms are added from outer to inner loops: each partial sum is as far out as its operands allow, and indices with
+    equal prefixes share them.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -126,7 +126,6 @@ class IndexEmitter:
         return self.constants[value]
 
     def value(self, index: Index) -> SSAValue:
-        """The value of an index, defined wherever its atoms are."""
         if index not in self.values:
             self.values[index] = self._sum(index)
         return self.values[index]

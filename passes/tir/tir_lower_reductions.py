@@ -35,9 +35,9 @@ from weft.passes.tir.tir_pass import TirPass, range_of
 class LowerReductionsPass(TirPass):
     """Lower `tir.init` of every block.
 
-    If the loops of the reduction contain only the block, and each instance in them updates elements that its init
-    starts (`analysis/reductions.py`), the init becomes a block in a separate nest before the outermost loop that a
-    reduce iterator is bound to, so that the hot loop has no conditions:
+    If the loops of the reduction contain only the block, and its init starts all elements that instances in them update
+    (`analysis/reductions.py`), the init gets a separate nest before the outermost loop of a reduce iterator, so that
+    the hot loop has no conditions:
 
     ```mlir
     tir.for %i in 8 { tir.for %k in 4 {
@@ -49,8 +49,8 @@ class LowerReductionsPass(TirPass):
     ```
     Otherwise the init stays in the body, if all reduce iterators are 0.
 
-    A reduction without iterations (a dynamic extent of 0) yields its start value. Unless the init was hoisted out of
-    all loops of the reduction, a copy precedes them, if an extent is 0 (`dialects/tir_empty.py`).
+    A reduction without iterations (a dynamic extent of 0) yields its start value. Unless the init left all loops of the
+    reduction, a copy precedes them, if an extent is 0 (`dialects/tir_empty.py`).
 
     Requires: block loops.
 
@@ -67,8 +67,8 @@ class LowerReductionsPass(TirPass):
 
 @dataclass(frozen=True)
 class _Hoist:
-    """Hoisting of an init out of `loops`, outermost first. The nest of the init repeats them except `dropped`, whose
-    variables are 0 there; it runs if all `conditions` are 0.
+    """Hoisting of an init out of `loops`, outermost first, repeated except `dropped`, whose variables are 0. It runs if
+    all `conditions` are 0.
     """
 
     loops: tuple[ForOp, ...]
@@ -109,7 +109,7 @@ def _may_be_empty(block: BlockOp) -> bool:
 
 
 def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
-    """Whether a guard restricts steps of a reduction. An empty reduction has no step for which it could hold."""
+    """An empty reduction has no step for which such a guard could hold."""
     variables = [loop.induction_variable for loop in loops]
     return any(Index.of(value).depends_on(variables) for value in block.guard_operands)
 
@@ -132,8 +132,8 @@ def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
 
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
-    """Indices that must be 0, in addition to `dropped`, for all reduce bindings to be 0. None unless each binding is a
-    sum of dropped variables with positive factors and a non-negative rest.
+    """Indices that must be 0, in addition to `dropped`, for all reduce bindings to be 0. None unless bindings are sums
+    of dropped variables with positive factors and a non-negative rest.
     """
     zeros = {variable: Index({}) for variable in dropped}
     seen: set[SSAValue] = set()

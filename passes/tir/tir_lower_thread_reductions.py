@@ -54,9 +54,9 @@ class LowerThreadReductionsPass(TirPass):
 
     Threads of a warp combine by shuffles, halving their number in each step; the first warp combines the results of all
     warps in shared memory. This requires axis `threadIdx.x` with the extent of the reduction: a power of two up to a
-    warp, or a multiple of a warp. Otherwise, and on targets without shuffles, all values are combined in shared memory.
-    Then the first thread of the axis, or every one if the accumulator is "local", runs the init, combines the result
-    into it, and stores; `tir-insert-barriers` inserts barriers later.
+    warp, or a multiple of a warp. Otherwise, and without shuffles, all values are combined in shared memory. Then the
+    first thread of the axis, or every one if the accumulator is "local", runs the init, combines, and stores;
+    `tir-insert-barriers` inserts barriers later.
 
     ```mlir
     tir.block "B" iters(%vi: spatial<8>, %vt: reduce<32>) = [%i, %t] {tir.across_threads = "threadIdx.x"} {

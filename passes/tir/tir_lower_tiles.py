@@ -65,9 +65,9 @@ class LowerTilesPass(KernelPass):
     %f = low.access_ptr %F[%i, 0, 0] sizes [1, 1, 8] write : memref<2x1x8xf16, "local">
     low.ldmatrix %s to %f {count = 4, transposed = false, element = f16}
     ```
-    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored by each thread element by element. Raises
-    CompileError if a buffer holds fragments of two kinds, if a tile is not a whole fragment of its buffer, and for tile
-    ops under conditions that may differ between threads of a warp.
+    `low.ldmatrix` loads fragments of family `mma`; threads store them element by element. Raises CompileError if a
+    buffer holds fragments of two kinds, if a tile is not a whole fragment, and for tile ops under conditions that may
+    differ between threads of a warp.
 
     Requires: kernels (`tir-bind-threads`) with temporaries of the size that is used (`tir-compact-buffers`), before
     `tir-flatten`.
@@ -222,7 +222,6 @@ class _TileLowering:
         insert_before(self.op, [op])
 
     def part(self, fragment: FragmentAttr, tile: SSAValue) -> tuple[SSAValue, list[Index]]:
-        """Buffer and indices of a thread's part of a tile."""
         pointer = _pointer(tile)
         *outer, i, j = [Index.of(index).simplified(range_of) for index in pointer.indices]
         rows, columns = fragment.tile
@@ -237,7 +236,7 @@ class _TileLowering:
     def registers(
         self, fragment: FragmentAttr, tile: SSAValue, access: AccessMode, first: int = 0, count: int | None = None
     ) -> SSAValue:
-        """A pointer to a thread's part of a tile, or `count` of its elements."""
+        """A pointer to `count` elements of a thread's part of a tile."""
         buffer, at = self.part(fragment, tile)
         indices = [index_before(index, self.op) for index in (*at, Index({}, first))]
         sizes = [*[1] * len(at), fragment.elements_per_thread if count is None else count]

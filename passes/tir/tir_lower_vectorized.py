@@ -69,22 +69,21 @@ class LowerVectorizedPass(FunctionPass):
     %r = arith.mulf %a, broadcast of %c : vector<8xf32>
     vector.store %r, %B[%p] : memref<64xf32>, vector<8xf32>
     ```
-    - Consecutive accesses become vector loads and stores; a load of one element for all lanes becomes a scalar load and
-      a broadcast. Lanes that span up to four vectors, as with every second element, are loaded as vectors and shuffled
-      (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
+    - Consecutive accesses become vector loads and stores; a load of one element becomes a scalar load and a broadcast.
+      Lanes within up to four vectors, as every second element, are loaded as vectors and shuffled (`vector.shuffle`);
+      other accesses become `low.gather` and `low.scatter`.
     - Conditions that differ between lanes become masks; a lane accesses memory only if its condition holds. Uniform
       ones, such as `%i * 8 + %lane < %n * 8`, stay.
     - The number of lanes is halved while the other half is idle.
     - Inner loops stay, around vector operations.
-    - `x[p] = combine(x[p], v)` with one address for all lanes becomes a `vector.reduction`, if the order is free:
-      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after the
-      enclosing serial loops that combine into the same element.
+    - `x[p] = combine(x[p], v)` with one address for all lanes becomes a `vector.reduction`, after the enclosing serial
+      loops with the same element, if the order is free: integers, minimum, maximum, and sums and products of floats in
+      a loop annotated `reassociate`.
     - A buffer allocated inside the loop is replicated for each lane.
 
     Code without a vector form (calls, inner loops whose extents differ between lanes, lanes that store to one element,
-    a nested vectorized loop) stays a scalar loop, unrolled up to 64 lanes, as does a loop of dynamic extent, not
-    unrolled. A loop of more than 1024 lanes is strip-mined into a serial loop over vectors of 64 lanes, and a
-    remainder.
+    a nested vectorized loop) stays a scalar loop, unrolled up to 64 lanes. A loop of dynamic extent becomes a scalar
+    loop; one of more than 1024 lanes is strip-mined into a serial loop over vectors of 64 lanes, and a remainder.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -328,7 +327,6 @@ def _combine_in_lanes(
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
-    """Combine the lanes after the loops, under a condition if one may be empty."""
     loops = accumulators.loops
     anchor = scf.YieldOp()  # placeholder
     anchor.location = loops[-1].location

@@ -67,9 +67,9 @@ class OutlineKernelsPass(ModulePass):
       %t = low.thread_id "threadIdx.x" extent 64 : index
       BODY }
     ```
-    Temporaries of the body are allocated at the start of the kernel. Its arguments are the buffers and values that the
-    body uses; non-negative values are last, named by `low.symbols`. Raises ScheduleError if temporaries of space
-    "shared" exceed the target's memory per thread block.
+    Temporaries are allocated at its start. Its arguments are the buffers and values that the body uses; non-negative
+    values are last, named by `low.symbols`. Raises ScheduleError if temporaries of space "shared" exceed the target's
+    memory per thread block.
 
     Requires: kernels over flat buffers (`tir-flatten`).
 

@@ -67,8 +67,7 @@ class PartitionLoopsPass(TirPass):
     """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
 
     Applies to each `scf.if` on a conjunction of affine comparisons (guards of non-dividing splits, padding, `k == 0`).
-    Splits the outermost serial, parallel or unrolled loop in which the condition provably holds, or fails, in most
-    iterations:
+    Splits the outermost serial, parallel or unrolled loop in which it provably holds, or fails, in most iterations:
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -76,14 +75,14 @@ class PartitionLoopsPass(TirPass):
     tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
     tir.for %i1 in 2 { BODY(31, %i1) }
     ```
-    Remaining parts of several iterations are partitioned, too; parts without effect are erased. Extents may be dynamic.
-    The order of iterations stays. Loops are copied while the function stays below `growth` times its size.
+    Remaining parts are partitioned, too; those without effect are erased. Extents may be dynamic. The order of
+    iterations stays. Loops are copied while the function stays below `growth` times its size.
 
-    Unrolled loops are not split for a condition that selects a value, as padding does, if the bound is constant,
+    Unrolled loops are not split for a condition that selects a value, as padding does, and has a constant bound,
     because each copy of the body evaluates it.
 
-    A loop whose body is mostly other code is not split if an inner loop over rows can be: one that contains all code
-    under the condition, which is constant on both sides of the split. Its bounds then depend on the loops around it.
+    If most of a body is other code, an inner loop over rows is split instead: one that contains all code under the
+    condition, which is constant on both sides. Its bounds then depend on the loops around it.
 
     ```mlir
     tir.for %s in 14 { tir.for %r in 6 { ROW where %s * 4 + %r >= 1, else ZEROS } MUCH }
@@ -116,9 +115,9 @@ class PartitionLoopsPass(TirPass):
     For symbolic bounds, an inner loop around other loops is split if possible, so that outer loops are not copied.
     Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
 
-    A loop with the annotation `interior` is split for all conditions in it at once; no loop in it is split further, and
-    none around it for these conditions. Its main part has no conditions, or only masks of lanes; the parts at its ends
-    have masks. A version with half of the lanes handles the remainder of a row:
+    A loop annotated `interior` is split for all conditions in it at once; no loop in it is split further, and none
+    around it for them. Its main part has no conditions, or only masks of lanes; its ends have masks. A version with
+    half of the lanes handles the remainder of a row:
 
     ```mlir
     tir.for %j in ceil(%n / 8) { tir.for %i in %m attributes {interior = true} {
@@ -130,8 +129,7 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY } } } } } }
     ```
 
-    A function with a log of `tir-check-bounds` gets no versions and grows less, because copies would multiply the
-    guards.
+    A function with a log of `tir-check-bounds` gets no versions and grows less, because copies multiply the guards.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -223,7 +221,7 @@ class _Partitioner:
                     self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
-        """Split `loop` and inner loops. At the end of a split loop (`is_end`), its conditions may be known to fail."""
+        """At the end of a split loop (`is_end`), its conditions may be known to fail."""
         if INTERIOR in loop.attributes:
             if make_interior_version(loop, dynamic_extents_of(self.function)):
                 _INTERIORS.add()
@@ -252,7 +250,7 @@ class _Partitioner:
 
     def _skip_idle_end(self, loop: ForOp) -> None:
         """Restrict a long loop, or one around loops, to the iterations before a condition on all of its effects always
-        fails, such as to the panels of a factor that have columns.
+        fails, such as to panels with columns.
         """
         if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
             return
@@ -275,7 +273,6 @@ class _Partitioner:
             (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
 
     def _versions(self, body: Block) -> list[Block]:
-        """Blocks of a part of a loop in which loops may still be split: its body or its versions."""
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
@@ -291,7 +288,6 @@ class _Partitioner:
         return blocks
 
     def _visit_versions(self, block: Block) -> None:
-        """Split loops in each version of an end of a loop; several remainders nest."""
         remainder = None if self._has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
@@ -306,7 +302,7 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _BlockRemainder | None:
-        """Symbolic, invariant iterations of unrolled loops that accumulate in a block. None if copies are too large."""
+        """Symbolic, invariant iterations of accumulating unrolled loops; None if copies are too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
@@ -440,13 +436,12 @@ def _is_square(loop: ForOp) -> bool:
 
 
 def _repeats_loops(loop: ForOp) -> bool:
-    """Whether a serial loop contains serial loops, so that its bounds are computed rarely."""
     kinds = {op.kind.data for op in operations_in(loop.body) if isinstance(op, ForOp)}
     return loop.kind.data is LoopKind.SERIAL and LoopKind.SERIAL in kinds
 
 
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """Whether a loop in `loop` that contains others can be split; then `loop` is not copied."""
+    """Whether an inner loop around loops can be split; then `loop` is not copied."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
         if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
@@ -470,7 +465,6 @@ def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
 
 
 def _accumulates(loop: ForOp) -> bool:
-    """Whether a loop updates elements of a buffer, which are registers if all indices are known."""
     ops = operations_in(loop.body)
     loaded = {op.memref for op in ops if isinstance(op, memref.LoadOp)}
     return any(isinstance(op, memref.StoreOp) and op.memref in loaded for op in ops)
@@ -495,8 +489,8 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple[list[ForOp], list[ForOp | Block]]:
-    """Split `loop` once for all of its conditions. Returns the ends that can be split further (none if `loop` is itself
-    an end of symbolic extent), and other bodies and loops that can be split.
+    """Split `loop` once for all conditions. Returns ends that can be split further (none if `loop` is an end of
+    symbolic extent), and other such bodies and loops.
     """
     extent = Index.of(loop.extent)
     zero = Index({})
@@ -543,7 +537,6 @@ def _runs_at_most_once(loop: ForOp) -> bool:
 
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
-    """Keep `loop` whole: each iteration selects its part's code."""
     ends: list[tuple[str, Index, list[Operation]]] = []
     if high != Index.of(loop.extent):
         ends.append(("slt", high, _copy_of_iteration(loop, high)))
@@ -571,7 +564,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Versions of a body with constant numbers of iterations of unrolled loops. Returns those with an effect."""
+    """Versions, with an effect, in which iterations of unrolled loops are constant."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
@@ -635,7 +628,7 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
-    """Simplify a part and return what to split further: a loop of one iteration is dissolved, one without effect
+    """Simplify a part and return what to split further. A loop of one iteration is dissolved, one without effect
     erased.
     """
     erase_idle_loops(loop)
@@ -667,8 +660,8 @@ def erase_idle_loops(root: ForOp) -> None:
 
 @dataclass(frozen=True)
 class Remainder:
-    """Unrolled loops over the remainder of a symbolic extent, of `extent` iterations each. Comparisons are `last >=
-    step * i + r`, for induction variable `i` and `r` in `0 .. step - 1`.
+    """Unrolled loops over the remainder of a symbolic extent, of `extent` iterations. Comparisons are `last >= step * i
+    + r`, `r` in `0 .. step - 1`.
     """
 
     last: Index
@@ -730,7 +723,6 @@ def _recombined(quotient: Quotient) -> Index:
 
 
 def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
-    """Select versions of the body by the number of remaining iterations."""
     if remainder.step > 1:
         distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
         extents = dynamic_extents_of(function_of(loop))
@@ -798,9 +790,7 @@ class ConditionEdge:
 
 
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> ConditionEdge | None:
-    """The iteration at which `constraint` changes: on one side it provably has `value` in all iterations of inner
-    loops.
-    """
+    """The iteration at which `constraint` changes: on one side it provably has `value` in all inner iterations."""
     parts = _parts_of(loop, constraint)
     if parts is None:
         return None
@@ -822,8 +812,8 @@ def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Conditi
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
-    """Factor of the induction variable, and the invariant and varying parts of the rest; None if the variable does not
-    occur, or occurs in quotients.
+    """Factor of the induction variable, invariant and varying parts of the rest; None if the variable is absent, or in
+    quotients.
     """
     variable = loop.induction_variable
     factor = constraint.index.coefficient(variable)

@@ -84,7 +84,6 @@ def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def bind_iterators(block: BlockOp) -> None:
-    """Replace iterators by their bindings, computed before the block."""
     for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
         if variable.first_use is not None:
             value = index_before(binding.simplified(range_of), block, variable.name_hint)
@@ -92,7 +91,7 @@ def bind_iterators(block: BlockOp) -> None:
 
 
 def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) -> list[SSAValue]:
-    """Those comparisons `left < right` that ranges do not prove, computed before `anchor`."""
+    """Those comparisons `left < right` that ranges do not prove."""
     conditions: list[SSAValue] = []
     for left, right in guards:
         low, _ = (right - left).simplified(range_of).range(range_of)
@@ -148,8 +147,8 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """`integer_ranges.range_of` in which variables of loops of dynamic extent are bounded by the greatest extent, and
-    extents that flat functions take are non-negative.
+    """`integer_ranges.range_of`, with variables of loops bounded by the greatest dynamic extent, and non-negative
+    extents of flat functions.
     """
     return _range_of(value, range_of)
 
@@ -184,7 +183,7 @@ def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
 
 
 def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None) -> Interval:
-    """The range of `left - right`, including the relation between quotients of indices at a constant distance.
+    """The range of `left - right`, with relations of quotients at constant distances.
 
     `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, is in `d floordiv a .. d ceildiv a + k - 1`,
     and `y - k * (y floordiv k)` in `0 .. k - 1`.

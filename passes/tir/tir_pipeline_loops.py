@@ -147,7 +147,7 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
-    """Replicate the buffer per stage. Accesses use the stage of their iteration, outside of the loops the first."""
+    """Replicate the buffer per stage. Accesses outside of the loops use the first."""
     alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
@@ -228,7 +228,6 @@ def _collect_stages(plan: _Pipeline) -> None:
 
 
 def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
-    """The using part, after copies of shared computations of the other."""
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):

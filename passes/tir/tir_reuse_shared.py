@@ -43,10 +43,9 @@ class ReuseSharedPass(KernelPass):
     %arena = memref.alloca() : memref<256xf32, "shared">
     WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
     ```
-    Two buffers may overlap if each access of the one precedes each of the other, with a barrier in between that is
-    always executed, in the kernel's body and in branches of its conditions. Buffers used in the same loop, and targets
-    of asynchronous copies, do not overlap. Buffers are placed by decreasing size, at the lowest offset without a
-    conflict.
+    Two buffers may overlap if each access of the one precedes each of the other, with an always executed barrier in
+    between, in the kernel's body and in branches of its conditions. Buffers used in the same loop, and targets of
+    asynchronous copies, do not overlap. Larger buffers are placed first, at the lowest offset without a conflict.
 
     Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
 
@@ -141,7 +140,6 @@ def _uses(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
-    """Whether all threads have finished with one of two buffers before any accesses the other."""
     ops = list(body.ops)
     ones = [at for at, op in enumerate(ops) if _uses(op, one)]
     others = [at for at, op in enumerate(ops) if _uses(op, other)]

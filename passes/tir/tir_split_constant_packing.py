@@ -60,7 +60,7 @@ def split_constant_packing(module: ModuleOp) -> None:
 
 @dataclass
 class _NestGroup:
-    """Nests that share temporaries, in order, and the values from outside that they use."""
+    """Nests that share temporaries, and the outside values that they use."""
 
     nests: list[Operation]
     values: dict[SSAValue, None]
@@ -82,7 +82,6 @@ class _NestGroup:
         return any(nest.is_ancestor(use.operation) for nest in self.nests)
 
     def is_split(self) -> bool:
-        """Whether the nests read a parameter, and their results are plain buffers."""
         plain = all(isinstance(p.memref.type.memory_space, NoneAttr) and not p.attributes for p in self.packed)
         return bool(self.sources) and bool(self.packed) and plain
 
@@ -117,7 +116,7 @@ class _Parameters:
 
 
 def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
-    """Move nests into a new function that callers call first. Returns the updated calls."""
+    """Move nests into a new function; returns the updated calls."""
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
     packing = _packing_function(function, group, name)
@@ -153,7 +152,6 @@ def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallO
 
 
 def _packing_function(function: FuncOp, group: _NestGroup, name: str) -> FuncOp:
-    """Computes the results of a group; its nests move there."""
     sources, packed = group.sources, group.packed
     values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]
     block = Block(arg_types=[value.type for value in values])

@@ -59,10 +59,9 @@ class StatePreconditionsPass(ModulePass):
       %n = memref.dim %A, %c0 : memref<?xf32>
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
-    `analysis/bounds.py` classifies each access. The caller assumes assumptions of a callee that are not evident at a
-    call, up to functions called from outside; private functions keep theirs without the reason, because no call checks
-    them. An access whose condition on sizes has no closed form gets a remark: like a data-dependent one, it is the
-    caller's responsibility.
+    Callers take over assumptions of callees that are not evident (`analysis/bounds.py`), up to functions called from
+    outside; private functions keep theirs without the reason, because no call checks them. An access whose condition on
+    sizes has no closed form gets a remark: like a data-dependent one, it is the caller's responsibility.
 
     Raises `CompileError` with a counterexample for a refuted access, and for a call that never meets a condition of its
     callee. If that depends on data, the call gets a remark.
@@ -235,14 +234,12 @@ class _Preconditions:
         return True
 
     def _at_top(self, value: SSAValue) -> SSAValue | None:
-        """A value before the anchor: a parameter, or an extent of one."""
         if isinstance(value, BlockArgument):
             return value if value.block is self.function.body.block else None
         quantity = _quantity(value)
         return None if quantity is None or quantity.is_stride else self._dim(quantity)
 
     def _lift(self, call: CallOp, callee: FuncOp) -> None:
-        """Add the callee's assumptions, over the arguments of the call."""
         inner = ExtentNames()
         for assumed in assumptions_of(callee):
             operands = [Index.of(value) for value in assumed.symbols]
@@ -274,7 +271,6 @@ class _Preconditions:
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _check_equal(self, call: CallOp, fact: _Fact) -> None:
-        """Compare two data-dependent sizes before a call that requires them to be equal."""
         if isinstance(call.prev_op, CheckSizeOp):
             return  # from an earlier run of the pass
         left, right = (index_before(side, call) for side in self._sides(fact, self.bounds.names.values, call))

@@ -75,16 +75,16 @@ class VectorizeSerialPass(FunctionPass):
     The number of lanes is the largest, up to a vector register, for which every store, and every load that differs
     between lanes, accesses consecutive elements. Four kinds of loops qualify:
 
-    - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long contiguous
-      runs stay scalar: LLVM replaces them by `memset` and `memcpy`.
+    - Moves of loaded or invariant values, of a static extent that the lanes divide. Long contiguous runs stay scalar:
+      LLVM replaces them by `memset` and `memcpy`.
     - Elementwise computations. Loads of a stored buffer are of the same element, or at least a vector away. The
       remainder of the extent, which may be dynamic, is a second loop. A short loop over vectors is unrolled.
     - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
-      vectors of partial results. Sums and products of floats require that the target or an annotation of the loop lets
-      them be reassociated.
+      vectors of partial results. Float sums and products require that the target or a loop annotation lets them be
+      reassociated.
     - Dot products of four adjacent bytes, or of two 16-bit integers or bf16 numbers, added to elements of a buffer of
-      32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` for each group. Those
-      of bf16 require the assumption `reassoc`, because instructions round differently.
+      32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` per group. Those of
+      bf16 require the assumption `reassoc`, because instructions round differently.
 
     Loops that contain loops, conditions, calls or integer divisions stay scalar.
 
@@ -227,7 +227,7 @@ def _has_lanes(op: Operation) -> bool:
 def _combined(
     loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]
 ) -> Sequence[memref.LoadOp] | None:
-    """Loads that a loop combines into one element, in any order, if that is its only effect."""
+    """Loads that a loop combines into one element, in any order, without other effects."""
     if len(stores) != 1:
         return None
     (store,) = stores
@@ -297,8 +297,8 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
-    """Candidates, best first: powers of two that divide the extent, from several vectors of the widest elements down to
-    one, then those that leave a remainder.
+    """Best first: powers of two that divide the extent, from several vectors of the widest elements down to one, then
+    those that leave a remainder.
     """
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
@@ -346,8 +346,8 @@ def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
 
 
 def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) -> ForOp | None:
-    """Replace a loop by `outer`, over vectors, omitted for one iteration, and `inner`, over lanes; return the remainder
-    loop.
+    """Replace a loop by `outer` (omitted for one iteration) over vectors and `inner` over lanes;
+    return the remainder.
     """
     extent = _iterations(loop)
     ranges = remembered_ranges()

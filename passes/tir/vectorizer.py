@@ -68,7 +68,6 @@ class LaneAnalysis:
 
 
 def analyse(loop: ForOp) -> LaneAnalysis:
-    """Analyse a loop of static extent."""
     lanes = LaneAnalysis(loop, {loop.induction_variable})
     _scan(loop.body.block, lanes)
     return lanes
@@ -131,7 +130,7 @@ def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysi
 
 
 def _scan_shared_store(op: memref.StoreOp, lanes: LaneAnalysis) -> None:
-    """A store of all lanes to one element: a reduction that may be reordered, or a uniform value."""
+    """All lanes store to one element: a reduction that may be reordered, or a uniform value."""
     users = [use.operation for buffer in (op.memref, *overlapping(op.memref)) for use in buffer.uses]
     others = [user for user in users if user is not op and lanes.loop.is_ancestor(user)]
     reduction = _reduction_of(op, lanes)
@@ -230,8 +229,8 @@ class LaneReduction:
 class Vectorizer:
     """Replaces a loop for which `analyse` found no obstacle.
 
-    Ops with uniform operands are moved unchanged. Varying index arithmetic is not emitted: addresses are derived from
-    its normal form, and lanes of indices are computed where used.
+    Ops with uniform operands move unchanged. Varying index arithmetic is not emitted: addresses are derived from its
+    normal form, and lanes of indices are computed where used.
     """
 
     def __init__(self, lanes: LaneAnalysis, count: int, *, shuffles: bool = True) -> None:
@@ -544,7 +543,6 @@ class Vectorizer:
         return end.operands
 
     def masked(self, op: scf.IfOp) -> None:
-        """Execute both regions under masks, and select results per lane."""
         condition = self.vectors[op.cond]
         outer = self.mask
         self.dead.append(op)
@@ -586,7 +584,6 @@ class Vectorizer:
         return values
 
     def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """Run a branch only if some lane is active."""
         properties: dict[str, Attribute] = {
             "kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR),
             "fastmath": arith.FastMathFlagsAttr("none"),
