@@ -40,7 +40,7 @@ def accumulate_in_place(function: FuncOp) -> None:
 
 
 def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
-    """The load and the store of a block that copies elements of a temporary to different ones."""
+    """Load and store of a block that copies elements injectively."""
     ops = [op for op in block.body.block.ops if not isinstance(op, affine.ApplyOp)]
     if not is_plain(block) or len(ops) != 2 or IterKind.REDUCE in block.kinds:
         return None

@@ -33,7 +33,7 @@ _PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt
 
 
 def is_known_at_calls(value: SSAValue) -> bool:
-    """Whether an index is a sum or product of numbers, index parameters and extents of parameters."""
+    """Whether an index is a sum or product of numbers and of index parameters and extents."""
     if not isinstance(value.type, IndexType):
         return False
     op = value.owner
@@ -98,7 +98,6 @@ def _comparisons(condition: SSAValue) -> list[Operation] | None:
 
 
 def _computed_by(value: SSAValue) -> Iterator[Operation]:
-    """The ops that compute a value known at calls, in topological order."""
     if isinstance(value.owner, Operation):
         for operand in value.owner.operands:
             yield from _computed_by(operand)

@@ -34,8 +34,8 @@ def base_of(buffer: SSAValue) -> SSAValue:
 def element_of_base(
     buffer: SSAValue, indices: Sequence[Index], anchor: Operation
 ) -> tuple[SSAValue, tuple[Index, ...]]:
-    """The viewed buffer and the indices there of the element at `indices`. Computations that `Index` cannot represent
-    are inserted before `anchor`. Raises `CompileError` for views whose elements have no indices there.
+    """The viewed buffer, and indices there of the element at `indices`; computations that `Index` cannot represent
+    precede `anchor`. Raises `CompileError` for elements without indices there.
     """
     index = tuple(indices)
     while isinstance(view := buffer.owner, VIEWS):
@@ -97,7 +97,6 @@ def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: 
 
 
 def delinearized(place: Index, shape: Sequence[int | SSAValue], anchor: Operation) -> list[Index]:
-    """Indices of the element at a row-major position."""
     found: list[Index] = []
     for at in reversed(range(len(shape))):
         extent = shape[at]

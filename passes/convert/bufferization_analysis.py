@@ -4,16 +4,16 @@ The problem is that of MLIR's One-Shot Bufferize (https://mlir.llvm.org/docs/Buf
 "Composable and Modular Code Generation in MLIR", 2022): an op may write into the buffer of its destination unless that
 changes a value which is read later. It is decided once per destination, in program order.
 
-A write by op O to memory S is a conflict if S is not writable, or if some tensor in S
+A write by op O to memory S is a conflict if S is not writable, or some tensor in S
 
-- is defined at a point that dominates O, with content (it is not a `tensor.empty`),
+- is defined at a point that dominates O, with content (no `tensor.empty`),
 - is read by an op that may run after O before the tensor is redefined: one after O, or after the op around O, in the
-  block of the definition; or any in a loop around O that does not contain the definition,
+  block of the definition; or any in a loop around O without the definition,
 - and this read includes elements that O writes; the read of the destination of a `tensor.insert_slice` does not if O
   writes the inserted slice.
 
-An operand of O is such a read too, unless O is pointwise and reads the element that it writes. Views (slices, reshapes,
-casts) share the memory of their source, and are reads of it if they are read. Parallel loops write no memory that other
+Operands of O are such reads, too, unless O is pointwise and reads the element that it writes. Views (slices, reshapes,
+casts) share the memory of their source, and read it if they are read. Parallel loops write no memory that other
 iterations access.
 """
 
@@ -67,9 +67,9 @@ from weft.support.errors import CompileError
 
 
 class BufferizationAnalysis:
-    """Assigns memory to the tensors of one function, without changing it.
+    """Assigns memory to the tensors of a function, without changing it.
 
-    Raises `CompileError` at the first operation on tensors that has no rule.
+    Raises `CompileError` at the first operation on tensors without a rule.
     """
 
     def __init__(self, function: func.FuncOp, callees: Mapping[str, func.FuncOp]) -> None:
@@ -119,7 +119,7 @@ class BufferizationAnalysis:
         return self.placement.places[value]
 
     def _write(self, op: Operation, index: int, value: SSAValue, home: Block, *, reads: bool) -> None:
-        """Place `value`, the update by `op` of its operand `index`, in the memory of that operand or in new memory."""
+        """Place `value`, which `op` makes of its operand `index`, in the memory of that operand, or new memory."""
         operand = op.operands[index]
         place = self.place(operand)
         if self._may_write(op, index, place):
@@ -363,7 +363,6 @@ class BufferizationAnalysis:
     # Structure
 
     def _enter(self, op: Operation, first: int, initial: Sequence[SSAValue], arguments: Sequence[SSAValue]) -> None:
-        """Place loop-carried tensors in the memory of their initial values, or new memory."""
         for at, (value, argument) in enumerate(zip(initial, arguments, strict=True)):
             self._check_type(argument, op)
             if is_tensor(value):
@@ -456,7 +455,7 @@ class BufferizationAnalysis:
             self._move(terminator, terminator.operands, op.results)
 
     def _lead(self, value: SSAValue, result: SSAValue, home: Block) -> None:
-        """Allocate `value` directly in the memory of `result`, if it would be allocated in `home`."""
+        """Allocate `value`, if in `home`, in the memory of `result`."""
         place = self.place(value)
         storage = place.storage
         if storage.home is home and storage.is_allocated and storage.destination is None and not place.views:
@@ -473,8 +472,7 @@ class BufferizationAnalysis:
     def forall(self, op: Operation) -> None:
         """Parallel iterations that write one slice each of the results.
 
-        A result has the memory of its initial value if each iteration only reads the slice that it writes, else other
-        memory.
+        A result reuses the memory of its initial value if each iteration reads only the slice that it writes.
         """
         first = len(op.operands) - len(op.results)
         body = op.regions[0].block
@@ -553,7 +551,7 @@ class BufferizationAnalysis:
     # Conversions between tensors and buffers
 
     def to_tensor(self, op: Operation) -> None:
-        """Place a tensor with exclusive access to a buffer in it; copy others."""
+        """Copy tensors without exclusive access to a buffer."""
         source, result = op.operands[0], op.results[0]
         if "restrict" not in op.properties:
             self._allocate(result, block_of(op))
@@ -566,7 +564,7 @@ class BufferizationAnalysis:
         self._put(result, TensorPlace(storage))
 
     def to_buffer(self, op: Operation) -> None:
-        """The buffer of a tensor, not written from here on, or a copy if the program may write it."""
+        """Copy tensors that the program may write; others are not written from here on."""
         place = self.place(op.operands[0])
         storage = place.storage
         layout = cast("MemRefType[Attribute]", op.results[0].type).layout
@@ -597,7 +595,6 @@ class BufferizationAnalysis:
     # Shapes
 
     def _extents_outside(self, op: Operation, value: SSAValue) -> tuple[Extent, ...]:
-        """Shape of a tensor by values defined before `op`."""
         extents = self._shapes.extents(value)
         for extent in extents:
             base = extent[0] if isinstance(extent, tuple) else extent

@@ -40,16 +40,16 @@ class BufferizeTensorsPass(ModulePass):
       linalg.matmul ins(%A, %B : ...) outs(%C : memref<4x4xf32>)
       return
     ```
-    Each tensor argument becomes a dense buffer, each tensor result a trailing parameter. Only arguments with
-    `bufferization.writable = true` are written; result buffers of callers overlap no other. The output is upstream's:
-    `linalg` on buffers, `memref.alloc` for separate memory, `linalg.copy` to save values that are read later
-    (`bufferization_analysis.py` has the rule), `memref.global` for constants.
+    Tensor arguments become dense buffers, results trailing parameters. Only arguments with `bufferization.writable =
+    true` are written; result buffers of callers overlap no other. The output is upstream's: `linalg` on buffers,
+    `memref.alloc` for separate memory, `linalg.copy` to save values that are read later (`bufferization_analysis.py`),
+    `memref.global` for constants.
 
     Options: `promises` names assumptions in addition to non-overlapping parameters (`dialects/promises.py`); `strict`
     makes a module without functions over tensors an error; `deallocation` frees allocations at the end of their block.
     weft's own lowering places and frees buffers itself.
 
-    Raises `CompileError` for operations on tensors that have no form on buffers, with the module unchanged.
+    Raises `CompileError` for operations that have no form on buffers, with the module unchanged.
 
     Requires: functions over tensors of `linalg`, `tensor`, `scf`, `arith` and calls.
 
@@ -84,10 +84,10 @@ def bufferize_functions(
 ) -> None:
     """Replace tensors by buffers in `functions` of one module, in place, in all or (`CompileError`) in none.
 
-    With `asserts`, `cf.assert` states the extents of results and the padding that callers must pass. Functions compute
-    the same if result buffers overlap no other, and write no read-only argument. Ops of linalg have no results, copies
-    are `linalg.copy`, and `memref.alloc` has identity layout. `tir.promises` contains `promises` and, if all buffers of
-    the signature were tensors, `noalias`.
+    With `asserts`, `cf.assert` states the extents of results and the padding that callers must pass. Result buffers
+    must overlap no other; read-only arguments are not written. Ops of linalg have no results, copies are `linalg.copy`,
+    and `memref.alloc` has identity layout. `tir.promises` contains `promises` and, if all buffers of the signature were
+    tensors, `noalias`.
     """
     known = {function.sym_name.data: function for function in functions}
     placements = [BufferizationAnalysis(function, known).run() for function in functions]

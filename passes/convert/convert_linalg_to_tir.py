@@ -74,10 +74,9 @@ class ConvertLinalgToTirPass(ModulePass):
         ...
     ```
     Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer if
-    no op in between accesses that and no input may overlap it: the function has the assumption `noalias`, or allocates
-    one of the two. Values that share a buffer get separate ones (`live_range_splitting.py`). Extents are those of
-    operands; equality of dynamic extents of parameters of top-level operations becomes a condition of calls
-    (`tir.assume_shape`).
+    no op in between accesses that and no input may overlap it: the function assumes `noalias`, or allocates one of the
+    two. Values that share a buffer get separate ones (`live_range_splitting.py`). Equality of dynamic extents of
+    parameters of top-level operations becomes a condition of calls (`tir.assume_shape`).
 
     Requires: functions with operations of linalg on row-major or strided memrefs, or on tensors. An operation that is
     not converted gets a remark.
@@ -110,8 +109,8 @@ class ConvertLinalgToTirPass(ModulePass):
     def convert(
         self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise], left: Set[FuncOp]
     ) -> bool:
-        """Convert in place; return whether there was anything to convert. Operations that remain in functions other
-        than `left` get a remark.
+        """Returns whether there was anything to convert. Operations that remain in functions other than `left` get a
+        remark.
         """
         drop_returned_parameters(op, functions)
         found = False
@@ -153,7 +152,6 @@ def _is_taken(op: Operation) -> bool:
 
 
 def _is_to_raise(op: Operation) -> bool:
-    """Whether a top-level op is not of tir, is a view, or is a statement outside blocks."""
     return (
         (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
         or isinstance(op, ReinterpretCastOp)
@@ -163,7 +161,6 @@ def _is_to_raise(op: Operation) -> bool:
 
 
 def _why_not_taken(op: Operation) -> str:
-    """The reason why a structured op is not converted, or ""."""
     function = next((one for one in ancestors(op) if isinstance(one, FuncOp)), None)
     if function is not None and len(function.body.blocks) != 1:
         return "stays as it is: its function has several blocks (MLIR's --lift-cf-to-scf makes one)"
@@ -251,7 +248,6 @@ class _LinalgConversion:
             self._starts[structure.outputs[0]] = nest, block
 
     def _starts_of(self, op: Operation, structure: Structure) -> dict[SSAValue, tuple[Operation, BlockOp]]:
-        """Fills of all outputs of a reduction, if they may become its init."""
         maps = structure.maps[len(structure.inputs) :]
         starts = {output: self._starts[output] for output in structure.outputs if output in self._starts}
         if len(starts) != len(structure.outputs) or not all(map(_is_projection, maps)):
@@ -297,7 +293,7 @@ def _between(first: Operation, last: Operation) -> Iterator[Operation]:
 
 
 def _move_region(body: Block, loops: Sequence[SSAValue], op: Operation, structure: Structure) -> None:
-    """Move the region of `op` to the end of `body`, between loads and stores, with values for its loops."""
+    """Move the region of `op` to the end of `body`, between loads and stores."""
     new: list[Operation] = []
     places: dict[AffineMap, list[SSAValue]] = {}
     for map_ in structure.maps:
@@ -362,7 +358,6 @@ def _is_start(block: BlockOp, structure: Structure) -> bool:
 
 
 def _is_projection(map_: AffineMap) -> bool:
-    """Whether subscripts are distinct loops."""
     loops = _loops_in(map_)
     return len(loops) == len(map_.results) == len(set(loops))
 
@@ -390,7 +385,7 @@ _Dim = tuple[SSAValue, int]
 
 
 class _Dims:
-    """Dynamic extents of a function. Equal ones of parameters share a value, or number, at its top."""
+    """Dynamic extents of a function. Equal ones of parameters share a value at its top."""
 
     def __init__(self, function: FuncOp) -> None:
         self._function = function
@@ -401,7 +396,7 @@ class _Dims:
         self._values: dict[_Dim | int, SSAValue] = {}
 
     def unite(self, structure: Structure) -> None:
-        """Unite the extents of operands along each loop; the op must always run."""
+        """Requires that `op` always runs."""
         found: dict[int, _Dim | int] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and not self._is_parameter(operand):
@@ -414,7 +409,7 @@ class _Dims:
                 self._same[other] = found[loop] = dim
 
     def place(self) -> None:
-        """State equal extents, and replace `memref.dim` of parameters by the shared value."""
+        """State equal extents; `memref.dim` of parameters becomes the shared value."""
         for dim in [op for op in operations_in(self._function) if isinstance(op, DimOp)]:
             at = constant_integer(dim.index)
             if at is not None and self._is_parameter(dim.source) and at in dynamic_extents(dim.source.type):
@@ -445,7 +440,6 @@ class _Dims:
         return self._values[dim]
 
     def extents(self, op: Operation, structure: Structure) -> list[int | SSAValue]:
-        """Extents of loops, static if an operand's is."""
         found: dict[int, int | SSAValue] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and loop not in found:

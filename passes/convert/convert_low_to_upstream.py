@@ -75,11 +75,10 @@ class ConvertLowToUpstreamPass(ModulePass):
     ```
     A function has the parameters of its external signature; `memref.dim` and `memref.extract_strided_metadata` compute
     its symbols. If the module calls it, its flat form remains as `@f_flat`. Comparisons and casts of vectors, whose
-    types xDSL lacks, are printed in generic form, which MLIR reads. Kernels become functions of the `gpu` dialect in a
-    `gpu.module`, and their shared buffers its variables in memory space 3; other memory spaces are dropped. The host
-    passes buffers unchanged, so the device must be able to access them. Assumptions that upstream does not make are
-    dropped (`noalias`, contraction); callers check call preconditions (`low.assume`). Divisions by zero are still
-    defined.
+    types xDSL lacks, are printed in generic form, which MLIR reads. Kernels become functions of a `gpu.module`, and
+    shared buffers its variables in memory space 3; other memory spaces are dropped. The host passes buffers unchanged,
+    so the device must be able to access them. `noalias` and contraction, which upstream does not assume, are dropped;
+    callers check call preconditions (`low.assume`). Divisions by zero are still defined.
 
     Raises `CompileError` if there is no upstream form: pointers for functions outside the module (`low.access_ptr`),
     LLVM IR and C sources in the module, tiles of tensor cores, calls of declared functions with buffers of several
@@ -144,7 +143,6 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def convert_body(function: FuncOp) -> None:
-    """Convert operations of `low` and types of buffers, but not the signature."""
     is_kernel = kernel_of(function) is not None
     for op in operations_in(function):
         _convert_spaces(op, is_kernel=is_kernel)
@@ -243,7 +241,7 @@ _REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
 
 
 def _hoist_allocations(function: FuncOp) -> None:
-    """Move stack allocations to the start of the function or parallel loop: elsewhere upstream allocates once per
+    """Move stack allocations to the start of the function or parallel loop: elsewhere upstream allocates per
     iteration.
     """
     for op in operations_in(function):
@@ -261,7 +259,6 @@ def _hoist_allocations(function: FuncOp) -> None:
 
 
 def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
-    """Give a function its external signature, itself or by a wrapper."""
     params, symbols = params_of(function), symbols_of(function)
     inputs = [_upstream_type(value_type(param.type)) for param in params]
     forget_elements(function)
@@ -293,7 +290,6 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
 
 
 def _require_flat(function: FuncOp) -> None:
-    """Raises `CompileError` unless the external signature of a declared function is flat."""
     shaped = [_upstream_type(value_type(param.type)) for param in params_of(function)]
     if shaped != [_upstream_type(given) for given in function.function_type.inputs]:
         raise CompileError.at(

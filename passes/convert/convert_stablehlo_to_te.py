@@ -101,8 +101,8 @@ from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     """Replace the functions of `module` with ops of stablehlo or chlo by functions of tensor expressions.
 
-    Calls are inlined, and private functions without remaining calls erased. A function with an unsupported op or form
-    is unchanged, with a remark; with `strict`, that and a module without such functions are `CompileError`s.
+    Calls are inlined. A function with an unsupported op or form is unchanged, with a remark; with `strict`, that and a
+    module without such functions are `CompileError`s.
 
     ```mlir
     func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
@@ -191,7 +191,6 @@ def _is_stablehlo(op: Operation) -> bool:
 
 
 def constant_elements(op: Operation) -> DenseIntOrFPElementsAttr[Any] | None:
-    """Elements of a constant tensor of `stablehlo` or `arith`."""
     value = op.value if isinstance(op, stablehlo.DenseConstantOp | arith.ConstantOp) else None
     return value if isinstance(value, DenseIntOrFPElementsAttr) else None
 
@@ -216,7 +215,6 @@ def _callees(function: FuncOp) -> Iterator[str]:
 
 
 def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """Names of directly or indirectly called functions."""
     found: set[str] = set()
     pending = [*_callees(function)]
     while pending:
@@ -228,7 +226,7 @@ def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[
 
 
 def stablehlo_functions(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
-    """Functions that contain or reach ops of stablehlo, except private ones called by these."""
+    """Functions that contain or reach stablehlo, except private ones called by these."""
     holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
     if not holding:
         return []
@@ -265,13 +263,13 @@ _REFUSED: Final[Mapping[str, str]] = {
 
 
 class StablehloConversion:
-    """Evaluates the ops of one function, and of its callees, to tensors."""
+    """Evaluates the ops of a function, and its callees, to tensors."""
 
     def __init__(
         self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = (), *, composes: bool = False
     ) -> None:
-        """`same` are dynamic extents of parameters that ops require to be equal. If the conversion `composes`, an
-        elementwise op whose only reader is another is part of it.
+        """`same` are dynamic extents of parameters that must be equal. If it `composes`, an elementwise op read only by
+        another is part of it.
         """
         self._composes = composes
         self._functions = functions
@@ -487,7 +485,6 @@ class StablehloConversion:
             self._facts.append(cast("Compare", compare(Predicate.LE, extent, limit)))
 
     def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
-        """An op with a region on complex numbers, computed on their parts."""
         split = on_parts(op)
         self._originals[split.body.block] = op.body.block
         sides = [side for value in values for side in (value.both if isinstance(value, Parts) else (value,))]
@@ -496,8 +493,8 @@ class StablehloConversion:
         return [next(found) if kind is None else Parts(next(found), next(found), kind) for kind in kinds]
 
     def _slice_counts(self, op: Operation) -> Sequence[Extent] | None:
-        """Extents of a slice whose start depends on data, and whose end is the start plus sizes. JAX emits it for rows
-        of tensors with another symbolic dimension.
+        """Extents of a slice from `start`, which depends on data, to `start` plus sizes. JAX emits it for rows of
+        tensors with another symbolic dimension.
         """
         _, start, limit, strides = op.operands
         end = limit.owner
@@ -571,7 +568,7 @@ class StablehloConversion:
         return compute(shape, element, label(op))
 
     def _floor_division(self, op: Operation) -> Value | None:
-        """The floor division of sizes that a choice between truncated quotients implements."""
+        """The floor division of sizes that a choice between truncated quotients means."""
         pair = stablehlo.floor_division(op)
         sizes = [] if pair is None else [sizes_of(self._values[operand]) for operand in pair]
         dividend, divisor = sizes if len(sizes) == 2 else (None, None)
@@ -582,7 +579,6 @@ class StablehloConversion:
         return Sizes(quotients, dividend.shape, dividend.dtype)
 
     def _of_sizes(self, op: Operation, values: Sequence[Value]) -> Value | None:
-        """The result of an op on extents; None for data."""
         if not any(isinstance(value, Sizes) for value in values):
             return None
         sizes = [found for value in values if (found := sizes_of(value)) is not None]
@@ -622,8 +618,8 @@ class StablehloConversion:
         return None
 
     def _is_positive(self, extent: Extent, least: int = 1) -> bool:
-        """Whether an extent is at least `least` (1 or 0): it has no negative terms. Extents of parameters are at least
-        1 if the function asserts it.
+        """Whether an extent is at least `least`: it has no negative terms, and extents of parameters are at least 1 if
+        asserted.
         """
         match extent:
             case int() | Const():
@@ -646,8 +642,8 @@ class StablehloConversion:
                 return False
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
-        """Give two dimensions one extent, the left one or a number, checked by calls. For two extents of parameters,
-        the conversion restarts with one variable.
+        """Give two dimensions one extent, the left one or a number, checked by calls. The conversion restarts with one
+        variable for two extents of parameters.
         """
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]
@@ -668,9 +664,7 @@ class StablehloConversion:
             values[at] = View(value, shape, places)
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
-        """Results of a region over scalars. If it replaces one on complex numbers, these are pairs; else it is
-        evaluated on one part.
-        """
+        """Results of a region over scalars: pairs if it replaces one on complex numbers, else of one part."""
         original = self._originals.get(block)
         has_pairs, block = original is not None, original or block
         # Comparisons of sorts take both sides of each operand, other regions the arguments in order.
@@ -764,7 +758,6 @@ class StablehloConversion:
 
 
 def _element_of_constant(value: Value) -> Any:
-    """Returns the element of a constant scalar, which is a pair for a complex number."""
     sides = value.both if isinstance(value, Parts) else (value,)
     if not all(isinstance(side, Splat) for side in sides):
         raise CompileError("the region uses a value from outside that is not constant")
@@ -773,7 +766,6 @@ def _element_of_constant(value: Value) -> Any:
 
 
 def is_operator(op: Operation) -> bool:
-    """Whether a composite is an elementwise operator, which needs no definition."""
     return isinstance(op, stablehlo.CompositeOp) and op.composite_name.data in ELEMENTWISE
 
 
@@ -820,7 +812,6 @@ def _elementwise_name(op: Operation) -> str:
 
 
 def _converted_splat(value: Splat, dtype: str) -> Splat | None:
-    """None unless it is a small whole number."""
     number = value.number
     if not math.isfinite(number) or number != int(number) or abs(number) >= 1 << 7:
         return None
@@ -926,9 +917,8 @@ def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Ex
 
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:
-    """A variable for each dynamic extent of a parameter. Extents in `same`, or equated by shape assertions, share one.
-
-    JAX states at the start of a function that extents of one symbolic name are equal.
+    """A variable per dynamic extent of a parameter, shared by extents in `same`, or equated by shape assertions: JAX
+    states at the start of a function that extents of one symbolic name are equal.
     """
     names: dict[SSAValue, _Dim] = {}
     sizes: dict[_Dim, Var] = {}
@@ -958,8 +948,7 @@ class ConvertStablehloToTePass(ModulePass):
     """Convert functions of stablehlo and chlo, as printed by JAX, to functions of tensor expressions.
 
     Each op becomes a computation as in `te.ops`; callees are inlined, and private functions without remaining calls
-    erased. JAX's assertions on symbolic dimensions become conditions of calls. `lower-te-to-tir` lowers the functions
-    to loops.
+    erased. JAX's assertions on symbolic dimensions become conditions of calls.
 
     Requires: functions of tensors of bool, signed integers and floats, without other ops and calls. A function with an
     unsupported op or form is unchanged, and gets a remark.

@@ -95,12 +95,11 @@ class ConvertTirToAffinePass(ModulePass):
     ```
     An index is affine if it is a sum of multiples of variables of affine loops and of symbols, and of quotients and
     remainders of such sums by constants. Symbols are index values at the start of the function: parameters, extents of
-    buffers, and values computed from these alone.
+    buffers, and values computed from these.
 
-    The rest is converted as by `convert-tir-to-scf`, with a remark, or, with `strict`, is a `CompileError`: a loop
-    whose extent is not affine becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access with
-    another index stays `memref.load` or `memref.store`; the part of a condition that is no conjunction of affine
-    comparisons stays `scf.if`.
+    The rest is converted as by `convert-tir-to-scf`, with a remark, or, with `strict`, a `CompileError`: a loop of
+    another extent becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access at another index
+    stays `memref.load` or `memref.store`; conditions that are no conjunction of affine comparisons stay `scf.if`.
 
     Requires: functions of block loops (tir).
 
@@ -128,7 +127,6 @@ def _convert(function: FuncOp, *, strict: bool) -> None:
 
 
 def _hoist_symbols(function: FuncOp) -> None:
-    """Move index values computed from symbols alone to the start of the function."""
     entry = function.body.block
     for op in operations_in(function):
         if (
@@ -282,7 +280,6 @@ class _AffineWriter:
         erase_if_unused([condition, *old])
 
     def _constraint(self, condition: SSAValue) -> Constraint | None:
-        """A comparison of affine indices that affine sets can represent."""
         if not isinstance(condition, OpResult) or not isinstance(condition.op, arith.CmpiOp):
             return None
         found = constraint_of(condition.op, self._ranges)

@@ -104,13 +104,12 @@ class ConvertUpstreamToLowPass(ModulePass):
     The inverse of `convert-low-to-upstream`, and the entry for vectorized programs: nothing is raised, so nothing can
     be scheduled (`raise-affine-to-tir` makes blocks). Buffers become one-dimensional; their views (`subview`,
     `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order. `promises` names
-    assumptions (`tir.promises`), by default none.
+    assumptions (`tir.promises`), by default none. `affine` (`affine_to_scf.py`), `scf.index_switch` and
+    `scf.execute_region` (`region_branches.py`) are lowered first.
 
     Functions with ops of other levels or of unknown dialects are unchanged, with a remark, or, with `strict`, a
     `CompileError`. Raises `CompileError` for views passed to calls that do not start at the first element, for vectors
     along a strided dimension, and for dependences on the offset of a parameter.
-
-    `affine` (`affine_to_scf.py`), `scf.index_switch` and `scf.execute_region` (`region_branches.py`) are lowered first.
 
     Requires: functions of one block over buffers and vectors of one dimension, without `linalg`.
 
@@ -132,8 +131,8 @@ class ConvertUpstreamToLowPass(ModulePass):
 def convert_upstream_to_low(
     module: ModuleOp, promises: tuple[str, ...] = (), functions: Sequence[FuncOp] | None = None, *, strict: bool = False
 ) -> bool:
-    """Convert in place the functions over buffers, or the given `functions` and those connected to them by calls.
-    Returns whether there were any, or kernels.
+    """Convert functions over buffers, or `functions` and those connected to them by calls. Returns whether there were
+    any, or kernels.
     """
     promised = parse_promises(promises)
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
@@ -190,8 +189,6 @@ _LEVEL: Final = ("memref.", "scf.", "vector.")
 
 @dataclass
 class _Candidates:
-    """Functions and kernels to convert, by name."""
-
     module: ModuleOp
     functions: dict[str, FuncOp]
     kernels: dict[str, gpu.ModuleOp]
@@ -308,9 +305,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def _drop_spaces(function: FuncOp) -> None:
-    """Drop memory spaces, except of allocations in kernels: other buffers are in the single memory of the host or
-    device.
-    """
+    """Drop memory spaces, except of allocations in kernels: other buffers are in the one memory of host or device."""
     for op in operations_in(function):
         for value in values_of(op):
             type_ = value.type
@@ -321,7 +316,6 @@ def _drop_spaces(function: FuncOp) -> None:
 
 
 def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
-    """Access of each function to each parameter, including by callees."""
     by_name = {function.sym_name.data: function for function in functions}
     found: dict[FuncOp, list[AccessMode | None]] = {f: [None] * len(f.args) for f in functions}
 
@@ -440,7 +434,6 @@ class _Converter:
     # Views
 
     def part(self, op: Operation) -> None:
-        """A cast may have fewer static extents."""
         self.views[op.results[0]] = self.view(op.operands[0], op).part(op, index_arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
@@ -483,7 +476,6 @@ class _Converter:
     def _on_stack(
         self, op: Operation, flat: MemRefType, space: StringAttr, alignment: IntegerAttr | None = None
     ) -> SSAValue:
-        """Kernels allocate at their start."""
         anchor = op
         if self.is_kernel:
             if flat.get_shape()[0] == DYNAMIC_INDEX:
@@ -541,7 +533,7 @@ class _Converter:
         return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
 
     def _given(self, name: str, callee: FlatSignature, arguments: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-        """Arguments of a flat function: buffers, at their first element, then extents and strides."""
+        """Buffers, at their first element, then extents and strides."""
         flat, given = list(arguments), dict[str, SSAValue]()
         for position in callee.memrefs:
             view = self.view(flat[position], op)
@@ -559,7 +551,6 @@ class _Converter:
     # Accesses
 
     def access(self, op: Operation) -> None:
-        """Convert a load or store of an element, or of lanes along the last dimension."""
         at = _BUFFER_AT[type(op)]
         view = self.view(op.operands[at], op)
         rank = len(view.shape)
@@ -638,7 +629,7 @@ class _Converter:
     def _places(
         self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
     ) -> SSAValue:
-        """Index of each lane in the flat buffer; `lanes` are offsets along the last dimension."""
+        """Index of each lane; `lanes` are offsets along the last dimension."""
         count = lanes_of(lanes.type)
         places = VectorType(IndexType(), [count])
         if lanes.type != places:
@@ -654,7 +645,7 @@ class _Converter:
         return lanes
 
     def transfer(self, op: Operation) -> None:
-        """Convert a load or store of lanes along one dimension; out-of-bounds lanes are masked."""
+        """Lanes along one dimension; those out of bounds are masked."""
         transfer = cast("vector.TransferReadOp | vector.TransferWriteOp", op)
         view, rewriter = self.view(transfer.source, op), OpRewriter(op)
         type_ = cast("VectorType[Attribute]", (op.results[0] if op.results else op.operands[0]).type)
@@ -692,7 +683,7 @@ class _Converter:
     # Loops
 
     def parallel(self, op: Operation) -> None:
-        """Run the first dimension in parallel and the others in order. With reductions, all run in order."""
+        """Run the first dimension in parallel, the others in order. With reductions, all run in order."""
         loop = cast("scf.ParallelOp", op)
         spread = not loop.initVals and not any(isinstance(parent, ParallelForOp) for parent in ancestors(op))
         carried: Sequence[SSAValue] = loop.initVals
@@ -723,7 +714,6 @@ class _Converter:
 def _inline_body(
     loop: scf.ParallelOp, anchor: Operation, variables: Sequence[SSAValue], carried: Sequence[SSAValue]
 ) -> None:
-    """Inline the body of `loop` before `anchor`, which yields the reductions of `carried`."""
     reduce = cast("scf.ReduceOp", loop.body.block.last_op)
     Rewriter.inline_block(loop.body.block, InsertPoint.before(anchor), variables)
     totals: list[SSAValue] = []

@@ -87,7 +87,7 @@ Rule: TypeAlias = "Callable[[FunctionBufferization, Operation], None]"
 
 
 class FunctionBufferization:
-    """New operations are inserted before replaced ones, which are erased last: until then they define the uses."""
+    """New ops precede replaced ones, which are erased last: until then they define the uses."""
 
     def __init__(
         self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule], *, asserts: bool
@@ -185,7 +185,7 @@ class FunctionBufferization:
         return extent_of(buffer, dimension, self.product, self.dim)
 
     def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
-        """Assert a comparison of extents or indices that callers pass, for operations that always run."""
+        """Assert a comparison that callers determine, for operations that always run."""
         values = [folded(side) for side in (left, right)]
         if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
             return
@@ -219,7 +219,6 @@ class FunctionBufferization:
             self.pointwise([source], target, block)
 
     def pointwise(self, inputs: Sequence[SSAValue], output: SSAValue, block: Block) -> None:
-        """`block` computes an element of `output` from those of `inputs` at its index."""
         rank = len(_memref(output).get_shape())
         maps = [AffineMapAttr(AffineMap.identity(rank))] * (len(inputs) + 1)
         iterators = [IteratorTypeAttr.parallel()] * rank
@@ -233,7 +232,6 @@ class FunctionBufferization:
             self.pointwise([], target, block)
 
     def allocate(self, value: SSAValue, extents: Callable[[], Sequence[int | SSAValue]]) -> SSAValue:
-        """Memory of `value`: that of a result, or a new buffer."""
         type_ = dense_buffer(value.type)
         destination = self.placement.allocated[value].destination
         if destination is not None:
@@ -264,7 +262,7 @@ class FunctionBufferization:
         return self.add(alloc, source.name_hint)
 
     def destination(self, op: Operation, index: int, value: SSAValue) -> None:
-        """Give `value`, the update by `op` of its operand `index`, its buffer."""
+        """Give `value`, which `op` makes of its operand `index`, its buffer."""
         source = self.buffers[op.operands[index]]
         if (op, index) in self.placement.in_place:
             self.buffers[value] = source
@@ -295,7 +293,6 @@ class FunctionBufferization:
             old.replace_all_uses_with(result)
 
     def others(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """Values that are neither tensors nor their buffers."""
         return [value for value in values if value not in self.placement.places]
 
     # Operations
@@ -393,7 +390,6 @@ class FunctionBufferization:
     # Views
 
     def slice_of(self, op: Operation, source: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The accessed slice of a buffer; `shape` is that of its type."""
         offsets, sizes, strides = mixed_lists(op)
         if self._asserts:
             self._require_part(op, source, offsets, sizes, strides)
@@ -425,7 +421,6 @@ class FunctionBufferization:
         strides: Sequence[int | SSAValue],
         kept: Sequence[int],
     ) -> SSAValue:
-        """A part of a buffer, with the dimensions `kept`."""
         whole = memref.SubviewOp.infer_result_type(_memref(source), offsets, sizes, strides)
         layout = cast("StridedLayoutAttr", whole.layout)
         layout = StridedLayoutAttr([layout.strides.data[at] for at in kept], layout.offset)

@@ -48,10 +48,10 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
     tir.block "matmul" ... { tir.init { store %zero, %t[...] } ... store %sum, %t[%vm, %vn] }
     tir.block "relu" ... { %x = load %t[%vi, %vj] ... store %y, %C[%vi, %vj] }
     ```
-    A value begins at a block of `writes`. In-place updates save memory without schedules, but no block of such a buffer
-    is complete or a reduction, which inlining and fusion require. A buffer is not split if it has uses other than in
-    nests of `body`, if its initial contents are read, if another parameter may overlap it, or if it is a parameter that
-    an opaque operation might access.
+    A value begins at a block of `writes`. In-place updates save memory without schedules, but their blocks are neither
+    complete nor reductions, which inlining and fusion require. A buffer is not split if it has uses other than in nests
+    of `body`, its initial contents are read, another parameter may overlap it, or it is a parameter that an opaque
+    operation might access.
     """
     for buffer in dict.fromkeys(write.buffer for write in writes):
         by_nest = {write.nest: write for write in writes if write.buffer is buffer}

@@ -24,8 +24,8 @@ def distribute_loops(function: FuncOp) -> None:
     // becomes
     tir.for %i in 8 { tir.block "A" ... }  tir.for %i in 8 { tir.block "B" ... }
     ```
-    A loop is split between two nests unless an access after the split, in one iteration, and one before it, in a later
-    iteration, may touch the same element. Nests keep their order.
+    A loop is split unless an access after the split, in one iteration, and one before it, in a later iteration, may
+    touch the same element. Nests keep their order.
     """
     _distribute(function.body.block)
 

@@ -246,7 +246,6 @@ class LoopNormalization:
         self._give(op, carried)
 
     def _as_index(self, value: SSAValue, op: Operation) -> SSAValue:
-        """At the top of the function if possible."""
         if isinstance(value.type, IndexType):
             return value
         is_fixed = _block_of(value) is self.function.body.block
@@ -362,9 +361,9 @@ class LoopNormalization:
         finish: Callable[[Operation, Operation], None] | None = None,
         starts: Sequence[tuple[SSAValue, _Carried]] = (),
     ) -> None:
-        """Insert loops with these bounds, outermost first, before `op`, and move `body` into the innermost. Its first
-        arguments become the loop variables, those of `starts` are loaded. `finish` replaces its terminator at the end
-        of an iteration.
+        """Insert loops with these bounds, outermost first, and move `body` into the innermost. Its first arguments
+        become the loop variables, those of `starts` are loaded. `finish` replaces its terminator at the end of an
+        iteration.
         """
         count, was_static = len(self._loops), self._is_static
         anchor: Operation = op
@@ -462,7 +461,7 @@ class LoopNormalization:
         return first, result_before(count, anchor), []
 
     def _is_known(self, index: Index) -> bool:
-        """Whether an index depends only on loop variables and values computed from parameters at the top."""
+        """Whether an index depends only on loop variables and top-level values of parameters."""
         variables = {loop.induction_variable for loop in self._loops}
         return all(value in variables or self._is_of_parameters(value) for value in index.values())
 
@@ -477,7 +476,6 @@ class LoopNormalization:
         return index.mentions(loop.induction_variable for loop in self._loops)
 
     def _greatest(self, index: Index) -> Index:
-        """Upper bound of an index in all iterations of the loops around."""
         return self._extreme(index, largest=True)
 
     def _extreme(self, index: Index, *, largest: bool) -> Index:
@@ -567,8 +565,8 @@ class LoopNormalization:
         Rewriter.erase_op(op)
 
     def _allocate(self, op: memref.AllocOp | memref.AllocaOp) -> None:
-        """Allocate temporaries before their nest, if their size is known there, and without a layout, on which nothing
-        else depends.
+        """Allocate temporaries before their nest, if their size is known there, without a layout: no other code depends
+        on it.
         """
         top = self.function.body.block
         type_ = op.memref.type

@@ -92,7 +92,6 @@ class RaiseAffineToTirPass(ModulePass):
             remark(op, f"{self.name} finds no function of affine or scf loops over buffers", strict=self.strict)
 
     def convert(self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise]) -> None:
-        """Raise functions in place, or leave each with a remark."""
         drop_returned_parameters(op, functions)
         for function in functions:
             raised = function.clone()
@@ -140,8 +139,8 @@ def _is_left(op: Operation) -> bool:
 
 
 def raise_function(function: FuncOp) -> bool:
-    """Convert `affine` and `scf` to block loops; nests of tir get an iterator per loop around them. Returns whether the
-    function changed. Returned numbers are stored to trailing buffer parameters.
+    """Convert `affine` and `scf` to block loops; nests of tir get an iterator per loop around them. Returned numbers
+    are stored to trailing buffer parameters. Returns whether the function changed.
 
     Raises `CompileError`, with the function partly changed, for branches between blocks, buffers as results or
     loop-carried values, views whose elements have no indices in a buffer, and tensors.
@@ -169,8 +168,8 @@ def raise_function(function: FuncOp) -> bool:
 
 
 def _may_run_at_once(loop: ForOp) -> bool:
-    """Whether iterations declared parallel may run in parallel. They may not if they provably conflict, or temporaries,
-    which upstream allocates per iteration, may not be private.
+    """Not if iterations provably conflict, or temporaries, which upstream allocates per
+    iteration, may not be private.
     """
     found = accesses(loop)
     try:

@@ -28,8 +28,8 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
     // becomes
     tir.for %i in 8 { tir.for %k in 9 { tir.block "C" ... { tir.init { memref.store %zero, %C[%vi] } ... } } }
     ```
-    The fill writes exactly the updated elements, no op accesses these in between, and buffers that the reduction reads
-    do not overlap them. With `starts`, a block that computes each element, such as a copy or a bias, becomes an init,
+    The fill writes exactly the updated elements, no op accesses these in between, and no buffer that the reduction
+    reads overlaps them. With `starts`, a block that computes each element, such as a copy or a bias, becomes an init,
     too, unless its inputs are written in between. The reduction keeps its name, and the other block's origin as
     `tir.init_origin`.
     """
@@ -47,7 +47,7 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
 
 
 def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
-    """The fill before a reduction, or with `starts` the block that computes the updated elements."""
+    """The fill before a reduction; with `starts` the block that computes the updated elements."""
     if IterKind.REDUCE not in block.kinds or block.guards:
         return None
     if any(extent == 0 for extent, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE):
@@ -91,7 +91,6 @@ def _only_block(op: Operation) -> BlockOp | None:
 
 
 def touches(op: Operation, buffer: SSAValue) -> bool:
-    """Whether an op, with its regions, may access a buffer."""
     for inner in operations_in(op):
         if isinstance(inner, memref.LoadOp | memref.StoreOp):
             if inner.memref is buffer or may_overlap(inner.memref, buffer):
@@ -102,9 +101,7 @@ def touches(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: bool) -> bool:
-    """Whether a block stores one value, or with `starts` one per element, to exactly the elements that a reduction
-    updates.
-    """
+    """Whether a block stores one value, or with `starts` one per element, to exactly the updated elements."""
     ops = list(fill.body.block.ops)
     store = ops[-1] if ops else None
     if not isinstance(store, memref.StoreOp):
@@ -172,9 +169,7 @@ def _merge(fill: BlockOp, block: BlockOp) -> None:
 
 
 def move_to_init(fill: BlockOp, block: BlockOp, variables: Mapping[SSAValue, SSAValue]) -> None:
-    """Move a block's body to the end of a reduction's init, and erase its nest. `variables` maps iterators of `fill` to
-    those of the reduction.
-    """
+    """Move a block's body to the end of a reduction's init. `variables` maps iterators of `fill` to the reduction's."""
     init = block.init
     if init is None:
         init = InitOp(Region(Block()))

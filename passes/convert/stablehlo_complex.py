@@ -50,7 +50,6 @@ _COUNTS: Final = frozenset({"stablehlo.iota", "stablehlo.dynamic_iota"})
 
 
 def complex_type(type_: Attribute) -> str | None:
-    """Name of the complex type of a tensor's elements."""
     element = type_.element_type if isinstance(type_, TensorType) else None
     return complex_name(cast("ComplexType[Any]", element)) if isinstance(element, ComplexType) else None
 
@@ -62,8 +61,8 @@ def is_complex(op: Operation) -> bool:
 def complex_results(
     op: Operation, name: str, values: Sequence[Value], apply: Callable[[Sequence[Value]], Sequence[Value]]
 ) -> Sequence[Value]:
-    """Results of an op on complex numbers with the elementwise function `name`. `apply` computes it on real operands.
-    Raises `CompileError` for ops without a form.
+    """Results of the elementwise function `name` on complex numbers; `apply` computes `op` on real ones. Raises
+    `CompileError` for ops without a form.
     """
     if isinstance(op, FftOp):
         return [_transformed(op, values[0])]
@@ -157,7 +156,6 @@ def _product(op: Operation, left: Value, right: Value, apply: Callable[[Sequence
 
 
 def _converted(op: Operation, value: Value) -> Value:
-    """Convert between complex types, from real, or to the real part."""
     target = result_dtype(op)
 
     def part(side: Value) -> Value:

@@ -59,7 +59,7 @@ def _blocks(value: Parts, diagonal: float | None, name: str) -> Tensor:
 
 
 def _of_rows(tensor: Tensor, like: Value, column: int, dtype: str) -> Parts:
-    """Complex matrices with parts in alternating rows, and in every `column`-th column, of real ones."""
+    """Complex matrices with parts in alternating rows and every `column`-th column."""
 
     def side(number: int) -> Composed:
         def element(indices: Sequence[ExprLike]) -> Expr:

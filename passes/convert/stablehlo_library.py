@@ -43,7 +43,6 @@ from weft.texpr.stablehlo_tensors import index_select_layout
 
 
 def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
-    """Computes an operator of `te.ops`."""
     given = [
         tensor_of(value, f"{name}_operand") if isinstance(value, Composed | Fact | Sizes | Splat | View) else value
         for value in operands

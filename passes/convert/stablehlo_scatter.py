@@ -75,13 +75,12 @@ class _Scatter:
         return [self._updates.shape[axis] for axis in self._window]
 
     def starts(self, batch: Sequence[Expr]) -> dict[int, Expr]:
-        """First index of an update's window along each indexed or batched dimension of the operand."""
+        """First index of an update's window along each indexed or batched dimension."""
         found = index_vector(self._scattered, self._indices, batch, self._vector)
         found |= {axis: batch[place] for axis, place in self._batching.items()}
         return {axis: start.astype("int64") for axis, start in found.items()}
 
     def fits(self, starts: Mapping[int, Expr]) -> list[Expr]:
-        """Conditions for a window in bounds of the operand."""
         found: list[Expr] = []
         for axis, start in starts.items():
             found += [start >= 0, start <= simplified(self._source.shape[axis] - self._sizes.get(axis, 1))]
@@ -101,7 +100,6 @@ class _Scatter:
         return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
 
     def batch(self, number: Expr) -> list[Expr]:
-        """Indices of the update with a row-major number."""
         found: list[Expr] = []
         for axis in reversed(range(len(self.counts))):
             found.insert(0, number % self.counts[axis] if axis else number)
@@ -282,14 +280,13 @@ def _selected_in_order(
 
 
 def _lone_op(block: Block) -> Any:
-    """The op that a region applies to its two arguments in order."""
     ops = list(block.ops)
     is_lone = len(ops) == 2 and tuple(ops[0].operands) == tuple(block.args) and len(block.args) == 2
     return ops[0] if is_lone and tuple(ops[1].operands) == tuple(ops[0].results) else None
 
 
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
-    """Computes an element of an operand, combined by `kind` with all updates that cover it."""
+    """Elements of an operand, combined by `kind` with all updates that cover them."""
     combiner = cast("Combiner", COMBINERS[kind][source.dtype == "bool"])
     neutral = constant(neutral_of(combiner, source.dtype), source.dtype)
 

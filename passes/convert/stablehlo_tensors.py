@@ -205,8 +205,6 @@ def _real_dynamic_slice(op: TensorOp, source: Value, start: Value, limit: Value,
 
 
 def sized_slice(op: TensorOp, source: Value, start: Value, counts: Sequence[Extent]) -> Value:
-    """`counts` elements, in bounds, from a start that depends on data."""
-
     def element(*indices: Expr) -> Expr:
         firsts = [_inside(element_of(start, (as_expr(d),)), source.shape[d], n) for d, n in enumerate(counts)]
         return element_of(source, [i + first for i, first in zip(indices, firsts, strict=True)])
@@ -238,9 +236,7 @@ def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
 
 
 def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
-    """`index`, clamped so that `size` elements are in bounds of `extent`, as a 64-bit integer, which combines to affine
-    expressions.
-    """
+    """`index`, clamped so that `size` elements are in bounds; 64 bits, which combine to affine expressions."""
     last = as_expr(simplified(extent - size)).astype("int64")
     return greater(less(index.astype("int64"), last), 0)
 
@@ -362,7 +358,6 @@ def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[E
 
 
 def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
-    """The index for each of some operand axes, at a position of the batch."""
     if vector == len(indices.shape):
         return {axes[0]: element_of(indices, batch)}
     return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
@@ -395,8 +390,8 @@ def _convolved(
 ) -> Value:
     """Computes a convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
 
-    The input is padded first if elements are inserted or removed, the kernel is mirrored if its window is, and the
-    result is transposed if its layout differs from the input's.
+    The input is padded first if elements are inserted or removed, the kernel mirrored if its window is, and the result
+    transposed if its layout differs.
     """
     left, right, output = op.dimension_numbers.data
     rank = len(output) - 2
@@ -443,8 +438,8 @@ def _convolved(
 
 
 def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int, name: str) -> Value:
-    """The input of a convolution of `batch_group_count` groups, with groups of images as features: group g of the
-    output features depends on group g of both.
+    """Input of a convolution of `batch_group_count` groups, with groups of images as features: group g of the output
+    features depends on group g of both.
     """
     images, features = data.shape[batch], data.shape[feature]
     count = simplified(images // groups)
@@ -486,7 +481,6 @@ def reduction(combiner: Combiner) -> Callable[..., Expr]:
 
 
 def lone_kind(block: Block) -> str | None:
-    """The single op of a region with two arguments."""
     lone = stablehlo.lone_op(block)
     return None if lone is None or label(lone) not in COMBINERS else label(lone)
 
@@ -541,7 +535,7 @@ _Places: TypeAlias = Callable[[Sequence[Expr], Mapping[int, Expr]], list[Expr]]
 
 @dataclass(frozen=True)
 class _Reduction:
-    """Elements of several tensors, combined along axes of the extents `reduced` for each element of `shape`."""
+    """Elements of tensors, combined along axes of the extents `reduced` for each element of `shape`."""
 
     name: str
     kind: str | None
@@ -589,7 +583,7 @@ class _Reduction:
 
 
 def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
-    """Several tensors in one computation."""
+    """One computation of several tensors."""
 
     def one_or_more(*indices: Expr) -> Any:
         found = element(*indices)
@@ -711,7 +705,7 @@ _CUMULATIVE: Final = {"add": ops.cumsum, "multiply": ops.cumprod, "maximum": ops
 
 
 def _cumulative(sources: Sequence[Value], kind: str | None, axis: int, is_reversed: bool, region: Region) -> Result:
-    """Combine each element with all before, or after, it along an axis, one at a time."""
+    """Combine each element with all before, or after, it along an axis, in order."""
     tensors = [tensor_of(source, f"x{at}") for at, source in enumerate(sources)]
     if kind in _CUMULATIVE and tensors[0].dtype != "bool":
         return _CUMULATIVE[kind](tensors[0], axis, reverse=is_reversed, name="reduce_window")

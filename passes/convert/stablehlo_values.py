@@ -75,8 +75,6 @@ class Composed:
 
 @dataclass(frozen=True)
 class Parts:
-    """Complex numbers, as their real and imaginary parts."""
-
     real: Value
     imaginary: Value
     dtype: str
@@ -156,7 +154,6 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
 
 
 def tensor_of(value: Value, name: str) -> Tensor:
-    """Computes the tensor if necessary."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Parts):
@@ -175,7 +172,6 @@ def stacked(value: Parts, name: str) -> Tensor:
 
 
 def parts_of(tensor: Tensor, dtype: str) -> Parts:
-    """Complex numbers whose parts are along the last dimension."""
     shape = tensor.shape[:-1]
     real, imaginary = (
         Composed(lambda indices, side=side: tensor(*indices, side), shape, tensor.dtype) for side in range(2)

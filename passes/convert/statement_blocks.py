@@ -41,8 +41,6 @@ class _Statement:
 
 
 class StatementBlocks:
-    """Moves the statements of a function with normalized loops into blocks."""
-
     def __init__(self, function: FuncOp, loops: LoopNormalization) -> None:
         self._function = function
         self._top = function.body.block
@@ -183,7 +181,7 @@ class StatementBlocks:
         return sorted(found, key=self._order.__getitem__)
 
     def _conflicts(self, value_op: Operation, statement: _Statement) -> list[Operation]:
-        """Ops between a reading op and a statement that recomputes it, which may write what it reads."""
+        """Ops that may write what a value reads, before a statement recomputes it."""
         reads = [op for op in operations_in(value_op) if touches_memory(op)]
         block = value_op.parent
         if not reads or block is None:
@@ -217,7 +215,7 @@ class StatementBlocks:
         return False
 
     def _merge(self, effect: Operation, statement: _Statement) -> int | None:
-        """Merge the statements from `effect` up to `statement`. Returns the index of the result, or None for a nest in
+        """Merge statements from `effect` up to `statement`. Returns the index of the result; None for a nest in
         between.
         """
         at = self._statements.index(statement)
@@ -306,9 +304,7 @@ class StatementBlocks:
 
 
 def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
-    """Give an existing block, now in `loops`, an iterator for each: its instances, including its init, run again in
-    every iteration.
-    """
+    """Give an existing block an iterator per loop: its instances, including its init, run again in every iteration."""
     if not loops:
         return
     kind = REDUCE if block.init is None else SPATIAL
@@ -355,9 +351,7 @@ def _share_indices(block: Block, known: dict[Index, SSAValue]) -> None:
 
 
 def _is_left(op: Operation) -> bool:
-    """Whether an op stays in place: an allocation, a block or nest of tir, an assumption, or the
-    end of the function.
-    """
+    """Whether an op stays in place: an allocation, block or nest of tir, assumption, or end of the function."""
     if isinstance(op, memref.AllocOp | BlockOp | ReturnOp | scf.YieldOp):
         return True
     if isinstance(op, ForOp):
@@ -377,7 +371,6 @@ def _may_touch(op: Operation, written: SSAValue, read: Operation, buffer: SSAVal
 
 
 def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
-    """Ops of a block before `effect` that it needs, in order."""
     found: set[Operation] = set()
     pending = [*effect.operands, *captured_values(effect)]
     while pending:
@@ -393,7 +386,6 @@ def _conditional(condition: SSAValue, ops: Sequence[Operation], holds: bool) -> 
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase unused pure ops, also in loops, and empty loops."""
     for op in reversed(list(block.ops)):
         if isinstance(op, ForOp):
             _erase_unused(op.body.block)

@@ -92,7 +92,6 @@ def _element(buffer: SSAValue) -> Attribute:
 
 
 def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Fill with a uniform padding value, then copy the source."""
     source, result = bufferization.buffers[op.operands[0]], op.results[0]
     amounts = iter(op.operands[1:])
     low, high = (mixed_extents(static_numbers(op, f"static_{side}"), amounts) for side in ("low", "high"))
@@ -176,7 +175,6 @@ def _concat(bufferization: FunctionBufferization, op: Operation) -> None:
 
 
 def _gather(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Loads at gathered indices."""
     source, indices = (bufferization.buffers[value] for value in op.operands)
     result = op.results[0]
     gathered = cast("DenseArrayBase[IntegerType]", op.properties["gather_dims"]).get_values()

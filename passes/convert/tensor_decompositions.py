@@ -81,7 +81,6 @@ class _TensorWriter:
         return self.add(kind(value, self.index(dimension)))
 
     def new(self, like: SSAValue, dimensions: Sequence[int]) -> SSAValue:
-        """A tensor or buffer of some dimensions of `like`."""
         shape = [_shape(like)[d] for d in dimensions]
         sizes = [self.extent(like, d) for d in dimensions if _shape(like)[d] == DYNAMIC_INDEX]
         if isinstance(like.type, TensorType):
@@ -95,7 +94,6 @@ class _TensorWriter:
         compute: Callable[[Block], SSAValue],
         reduced: Sequence[int] = (),
     ) -> SSAValue:
-        """A `linalg.generic` whose region `compute` fills."""
         operands = [*inputs, output]
         block = Block(arg_types=[_element(value) for value, _ in operands])
         value = compute(block)
@@ -178,7 +176,6 @@ def _softmax(writer: _TensorWriter, op: Operation) -> None:
 
 
 def _tiles(op: LayoutOp) -> dict[int, int]:
-    """Dimension -> extent of its tiles."""
     return dict(zip(op.tiled, op.tiles, strict=True))
 
 
@@ -261,7 +258,6 @@ def _pack_by_places(writer: _TensorWriter, pack: PackOp) -> None:
 
 
 def _padded(writer: _TensorWriter, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
-    """The source, padded to whole tiles of the destination."""
     source, shape = pack.source, list(_shape(pack.source))
     high: list[int] = []
     sizes: list[SSAValue] = []

@@ -53,8 +53,6 @@ class Storage:
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of a tensor."""
-
     offsets: Mixed
     sizes: Mixed
     strides: Mixed
@@ -73,7 +71,6 @@ Views: TypeAlias = "tuple[Slice | Reshape, ...]"
 
 
 def varies(view: Slice | Reshape) -> bool:
-    """Whether a view depends on values that loops may change."""
     return isinstance(view, Slice) and any(
         isinstance(number, SSAValue) for numbers in (view.offsets, view.sizes, view.strides) for number in numbers
     )
@@ -93,8 +90,6 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class TensorMove:
-    """A copy of a tensor to the memory of another."""
-
     source: SSAValue
     target: SSAValue
     is_staged: bool
@@ -170,7 +165,6 @@ def dynamic_sizes(op: Operation) -> Sequence[SSAValue]:
 
 
 def initial_of(argument: BlockArgument, loop: Operation) -> SSAValue | None:
-    """Initial value of a loop-carried value."""
     if isinstance(loop, scf.ForOp):
         return loop.iter_args[argument.index - 1]
     if loop.name == "scf.forall" and loop.results:

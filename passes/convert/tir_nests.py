@@ -37,8 +37,8 @@ _ANNOTATIONS: Final = (PREFETCH, NONTEMPORAL)
 
 
 def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncOp], None], *, strict: bool) -> None:
-    """Convert functions of block loops: `convert` gives them loops of upstream. Raises `CompileError`, and leaves the
-    module as it was, if an operation has no form there.
+    """`convert` gives a function loops of upstream. Raises `CompileError`, and leaves the module as it was, if an
+    operation has no form there.
     """
     functions = list(tir_functions(module))
     if not functions:
@@ -67,7 +67,7 @@ def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncO
 
 
 def _state_nothing(function: FuncOp, pass_name: str) -> None:
-    """Erase what a function states of its sizes, and hints. Raises `CompileError` for other operations of weft."""
+    """Erase statements of sizes, and hints. Raises `CompileError` for other operations of weft."""
     for op in operations_in(function):
         if isinstance(op, _FACTS):
             operands = list(op.operands)

@@ -51,7 +51,6 @@ def is_wide(type_: Attribute) -> bool:
 
 
 def is_unrolled(op: Operation) -> bool:
-    """Whether ops on vectors of one dimension replace an op."""
     if _is_transfer(op) and not all(isinstance(expr, AffineDimExpr) for expr in op.permutation_map.data.results):
         return True
     return type(op) in _COMPOUND or any(is_wide(value.type) for value in (*op.operands, *op.results))
@@ -62,7 +61,7 @@ def _is_transfer(op: Operation) -> TypeGuard[vector.TransferReadOp | vector.Tran
 
 
 def why_not_unrolled(op: Operation) -> str | None:
-    """The reason why an op on vectors of several dimensions has no form on vectors of one."""
+    """The reason why an op has no form on vectors of one dimension."""
     types = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, VectorType)]
     types.sort(key=is_wide, reverse=True)
     if any(any(type_.scalable_dims) for type_ in types):
@@ -105,7 +104,6 @@ def _leading(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _row_type(type_: Attribute) -> VectorType[Attribute]:
-    """The rows of a vector, or of a vector of one number."""
     return VectorType(element_of(type_), [_shape(type_)[-1] if _shape(type_) else 1])
 
 
@@ -180,7 +178,6 @@ class _Unroller:
     # Control flow
 
     def _regions(self, op: Operation) -> None:
-        """Convert a loop or condition that passes rows on."""
         regions = [op.detach_region(region) for region in list(op.regions)]
         for block in [block for region in regions for block in region.blocks]:
             self._arguments(block)
@@ -253,8 +250,8 @@ class _Unroller:
         return [found]
 
     def _places(self, shape: Sequence[int], place: Sequence[int | SSAValue]) -> list[tuple[int, SSAValue | None]]:
-        """Row-major positions that a position in the leading dimensions may have, each with its condition, or None if
-        known. Positions out of bounds are undefined.
+        """Row-major positions that a position in the leading dimensions may have, with conditions, or None if known.
+        Positions out of bounds are undefined.
         """
         choices = [range(extent) if isinstance(at, SSAValue) else [at] for extent, at in zip(shape, place, strict=True)]
         found: list[tuple[int, SSAValue | None]] = []
@@ -480,7 +477,6 @@ class _Unroller:
         return [[element] for element in self.elements(op.operands[0])]
 
     def by_rows(self, op: Operation) -> list[list[SSAValue]]:
-        """Converts an op that acts along the last dimension."""
         rows = [self.rows(operand) for operand in op.operands]
         made: list[list[SSAValue]] = [[] for _ in op.results]
         for operands in zip(*rows, strict=True):
@@ -511,7 +507,6 @@ class _Unroller:
         return []
 
     def _place(self, indices: Sequence[SSAValue], position: Sequence[int]) -> list[SSAValue]:
-        """Index of a row, which is along the last dimension."""
         moved = dict(zip(range(len(indices) - 1 - len(position), len(indices)), position, strict=False))
         return [self._moved(index, moved.get(at, 0)) for at, index in enumerate(indices)]
 

@@ -31,8 +31,8 @@ _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
-    """Upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors, and `vector`
-    for vector accesses of `affine`. Empty for functions of weft's levels, and those that only compute scalars and call.
+    """Upstream dialects in a function's body, including `tensor` for `arith` and `math` on tensors, and `vector` for
+    vector accesses of `affine`. Empty for functions of weft's levels, and those that only compute scalars and call.
     """
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
@@ -55,7 +55,6 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
 
 
 def is_foreign(op: Operation) -> bool:
-    """Whether an op is of no dialect that weft knows."""
     name = op_name(op)
     if op.name == UnregisteredOp.name or op.name.partition(".")[0] not in _KNOWN:
         return not any(allowed_at(level, name) for level in LEVELS)
@@ -67,9 +66,9 @@ def convertible(
 ) -> list[FuncOp]:
     """The functions that the conversion `name` may change. The others get a remark, or with `strict` an error.
 
-    In modules that mix dialects, a function of which an op is not understood stays byte for byte. So do functions
-    connected to it by calls, and those to which a foreign op refers, since their signature may change. A conversion
-    that moves foreign ops to opaque blocks (`in_blocks`) leaves only functions with a foreign op that has no block.
+    A function of which an op is not understood stays byte for byte. So do functions connected to it by calls, and those
+    to which a foreign op refers, since their signature may change. A conversion that moves foreign ops to opaque blocks
+    (`in_blocks`) leaves only functions with one that has no block.
     """
     tolerant = {f for f in functions if in_blocks and not has_tensors(f)}
     left: dict[FuncOp, tuple[Operation, str]] = {}

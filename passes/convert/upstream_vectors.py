@@ -108,7 +108,6 @@ def _shape_cast(op: Operation) -> None:
 
 
 def _broadcast(op: Operation) -> None:
-    """Broadcast the single lane of a vector."""
     source, result = op.operands[0], op.results[0].type
     if isinstance(source.type, VectorType) and source.type != result:
         rewriter = OpRewriter(op)

@@ -5,9 +5,9 @@
     memref.store %s, %B[%i] : memref<4xi4>            memref.store %s, %B[%i] : memref<4xi8>     // its low bits
 
 A narrow integer is stored in the next wider type that weft computes with, sign-extended: unsigned operations mask the
-upper bits, and operations that may change them restore them. So do loads: in memory they are zero, as in arrays of
-`ml_dtypes`, or arbitrary. A small float is represented by its bits, and computed in `f32`. Unsigned elements become
-signless. Parameters state the elements of their arrays (`tir.element`, `dialects/element_types.py`).
+upper bits, and operations that may change them, and loads, restore them: in memory they are zero, as in arrays of
+`ml_dtypes`, or arbitrary. A small float is its bits, computed in `f32`. Unsigned elements become signless. Parameters
+state the elements of their arrays (`tir.element`, `dialects/element_types.py`).
 """
 
 from __future__ import annotations
@@ -191,7 +191,6 @@ class _BitsWriter(OpRewriter):
         return self.insert(arith.ConstantOp(IntegerAttr(value, cast("IntegerType", type_))))
 
     def masked(self, value: SSAValue, bits: int) -> SSAValue:
-        """Zero-extends the low bits of a value."""
         if _bits(value.type) == bits:
             return value
         return self.insert(arith.AndIOp(value, self.number((1 << bits) - 1, value.type)))
@@ -242,7 +241,7 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
 
 
 def _to_few_bits(op: Operation, bits: int) -> SSAValue:
-    """Converts a float to an integer of fewer than 8 bits, in the type that stores it."""
+    """Converts a float to an integer of fewer than 8 bits, in its storage type."""
     constants = Constants(cast("Block", op.parent))
     x = Writer(op, constants, shape_of(FORMATS[op.operands[0].type], 0)).lanes(op.operands[0])
     held = cast("IntegerType", op.results[0].type)
@@ -309,7 +308,6 @@ def _constant(op: Operation) -> None:
 
 
 def _constant_of_module(op: Operation) -> None:
-    """Replace a constant by a converted copy that only the function reads."""
     get = cast("memref.GetGlobalOp", op)
     module = next(parent for parent in ancestors(op) if isinstance(parent, ModuleOp))
     symbols = named_ops(module)
