@@ -26,8 +26,8 @@ def accumulate_in_place(function: FuncOp) -> None:
     // becomes
     tir.for ... { tir.block "y" ... { tir.init { %y[%vi] = 0 }  %y[%vi] = %y[%vi] + ... } }
     ```
-    Only the reduction and the copy use the temporary; the copy is injective; no op from the reduction up to the copy
-    accesses the destination; and no buffer that the reduction reads may overlap it.
+    Only the reduction and an injective copy use the temporary; no op from the reduction up to the copy accesses the
+    destination; and no buffer that the reduction reads may overlap it.
     """
     for copy in child_blocks(function):
         accesses = _copied(copy)

@@ -564,7 +564,7 @@ class BufferizationAnalysis:
         self._put(result, TensorPlace(storage))
 
     def to_buffer(self, op: Operation) -> None:
-        """Copy tensors that the program may write; others are not written from here on."""
+        """Copy a tensor that the program may write; another is not written from here on."""
         place = self.place(op.operands[0])
         storage = place.storage
         layout = cast("MemRefType[Attribute]", op.results[0].type).layout

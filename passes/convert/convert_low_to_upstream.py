@@ -337,7 +337,6 @@ class _SignatureWriter:
         return [*extents, *(self._stride(argument, at) for at in dynamic_strides(argument.type))]
 
     def _metadata_of(self, buffer: SSAValue) -> Sequence[SSAValue]:
-        """Base buffer, offset, sizes and strides."""
         if buffer not in self._metadata:
             self._metadata[buffer] = op = memref.ExtractStridedMetaDataOp(buffer)
             self._block.add_op(op)

@@ -155,7 +155,7 @@ def _remark_that_stays(at: Operation, function: FuncOp, reason: str, *, strict: 
 def _callable(
     module: ModuleOp, new_functions: Sequence[tuple[FuncOp, FuncOp]], *, strict: bool
 ) -> list[tuple[FuncOp, FuncOp]]:
-    """The conversions, except those that change the type of a function that an unconverted one refers to."""
+    """Excludes conversions that change the type of a function that an unconverted one refers to."""
     found = list(new_functions)
     while True:
         converted = {function.sym_name.data for function, _ in found}
@@ -200,7 +200,7 @@ def is_constant(op: Operation) -> bool:
 
 
 def callee_of(op: Operation) -> str | None:
-    """The function that an op calls or that defines it."""
+    """The called function, or the decomposition of a composite."""
     match op:
         case CallOp():
             return op.callee.string_value()
@@ -329,7 +329,6 @@ class StablehloConversion:
     def evaluate(
         self, ops: Sequence[Operation], known: Mapping[SSAValue, Value], wanted: Sequence[SSAValue]
     ) -> list[Value]:
-        """Values of `wanted`, by `ops` from known ones. Raises `CompileError`."""
         self._values.update(known)
         for op in ops:
             self._convert(op)
@@ -821,7 +820,6 @@ def _converted_splat(value: Splat, dtype: str) -> Splat | None:
 
 
 def _name_of(argument: BlockArgument) -> str | None:
-    """Name of a parameter: of its location, which `jax.export` writes, or its value."""
     location = argument.location
     if isinstance(location, NameLoc) and location.desc.data.isidentifier() and location.desc.data.isascii():
         return location.desc.data

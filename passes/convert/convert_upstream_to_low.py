@@ -286,7 +286,6 @@ def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) 
 
 
 def _is_upstream(function: FuncOp) -> bool:
-    """Whether a function with a body works on buffers and is at no level of weft."""
     if function.is_declaration or not function.attributes.keys().isdisjoint((PARAMS, KERNEL)):
         return False
     types = (*function.function_type.inputs, *function.function_type.outputs)

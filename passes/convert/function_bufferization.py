@@ -67,7 +67,6 @@ def _element(type_: Attribute) -> Attribute:
 
 
 def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
-    """Whether a comparison always holds, or is checked elsewhere."""
     left, right = values
     if isinstance(left, SSAValue) and isinstance(left.owner, memref.DimOp) and predicate == "sge" and right == 0:
         return True

@@ -289,7 +289,6 @@ class LoopNormalization:
         return _Carried(load.memref, list(load.indices), load.res.name_hint)
 
     def _give(self, op: Operation, carried: Sequence[_Carried]) -> None:
-        """Replace the results of an op by loads of temporaries, and erase it."""
         for result, cell in zip(op.results, carried, strict=True):
             if result.first_use is not None:
                 self._use_instead(result, cell.load(op))
@@ -638,7 +637,6 @@ def _bound(map_: AffineMapAttr, operands: Sequence[SSAValue]) -> list[Index]:
 
 
 def _chosen(value: SSAValue, choice: type[Operation]) -> list[Index]:
-    """The indices whose minimum or maximum `value` is."""
     op = value.owner
     if isinstance(op, choice):
         return [index for operand in op.operands for index in _chosen(operand, choice)]

@@ -112,7 +112,6 @@ class RaiseAffineToTirPass(ModulePass):
 
 
 def is_raised_alone(function: Operation) -> bool:
-    """Whether a function is of upstream dialects only, with something to raise."""
     return isinstance(function, FuncOp) and bool(upstream_dialects(function)) and _is_to_raise(function)
 
 
@@ -180,7 +179,6 @@ def _may_run_at_once(loop: ForOp) -> bool:
 
 
 def _give_results_by_buffers(function: FuncOp) -> None:
-    """Store returned numbers to trailing buffer parameters of rank 0."""
     last = function.body.block.last_op
     if not isinstance(last, ReturnOp) or not last.arguments:
         return

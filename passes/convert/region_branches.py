@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def is_single_region(op: Operation) -> bool:
-    """Whether an op is an `scf.execute_region` of one block."""
     return isinstance(op, scf.ExecuteRegionOp) and len(op.region.blocks) == 1
 
 

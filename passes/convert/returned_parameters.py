@@ -48,7 +48,6 @@ def _returned(function: FuncOp) -> tuple[SSAValue, ...]:
 
 
 def _parameter_of(value: SSAValue, function: FuncOp) -> BlockArgument | None:
-    """The parameter that a returned buffer is, with all elements."""
     value = uncast(value)
     if not isinstance(value, BlockArgument) or not isinstance(value.type, MemRefType):
         return None

@@ -36,8 +36,6 @@ MOST_SIZES: Final = 16
 
 @dataclass(frozen=True)
 class Sizes:
-    """Integers computed from extents, in row-major order."""
-
     elements: tuple[Extent, ...]
     shape: tuple[int, ...]
     dtype: str

@@ -76,7 +76,6 @@ class StatementBlocks:
                 self._split_condition(op)
 
     def _split_condition(self, op: scf.IfOp) -> None:
-        """One condition per effect, inside the contained loops."""
         branches = [region.block for region in op.regions if region.blocks]
         effects = [[inner for inner in block.ops if not only_reads(inner)] for block in branches]
         several = sum(map(len, effects)) > 1

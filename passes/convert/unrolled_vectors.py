@@ -46,7 +46,6 @@ _AFFINE: Final = (affine.ForOp, affine.IfOp, affine.YieldOp, affine.VectorLoadOp
 
 
 def is_wide(type_: Attribute) -> bool:
-    """Whether a type is of vectors of other than one dimension."""
     return isinstance(type_, VectorType) and len(type_.get_shape()) != 1
 
 

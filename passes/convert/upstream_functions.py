@@ -103,7 +103,6 @@ def has_tensors(function: FuncOp) -> bool:
 
 
 def tensor_functions(module: ModuleOp) -> list[FuncOp]:
-    """Functions with tensors, except those with operations of weft's levels."""
     return [
         function
         for function in module.ops
@@ -115,7 +114,6 @@ def tensor_functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def _why_no_block(op: Operation) -> str | None:
-    """The reason why a foreign op cannot be in an opaque block."""
     if op.successors:
         return "branches to other blocks"
     for result in op.results:

@@ -196,7 +196,6 @@ class _BitsWriter(OpRewriter):
         return self.insert(arith.AndIOp(value, self.number((1 << bits) - 1, value.type)))
 
     def wrapped(self, value: SSAValue, bits: int) -> SSAValue:
-        """Sign-extends the low bits of a value."""
         if _bits(value.type) == bits or bits == 1:
             return value
         distance = self.number(_bits(value.type) - bits, value.type)

@@ -138,7 +138,7 @@ class FlatSignature:
         return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
 
     def add_symbols(self, function: FuncOp) -> dict[str, SSAValue]:
-        """Add a parameter per symbol, and the attributes of the signature; return parameters by name."""
+        """Add a parameter per symbol, and the signature's attributes; return parameters by name."""
         block, given = function.body.block, len(self.labels)
         symbols: dict[str, SSAValue] = dict(zip(self.symbols, block.args[given:], strict=False))
         new = self.symbols[len(symbols) :]
@@ -196,7 +196,7 @@ def _hint(argument: BlockArgument, own: Quantity) -> str | None:
 
 
 def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
-    """Quantity -> the equal one, or index parameter, by `tir.assume_shape` and `tir.assume_strides`."""
+    """Quantity -> the equal one, or parameter, by `tir.assume_shape` and `tir.assume_strides`."""
     shared: dict[Quantity, SSAValue | Quantity] = {}
 
     def resolve(key: Quantity) -> SSAValue | Quantity:
@@ -229,7 +229,7 @@ def stated_quantities(op: AssumeSizesOp) -> Iterator[tuple[Quantity, SSAValue]]:
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
-    """Facts of `tir.assume`, and extents and strides computed from others.
+    """Facts of `tir.assume`, and computed extents and strides.
 
     Raises `CompileError` unless a fact depends only on parameters and their extents.
     """
@@ -319,7 +319,7 @@ def _wrapped(text: str) -> str:
 
 
 def state_parameter_accesses(module: ModuleOp) -> None:
-    """Annotate tir functions with their accesses to parameters.
+    """Annotate parameters of tir functions with their accesses.
 
     Precedes schedules and lowering, which may remove loads, stores and empty loops.
     """
@@ -333,7 +333,7 @@ def state_parameter_accesses(module: ModuleOp) -> None:
 class ParameterAccesses:
     """Accesses to buffer parameters, from annotations or bodies, through calls.
 
-    A parameter is `write` if every element read was provably written before in the call, else `readwrite`.
+    A parameter is `write` if all elements read were provably written before in the call, else `readwrite`.
     """
 
     _known: dict[tuple[str, int], AccessMode] = field(default_factory=dict[tuple[str, int], AccessMode])
@@ -401,7 +401,7 @@ class ParameterAccesses:
 
 
 def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
-    """Combine accesses; None is no access."""
+    """None is no access."""
     found = set(accesses) - {None}
     if found <= {AccessMode.READ}:
         return AccessMode.READ

@@ -34,7 +34,7 @@ class Constraint:
 
 
 def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | None:
-    """The constraint of a signed comparison; `ranges` may be memoised."""
+    """The constraint of a signed comparison."""
     if not isinstance(op.lhs.type, IndexType):
         return None
     left, right = Index.of(op.lhs), Index.of(op.rhs)
@@ -127,7 +127,7 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
 
 
 def decide_ifs(root: Operation | Region) -> None:
-    """Fold each `scf.if` that ranges decide, and decided conjuncts of others."""
+    """Fold each `scf.if` that ranges decide, and decided conjuncts."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is None:

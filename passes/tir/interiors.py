@@ -1,4 +1,4 @@
-"""Versions of loop bodies for interior and border."""
+"""Versions of loops for interior and border."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
 
 
 def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
-    """A copy of `loop` with half of the lanes, and an index that is negative if the other half is always idle."""
+    """A copy with half of the lanes, and an index that is negative if the other half is always idle."""
     vectors = [op for op in operations_in(loop.body) if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED]
     lanes = vectors[0].extent if vectors else 0
     if not isinstance(lanes, int) or lanes < _NARROWED or any(vector.extent != lanes for vector in vectors):
@@ -114,7 +114,7 @@ def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
 
 
 def _conditions(loop: ForOp) -> tuple[dict[arith.CmpiOp, Index], dict[arith.CmpiOp, Index]]:
-    """Comparisons that are uniform over lanes, and others, with an index that is non-negative if they hold in a whole
+    """Comparisons uniform over lanes, and others, with an index that is non-negative if they hold in a whole
     iteration.
     """
     ranges = remembered_ranges()

@@ -22,7 +22,6 @@ def is_at_most(index: Index, limit: int) -> bool:
 def extreme(
     bounds: list[Index], start: Index, chooser: type[arith.MinSIOp | arith.MaxSIOp], anchor: Operation
 ) -> Index:
-    """The minimum or maximum of `bounds` and `start`."""
     result = start
     for bound in dict.fromkeys(bounds):
         bound = bound.simplified(range_of)
@@ -49,7 +48,7 @@ def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
 
 
 def restrict(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """Restrict `loop` to `start .. end-1`; erase it if empty."""
+    """Run `start .. end-1` only; erase an empty loop."""
     size = (end - start).simplified(range_of)
     if is_at_most(size, 0):
         Rewriter.erase_op(loop)

@@ -67,8 +67,8 @@ class Dots:
 
 
 def dots_of(loop: ForOp, *, reassociates: bool) -> Dots | None:
-    """The dot products that an innermost loop computes; None if it has other effects. Those of floats round
-    differently, so sums must be reassociable.
+    """The dot products of an innermost loop; None for other effects. Those of floats round differently, so sums must be
+    reassociable.
 
     ```mlir
     tir.for %g in 384 {

@@ -31,10 +31,10 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
     %a = scf.if %x + %lane < %n { yield load %data[%x + %lane] } else { yield 0 }
     %b = load %sums[%lane]; store %a * %w + %b, %sums[%lane]
     ```
-    `guards` maps conditions to the distances from the first element that decide them, from 0 to below `sizes` (lanes,
-    or rows and lanes). Guards of equal distances are equal. If all accesses to an array index the same dimensions by
-    the distances, only idle lanes read what idle lanes write. Some lane must be active: uniform values are read without
-    a guard, as are loads that another condition keeps within `extents`.
+    `guards` maps conditions to the distances from the first element that decide them, below `sizes` (lanes, or rows and
+    lanes). Guards of equal distances are equal. If all accesses to an array index the same dimensions by the distances,
+    only idle lanes read what idle lanes write. Some lane must be active: uniform values are read without a guard, as
+    are loads that another condition keeps within `extents`.
     """
     arrays = {
         op.memref

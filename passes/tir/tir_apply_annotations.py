@@ -119,7 +119,7 @@ def _parallelize_and_vectorize(block: BlockOp, parallel: int, lanes: int) -> Non
 
 
 def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """Independent outer loops, up to the first with which iterations exceed `limit`."""
+    """Outer loops, up to the first with which iterations exceed `limit`."""
     found: list[ForOp] = []
     for loop in loops:
         if not _is_free(loop, Parallel(loop)):
@@ -172,8 +172,8 @@ def _apply_to_all(kind: type[Parallel | Vectorize], loops: Iterable[ForOp]) -> N
 
 
 def _unroll(loop: ForOp, limit: int) -> int | None:
-    """Unroll a nest, innermost first, up to `limit` copies. Returns the copies of blocks per iteration of the enclosing
-    loop; None if a loop remains.
+    """Up to `limit` copies, innermost first. Returns the copies of blocks per outer iteration;
+    None if a loop remains.
     """
     inside = [_unroll(op, limit) for op in _next_loops(loop)]
     own = sum(isinstance(op, BlockOp) for op in loop.body.block.ops)

@@ -64,9 +64,7 @@ class AssignSpacesPass(TirPass):
 
 
 def _is_combined(access: Access) -> bool:
-    """Whether a combination across threads leaves the result in each thread's accumulators.
-    Several must all be local.
-    """
+    """Whether a combination across threads leaves the result in each thread's accumulators, all local if several."""
     block = block_around(access.op)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
         return False

@@ -84,7 +84,7 @@ class BindThreadsPass(TirPass):
 
 
 def _drop_tags(function: FuncOp) -> None:
-    """Replace a tagged space, such as "shared.dyn", by its prefix, and those of fragments by "local"."""
+    """Replace a tagged space, such as "shared.dyn", by its prefix, that of fragments by "local"."""
     for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
         old = buffer_type(op.memref).memory_space
         if not isinstance(old, StringAttr):
@@ -101,7 +101,7 @@ def _drop_tags(function: FuncOp) -> None:
 
 
 def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
-    """Raises CompileError for ops valid neither in host code nor as kernels."""
+    """Raises CompileError for ops valid neither in host code nor kernels."""
     for op in block.ops:
         if isinstance(op, ForOp):
             if axis_of(op) is not None:
@@ -127,7 +127,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
 
 
 def _drop_single_iterations(block: Block) -> None:
-    """Dissolve host loops of one iteration: their body may be a kernel."""
+    """The body of a host loop of one iteration may be a kernel."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and axis_of(op) is None:
             _drop_single_iterations(op.body.block)

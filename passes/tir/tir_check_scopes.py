@@ -64,8 +64,8 @@ def require_capacity(
     place: Operation | None,
     argument: str,
 ) -> None:
-    """Raise `ScheduleError`, at `place` or the first buffer, if static buffers exceed `capacity` bytes; `needs` is
-    formatted with `total` and `listed` sizes.
+    """Raise `ScheduleError`, at `place` or the first buffer, if buffers exceed `capacity` bytes; `needs` has the fields
+    `total` and `listed`.
     """
     sizes = [op.memref.type.element_count() * bytes_of(op.memref.type.element_type) for op in buffers]
     if sum(sizes) > capacity:

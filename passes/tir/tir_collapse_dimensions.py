@@ -148,8 +148,8 @@ class _Collapse:
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
-        """Whether the inner extent is symbolic or elements change their order, no pairs overlap, and lost extents of
-        parameters have no other uses.
+        """The inner extent is symbolic or elements change their order, no pairs overlap, and lost extents of parameters
+        have no other uses.
         """
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
@@ -323,7 +323,7 @@ def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
 
 
 def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) -> _Pair | None:
-    """Dimensions that two iterators index; `step` 0 if `use` is of the outer one, else 1."""
+    """Dimensions that both index; `step` is 0 for a use of `outer`, else 1."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp):
         return None
@@ -341,7 +341,7 @@ def _index_uses(iterator: SSAValue) -> Iterator[Use]:
 
 
 def _equal_value(index: SSAValue) -> SSAValue:
-    """The value that an index equals: iterators of extent 1 are 0."""
+    """Iterators of extent 1 are 0."""
     if type(index) is BlockArgument:
         return index
     return Index.of(index).simplified().single_value or index

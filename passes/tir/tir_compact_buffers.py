@@ -42,7 +42,7 @@ class CompactBuffersPass(TirPass):
       %t = memref.alloc() : memref<4x64xf32>
       tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
     ```
-    A dimension shrinks if every index into it is one value fixed in the scope plus a part of constant range, given the
+    A dimension shrinks if all its indices are one value fixed in the scope plus a part of constant range, given the
     loops and conditions around. The rank stays. The box of a "shared" buffer contains the accesses of its whole thread
     block. Buffers of dynamic size are allocated before the serial loops in which it is invariant.
 
@@ -73,7 +73,7 @@ def _hoist(alloc: memref.AllocOp) -> None:
 
 
 def compact(alloc: memref.AllocOp) -> None:
-    """Shrink a temporary to the region that is accessed, unless it has unknown uses."""
+    """Shrink a temporary without unknown uses."""
     uses: list[_Use] = []
     for use in alloc.memref.uses:
         op = use.operation

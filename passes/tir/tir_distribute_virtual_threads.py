@@ -137,7 +137,7 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
 
 
 def _is_legal(parts: Sequence[_Part]) -> bool:
-    """Whether parts share only recomputable values, and common parts read no buffer that virtual threads write."""
+    """Parts share only recomputable values, and common parts read no buffer that virtual threads write."""
     single = _flat(parts)
     if not any(part.together for part in single):
         return False

@@ -165,7 +165,7 @@ def _check(function: FuncOp) -> None:
 
 @lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
-    """The flat type; dynamic if an extent is, or if callers pass views."""
+    """Dynamic if an extent is, or if callers pass views."""
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
@@ -174,8 +174,8 @@ def flat_type(type_: MemRefType) -> MemRefType:
 def allocate_several(
     alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
 ) -> memref.AllocOp:
-    """Replicate a buffer `count` times before `anchor`. Loads, stores and pointers access the slice at `place_of(op)`;
-    other uses may only query strides.
+    """Replicate a buffer `count` times. Loads, stores and pointers access the slice at `place_of(op)`; other uses may
+    only query strides.
     """
     buffer, old = alloc.memref, buffer_type(alloc.memref)
     type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
@@ -314,7 +314,7 @@ class _Flattener:
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """In elements: the stride that callers pass, else row-major with aligned axes."""
+        """The stride that callers pass, else row-major with aligned axes."""
         if buffer in self.strides:
             return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
@@ -328,9 +328,7 @@ class _Flattener:
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
-        """Products of two variables are computed once, as far out as possible, because passes compare addresses by
-        value.
-        """
+        """Computed once for variables, as far out as possible, because passes compare addresses by value."""
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
         values = [*left.values(), *right.values()]
@@ -352,7 +350,7 @@ class _Flattener:
         set_access(op, buffer, [place])
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
-        """Prefetch at the annotated distance, except in kernels, whose threads hide latency."""
+        """Not in kernels, whose threads hide latency."""
         noted = op.attributes.pop(PREFETCHED, None)
         if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
@@ -561,7 +559,7 @@ def _without_excluded(alternatives: _Differences, conditions: Collection[_Differ
 
 
 def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownExtent]) -> bool:
-    """Whether a condition refutes `excess <= 0`: the sum with a non-positive number is positive."""
+    """Whether a condition refutes `excess <= 0`: their sum is positive."""
     relation, excess = alternative
     if relation != "<=":
         return False
@@ -613,7 +611,7 @@ def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
-    """Whether a call, cast or tile copy uses the buffer, which cannot be on the stack then."""
+    """Whether a call, cast or tile copy keeps the buffer off the stack."""
     known = (memref.LoadOp, memref.StoreOp, AtomicOp, AccessPtrOp, StrideOp)
     pointers = [use.operation.pointer for use in buffer.uses if isinstance(use.operation, AccessPtrOp)]
     tiles = [use.operation for pointer in pointers for use in pointer.uses if isinstance(use.operation, TileOp)]
@@ -662,8 +660,8 @@ def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str,
 def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
-    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, for a
-    strided parameter, because a flat buffer has no start offset of a view.
+    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, for
+    strided parameters: a flat buffer has no start offset of a view.
     """
     name = function.sym_name.data
     for position in signature.memrefs:
@@ -741,7 +739,7 @@ def _recast(
 
 
 def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    """Count elements by `arith` ops: index maps are not lowered in other functions."""
+    """By `arith` ops: index maps are not lowered in other functions."""
     static = prod(extent for extent in extents if isinstance(extent, int))
     dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
     if not dynamic:

@@ -43,9 +43,8 @@ class HoistChecksPass(TirPass):
     ```
     Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Guards of
     `tir-check-bounds` move out of as many loops as possible, with their computations, and loads of buffers that the
-    loop does not write; invariant accesses move, too. Logging once suffices for maxima. The log stays under the
-    conditions around a guard, and one on the extent if the loop may be empty, because only accesses that run are
-    reported.
+    loop does not write, as do invariant accesses. The log stays under the conditions around a guard, and one on the
+    extent if the loop may be empty, because only accesses that run are reported.
 
     Requires: loops without blocks (`tir-lower-blocks`), with the guards of `tir-check-bounds`.
 

@@ -42,8 +42,8 @@ class InsertBarriersPass(KernelPass):
       low.barrier }
     ```
     Integer sets decide dependences through shared memory, within an iteration of the common loops and between
-    iterations. A barrier is as far out as the accesses allow. Accesses that are not affine, or not decided within the
-    budget, get one.
+    iterations. A barrier is as far out as possible. Accesses that are not affine, or not decided within the budget, get
+    one.
 
     Raises CompileError for a barrier under a condition or in a loop that differs between threads, and if two threads
     write one element at once.
@@ -171,7 +171,7 @@ class _Inserter:
         return None
 
     def _conflict_with_itself(self, access: Access) -> Conflict | None:
-        """Two threads at one element, except those of a warp that work on a tile together."""
+        """Threads of a warp may work on a tile together."""
         together = is_of_warp(access.op)
         threads = [loop for loop in self.threads if not (together and axis_of(loop) == LANES)]
         try:

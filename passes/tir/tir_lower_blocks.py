@@ -36,8 +36,7 @@ class LowerBlocksPass(TirPass):
     scf.if %inside { BODY(%vi) }
     ```
 
-    Annotation `prefetch`: accesses prefetch for later instances. Shifts apply to block iterators, so they are
-    independent of loops.
+    Annotation `prefetch`: accesses prefetch for later instances, shifted by block iterators, independently of loops.
 
     ```mlir
     tir.block "exp" ... attributes {prefetch = [["read", 0, [1, 0]]]} { memref.load %A[%vi, %vk] ... }
@@ -50,8 +49,8 @@ class LowerBlocksPass(TirPass):
     A block may also prefetch the elements that another block accesses, `["write", 0, [0, 0], "C"]`, with its own
     iterators in place of the other's: a `low.prefetch` with one index per dimension, at the start of the block.
 
-    Annotation `nontemporal`: stores of the block are non-temporal. Vector stores keep it; it has no effect for masked
-    lanes, and on targets without such stores.
+    Annotation `nontemporal`: non-temporal stores. Vector stores keep it; it has no effect for masked lanes, and on
+    targets without such stores.
 
     ```mlir
     tir.block "C" ... attributes {nontemporal = [0]} { memref.store %c, %C[%vi] }
@@ -91,8 +90,8 @@ _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of e
 
 
 def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
-    """Annotate accesses with the distance to prefetch, or prefetch at the start of blocks. Skips buffers in registers,
-    unknown or zero distances, and temporaries of another block. Raises `CompileError` for malformed annotations.
+    """Skips buffers in registers, unknown or zero distances, and temporaries of another block. Raises `CompileError`
+    for malformed annotations.
     """
     for block in blocks:
         noted = block.attributes.get(PREFETCH)

@@ -83,8 +83,8 @@ def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
 class IndexEmitter:
     """Replaces index arithmetic by shared sums.
 
-    Terms are added from outer to inner loops: each partial sum is as far out as its operands allow, and indices with
-    equal prefixes share them.
+    Terms are added from outer to inner loops, so indices with equal prefixes share partial sums, as far out as
+    possible.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -210,7 +210,7 @@ class IndexEmitter:
 
 
 def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
-    """Add multiples of divisors to numerators that may be negative; the index stays equal."""
+    """Numerators that may be negative get multiples of the divisor; the index stays equal."""
     terms: dict[Atom, int] = {}
     constant = index.constant
     for atom, factor in index.terms.items():

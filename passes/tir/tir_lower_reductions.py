@@ -36,8 +36,8 @@ class LowerReductionsPass(TirPass):
     """Lower `tir.init` of every block.
 
     If the loops of the reduction contain only the block, and its init starts all elements that instances in them update
-    (`analysis/reductions.py`), the init gets a separate nest before the outermost loop of a reduce iterator, so that
-    the hot loop has no conditions:
+    (`analysis/reductions.py`), the init gets a nest before the outermost loop of a reduce iterator, so that the hot
+    loop has no conditions:
 
     ```mlir
     tir.for %i in 8 { tir.for %k in 4 {
@@ -47,10 +47,10 @@ class LowerReductionsPass(TirPass):
       tir.block "Y_init" iters(%vi: spatial<8>) = [%i] { INIT }
       tir.for %k in 4 { tir.block "Y" iters(%vi: spatial<8>, %vk: reduce<4>) = [%i, %k] { UPDATE } } }
     ```
-    Otherwise the init stays in the body, if all reduce iterators are 0.
+    Otherwise it stays in the body, if all reduce iterators are 0.
 
-    A reduction without iterations (a dynamic extent of 0) yields its start value. Unless the init left all loops of the
-    reduction, a copy precedes them, if an extent is 0 (`dialects/tir_empty.py`).
+    A reduction without iterations (a dynamic extent of 0) yields its start value. Unless the init left all its loops, a
+    copy precedes them, if an extent is 0 (`dialects/tir_empty.py`).
 
     Requires: block loops.
 
@@ -67,8 +67,8 @@ class LowerReductionsPass(TirPass):
 
 @dataclass(frozen=True)
 class _Hoist:
-    """Hoisting of an init out of `loops`, outermost first, repeated except `dropped`, whose variables are 0. It runs if
-    all `conditions` are 0.
+    """Hoisting of an init out of `loops`, outermost first; the variables of `dropped` are 0. It runs if all
+    `conditions` are 0.
     """
 
     loops: tuple[ForOp, ...]
@@ -103,7 +103,7 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
 
 
 def _may_be_empty(block: BlockOp) -> bool:
-    """Whether a reduce extent is dynamic; it may be 0 even if its upper bound is 1."""
+    """A dynamic reduce extent may be 0 even if its upper bound is 1."""
     extents = zip(block.kinds, block.extents, strict=True)
     return any(kind is IterKind.REDUCE and isinstance(extent, SSAValue) for kind, extent in extents)
 
@@ -132,8 +132,8 @@ def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
 
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
-    """Indices that must be 0, in addition to `dropped`, for all reduce bindings to be 0. None unless bindings are sums
-    of dropped variables with positive factors and a non-negative rest.
+    """Indices that must be 0, in addition to `dropped`, for all reduce bindings to be 0. None unless these are sums of
+    dropped variables with positive factors and a non-negative rest.
     """
     zeros = {variable: Index({}) for variable in dropped}
     seen: set[SSAValue] = set()

@@ -87,7 +87,7 @@ class LowerThreadReductionsPass(TirPass):
 
 
 class _Lowering:
-    """`values` are the partial combinations of this thread, one per accumulator."""
+    """`values` are this thread's partial combinations, one per accumulator."""
 
     def __init__(self, block: BlockOp, target: Target) -> None:
         self.block = block

@@ -258,7 +258,7 @@ class _TileLowering:
 def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Index]:
     """Row and column of the 8 elements whose address a thread provides: row l mod 8 of matrix l floordiv 8.
 
-    The parts of a fragment are stacked by rows. With only two, threads from 16 on repeat addresses.
+    The parts of a fragment are stacked by rows. With two, threads from 16 on repeat addresses.
     """
     two = len(fragment.parts) == 2
     zero = Index({})
@@ -293,7 +293,7 @@ def require_tensor_cores(root: Operation, target: Target) -> None:
 
 
 def instruction_of(fragment: FragmentAttr) -> str:
-    """The name of the instructions in `GpuMachine.tensor_cores`. Within a family, all accumulate in `f32`."""
+    """The name in `GpuMachine.tensor_cores`. All of a family accumulate in `f32`."""
     element = f16 if fragment.role is FragmentRole.C else fragment.element
     return f"wmma {element}" if fragment.family is Family.WMMA else f"mma.sync m16n8k16 {element}"
 
@@ -315,7 +315,7 @@ def require_fragment(alloc: memref.AllocOp) -> None:
 
 
 def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int | SSAValue | None) -> None:
-    """Raise `CompileError` unless threadIdx.x can be the threads of a warp."""
+    """Raise `CompileError` unless threadIdx.x can be a warp."""
     for block in blocks:
         inside = next((loop for loop in loops if loop.is_ancestor(block)), None)
         if inside is not None:

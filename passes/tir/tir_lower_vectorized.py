@@ -168,8 +168,8 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
 
 
 def _leave_out_idle_lanes(loop: ForOp) -> None:
-    """Halve a vectorized loop while its second half is idle. Half a vector costs no more than a whole one, on some
-    processors less, and needs no mask if all lanes run:
+    """Halve a vectorized loop while its second half is idle. Half a vector costs no more, on some processors less, and
+    needs no mask if all lanes run:
 
     ```mlir
     tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
@@ -204,7 +204,7 @@ def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf)
 
 
 def _make_conditions_uniform(loop: ForOp) -> None:
-    """Replace comparisons that are uniform over the iterations of `loop` by ones without its variable.
+    """Replace comparisons that are uniform over `loop` by ones without its variable.
 
     `x >= 0` if and only if `x floordiv c >= 0`, for each positive c. If c divides all terms except the induction
     variable, the variable may vanish:
@@ -233,7 +233,7 @@ _MOST_ROWS: Final = 16
 
 @dataclass(frozen=True)
 class _Accumulators:
-    """The loops after which a reduction is combined, and one vector for each iteration of `rows`."""
+    """The loops after which a reduction is combined; a vector per iteration of `rows`."""
 
     loops: list[ForOp]
     """Innermost first."""
@@ -280,8 +280,8 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
-    """The enclosing serial loops in which no other op touches the buffer. The address is invariant in them, except in
-    unrolled loops inside others.
+    """Enclosing serial loops in which no other op touches the buffer. The address is invariant in them, except in inner
+    unrolled loops.
     """
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)

@@ -164,7 +164,7 @@ class _Bounds:
 
 @dataclass
 class _BlockRemainder:
-    """Iterations, from `least` to `most`, of unrolled loops at the end of an enclosing loop."""
+    """Iterations, `least` to `most`, of unrolled loops at the end of a loop."""
 
     number: Index
     least: int
@@ -193,7 +193,7 @@ class _Partitioner:
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
 
     def _has_threads(self, block: Block) -> bool:
-        """Whether threads of a device run the block: all must pass each barrier that a later pass inserts."""
+        """All threads must pass each barrier that a later pass inserts."""
         loop = block.parent_op()
         if not self.is_for_threads or loop is None:
             return False
@@ -249,8 +249,8 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
     def _skip_idle_end(self, loop: ForOp) -> None:
-        """Restrict a long loop, or one around loops, to the iterations before a condition on all of its effects always
-        fails, such as to panels with columns.
+        """Restrict a long loop, or one around loops, to the iterations before all of its effects always fail, such as
+        to panels with columns.
         """
         if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
             return
@@ -302,7 +302,7 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _BlockRemainder | None:
-        """Symbolic, invariant iterations of accumulating unrolled loops; None if copies are too large."""
+        """None if copies are too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
@@ -382,7 +382,7 @@ class _Partitioner:
         return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
-        """Split loops over rows in a small part of `loop`, so that the rest is not copied."""
+        """Split loops over rows in a small part of `loop`; the rest is not copied."""
         rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
         sizes = [_size(found[0]) for found in rows if found is not None]
         if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
@@ -489,8 +489,8 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple[list[ForOp], list[ForOp | Block]]:
-    """Split `loop` once for all conditions. Returns ends that can be split further (none if `loop` is an end of
-    symbolic extent), and other such bodies and loops.
+    """Returns ends that can be split further (none if `loop` is an end of symbolic extent), and other such bodies and
+    loops.
     """
     extent = Index.of(loop.extent)
     zero = Index({})
@@ -523,7 +523,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple
 
 
 def _is_shared_nest(loop: ForOp) -> bool:
-    """Whether threads share iterations that contain loops: a split may leave much work to one thread."""
+    """A split may leave much work to one thread."""
     inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
@@ -564,7 +564,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Versions, with an effect, in which iterations of unrolled loops are constant."""
+    """Versions with constant iterations of unrolled loops and an effect."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
@@ -610,7 +610,6 @@ def _know_remainder(root: Operation, number: Index, known: int) -> None:
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
-    """Split at an exact edge of `comparison`, which is decided in both parts."""
     zero, extent = Index({}), Index.of(loop.extent)
     at = extreme([extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
@@ -628,9 +627,7 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
-    """Simplify a part and return what to split further. A loop of one iteration is dissolved, one without effect
-    erased.
-    """
+    """The parts to split further: a loop of one iteration is dissolved, one without effect erased."""
     erase_idle_loops(loop)
     parent = loop.parent
     if parent is None:
@@ -652,7 +649,6 @@ def _replace_by_if(loop: ForOp) -> None:
 
 
 def erase_idle_loops(root: ForOp) -> None:
-    """Erase loops, including `root`, that only compute values."""
     for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
         if all(only_computes(op) for op in loop.body.block.ops):
             Rewriter.erase_op(loop)
@@ -673,7 +669,7 @@ class Remainder:
     """The largest possible number of remaining iterations."""
 
     def distances(self) -> dict[SSAValue, Index]:
-        """Comparison -> distance from the first element of the remainder."""
+        """Comparison -> distance from the first remaining element."""
         every = [comparison for found in self.loops.values() for comparison in found]
         constraints = {comparison.result: constraint_of(comparison) for comparison in every}
         return {
@@ -682,7 +678,7 @@ class Remainder:
 
 
 def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
-    """The remainder that a loop of at most one iteration computes; None for conditions on several remainders."""
+    """None for conditions on several remainders."""
     found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
     inner_remainders = False
     for op in operations_in(loop.body):
@@ -756,7 +752,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 
 
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
-    """Set the number of iterations. With several elements per step, the last may be masked."""
+    """With several elements per step, the last may be masked."""
     unrolled = cast("ForOp", body.parent_op())
     if count == 0:
         Rewriter.erase_op(unrolled)
@@ -827,7 +823,7 @@ def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] |
 def _edge_of_equality(
     loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
 ) -> ConditionEdge | None:
-    """An equality can hold for few iterations only: it fails after them if they are the first, else before."""
+    """An equality holds for few iterations: it fails after them if they are the first, else before."""
     low, high = inner
     extent = loop.extent
     if low is None or high is None or not outer.is_constant or not isinstance(extent, int):
@@ -847,7 +843,7 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Whether an index varies in the loop. Thread indices do: all threads run the same iterations."""
+    """Thread indices vary: all threads run the same iterations."""
     return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
@@ -857,7 +853,7 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
-    """Whether lanes would run different numbers of iterations, so a mask is better."""
+    """Whether lanes run different numbers of iterations, so that a mask is better."""
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
@@ -865,7 +861,7 @@ def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
 
 
 def is_in_small_parts(loop: ForOp, comparisons: Iterable[Operation]) -> bool:
-    """Whether the parts of a body with the comparisons are small, by code size after unrolling."""
+    """Whether parts with the comparisons are small, by code size after unrolling."""
     parts = {part for part in loop.body.block.ops if any(part.is_ancestor(op) for op in comparisons)}
     small = sum(map(_code_size, parts))
     return _MUCH * small <= sum(_code_size(part) for part in loop.body.block.ops if part not in parts)

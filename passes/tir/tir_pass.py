@@ -32,7 +32,7 @@ Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
 class FunctionPass(ModulePass, ABC):
-    """A pass that rewrites the functions of a module separately."""
+    """Rewrites functions separately."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp))
@@ -60,7 +60,7 @@ class KernelPass(FunctionPass):
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """`buffer_functions` with an op of the tir level, or marked `TIR_FUNCTION`."""
+    """`buffer_functions` with an op of tir, or marked `TIR_FUNCTION`."""
     for function in buffer_functions(module):
         if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
             yield function
@@ -71,7 +71,7 @@ def _is_of_tir(op: Operation) -> bool:
 
 
 def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """Functions with a body, over buffers, that are neither lowered nor kernels."""
+    """Functions with a body, over buffers, neither lowered nor kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)
@@ -147,14 +147,14 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """`integer_ranges.range_of`, with variables of loops bounded by the greatest dynamic extent, and non-negative
-    extents of flat functions.
+    """`integer_ranges.range_of`, with loop variables bounded by the greatest dynamic extent, and extents of flat
+    functions non-negative.
     """
     return _range_of(value, range_of)
 
 
 def remembered_ranges() -> RangeOf:
-    """A memoised `range_of`, valid as long as no loop extent changes."""
+    """A memoised `range_of`, valid while no loop extent changes."""
     return integer_ranges.Ranges(_range_of)
 
 
@@ -173,7 +173,7 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
 
 
 def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
-    """Whether `tir-flatten` appended a parameter for an extent: never negative, unlike strides."""
+    """Whether `tir-flatten` appended an extent; these are never negative, unlike strides."""
     if KERNEL in function.attributes:
         return value.index >= len(function.args) - len(symbols_of(function))
     params = function.attributes.get(PARAMS)

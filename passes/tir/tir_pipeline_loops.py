@@ -147,7 +147,7 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
-    """Replicate the buffer per stage. Accesses outside of the loops use the first."""
+    """Accesses outside of the loops use the first copy."""
     alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
@@ -192,7 +192,7 @@ def _rewrite(plan: _Pipeline) -> None:
 
 
 def _is_followed_up(loop: ForOp) -> bool:
-    """Whether later ops may access non-local memory of a loop, and one of the two writes."""
+    """Whether later ops and a loop may access the same non-local memory, and one of the two writes."""
     touched, stored = _touched(loop)
     op: Operation = loop
     while True:

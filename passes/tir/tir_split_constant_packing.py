@@ -60,7 +60,7 @@ def split_constant_packing(module: ModuleOp) -> None:
 
 @dataclass
 class _NestGroup:
-    """Nests that share temporaries, and the outside values that they use."""
+    """Nests that share temporaries, and outside values that they use."""
 
     nests: list[Operation]
     values: dict[SSAValue, None]
@@ -116,7 +116,7 @@ class _Parameters:
 
 
 def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
-    """Move nests into a new function; returns the updated calls."""
+    """Returns the updated calls."""
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
     packing = _packing_function(function, group, name)

@@ -78,8 +78,8 @@ class StatePreconditionsPass(ModulePass):
 
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
-    """State preconditions of functions, callees first. Unless the build `is_checked`, also raises `CompileError` for a
-    call that requires two data-dependent extents to be equal.
+    """Callees first. Unless `is_checked`, also raises `CompileError` for a call that requires two data-dependent
+    extents to be equal.
     """
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
@@ -345,7 +345,7 @@ def _fact_of(condition: Condition) -> _Fact:
 
 
 def _constants(condition: Condition) -> int:
-    """Smaller for stricter conditions that differ only by constants."""
+    """Smaller for stricter conditions."""
     terms = (term for e in condition.alternatives for term in (() if isinstance(e, int) else e.terms))
     return -sum(factor for monomial, factor in terms if not monomial)
 
@@ -361,7 +361,7 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
 
 
 def _truth(fact: _Fact, not_negative: Collection[str], positive: Sequence[KnownExtent]) -> bool | None:
-    """Whether a fact holds for all sizes with positive extents in `positive`, or for none; None if undecided."""
+    """Whether a fact holds for all sizes with extents in `positive`, or for none; None if undecided."""
     difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None

@@ -109,7 +109,7 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
 
 
 def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
-    """Whether rows are at stride 1, and columns at a symbolic one or a number other than 0 and 1."""
+    """Rows are at stride 1, columns at a symbolic one or a number other than 0 and 1."""
     steps: list[Index] = []
     for atom, factor in place.terms.items():
         index = Index({atom: 1})

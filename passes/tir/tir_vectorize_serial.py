@@ -255,7 +255,7 @@ def _combined(
 
 
 def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> bool:
-    """Whether accesses to a stored buffer are to one element, or at least `lanes` apart."""
+    """Accesses to a stored buffer are to one element, or at least `lanes` apart."""
     for at, (place, access) in enumerate(places):
         for other, second in places[at + 1 :]:
             if access.memref is not second.memref or (
@@ -297,8 +297,8 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
-    """Best first: powers of two that divide the extent, from several vectors of the widest elements down to one, then
-    those that leave a remainder.
+    """Best first: powers of two that divide the extent, from several vectors of the widest elements to one, then
+    others.
     """
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
@@ -346,9 +346,7 @@ def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
 
 
 def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) -> ForOp | None:
-    """Replace a loop by `outer` (omitted for one iteration) over vectors and `inner` over lanes;
-    return the remainder.
-    """
+    """Split into `outer` over vectors, omitted for one, and `inner` over lanes; returns the remainder loop."""
     extent = _iterations(loop)
     ranges = remembered_ranges()
     vectors, left = (part(extent, lanes, ranges) for part in (quotient, remainder))

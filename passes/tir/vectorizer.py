@@ -1,4 +1,4 @@
-"""Divergence analysis of vectorized loops, and widening of their bodies."""
+"""Divergence analysis and widening of vectorized loops."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _reduction_of(op: memref.StoreOp, lanes: LaneAnalysis) -> AccumulatorUpdate 
 
 
 def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
-    """Whether ops must not run without an active lane: uniform accesses, loops, divisions of uniform values."""
+    """Uniform accesses, loops, and divisions of uniform values do."""
     for op in block.walk():
         if isinstance(op, ForOp):
             return True
@@ -234,7 +234,7 @@ class Vectorizer:
     """
 
     def __init__(self, lanes: LaneAnalysis, count: int, *, shuffles: bool = True) -> None:
-        """`shuffles`: load lanes in a few vectors as these, and shuffle them."""
+        """`shuffles`: load lanes in a few vectors as these."""
         self.lanes = lanes
         self.shuffles = shuffles
         self.loop = lanes.loop
@@ -324,7 +324,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """Lanes for which a condition holds, if it depends only on the lane."""
+        """Lanes for which a condition holds, if it depends on nothing else."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -374,11 +374,9 @@ class Vectorizer:
         self.vectors[op.res] = self.value(new, hint)
 
     def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
-        """Load lanes at constant distances as vectors, and shuffle them. None for too many vectors, or if several lanes
-        read one element and the active lanes are unknown.
-
-        Loads stay between the first and the last accessed element. Unknown active lanes are loaded under a mask, from
-        arrays of symbolic size.
+        """Load lanes at constant distances as vectors, and shuffle them; None for too many vectors. Loads stay between
+        the first and the last accessed element. Unknown active lanes are loaded under a mask, if the array is of
+        symbolic size and no lanes share an element, else None.
         """
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
@@ -428,7 +426,7 @@ class Vectorizer:
         )
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
-        """The mask of lanes at `places`, false beyond it. Uniform conditions are combined last, so that rows share the
+        """The mask of lanes at `places`, false beyond it. Uniform conditions are combined last, so rows share the
         rest.
         """
         if (found := self.made.get(("moved", mask, places))) is not None:
@@ -481,10 +479,10 @@ class Vectorizer:
         return split[0] if split is not None and split[1] == tuple(range(self.count)) else None
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
-        """Whether all lanes from `base` on are in a buffer of the stack frame, which no other thread accesses.
+        """Whether all lanes from `base` on are in a buffer of the stack frame.
 
-        Then inactive lanes may access memory, too, without changing it. LLVM promotes such a buffer to registers only
-        if no access is masked.
+        Inactive lanes may access it, too, without changing it. LLVM promotes it to registers only if no access is
+        masked.
         """
         if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
             return False
@@ -716,8 +714,8 @@ class Vectorizer:
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
-        """Lanes of a quotient or remainder that passes at most one multiple of the divisor, so that a comparison
-        replaces a division per lane.
+        """Lanes of a quotient or remainder that passes at most one multiple of the divisor: a comparison replaces a
+        division per lane.
         """
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
