@@ -1,4 +1,4 @@
-"""`affine` to `scf`, `memref` and `vector`, in functions that are not raised."""
+"""Lowering of `affine` to `scf`, `memref` and `vector` in functions that are not raised."""
 
 from __future__ import annotations
 

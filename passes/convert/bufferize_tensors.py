@@ -1,4 +1,4 @@
-"""bufferize-tensors: buffers for tensors."""
+"""bufferize-tensors: buffers in place of tensors."""
 
 from __future__ import annotations
 
@@ -43,11 +43,7 @@ class BufferizeTensorsPass(ModulePass):
     Tensor arguments become dense buffers, results trailing parameters. Only arguments with `bufferization.writable =
     true` are written; result buffers of callers overlap no other. The output is upstream's: `linalg` on buffers,
     `memref.alloc` for separate memory, `linalg.copy` to save values that are read later (`bufferization_analysis.py`),
-    `memref.global` for constants.
-
-    Options: `promises` names assumptions in addition to non-overlapping parameters (`dialects/promises.py`); `strict`
-    makes a module without functions over tensors an error; `deallocation` frees allocations at the end of their block.
-    weft's own lowering places and frees buffers itself.
+    `memref.global` for constants. weft's own lowering places and frees buffers itself, without `deallocation`.
 
     Raises `CompileError` for operations that have no form on buffers, with the module unchanged.
 

@@ -74,8 +74,8 @@ class ConvertLinalgToTirPass(ModulePass):
         ...
     ```
     Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer if
-    no op in between accesses that and no input may overlap it: the function assumes `noalias`, or allocates one of the
-    two. Values that share a buffer get separate ones (`live_range_splitting.py`). Equality of dynamic extents of
+    no op in between accesses that buffer and no input may overlap it: the function assumes `noalias`, or allocates one
+    of the two. Values that share a buffer get separate ones (`live_range_splitting.py`). Equality of dynamic extents of
     parameters of top-level operations becomes a condition of calls (`tir.assume_shape`).
 
     Requires: functions with operations of linalg on row-major or strided memrefs, or on tensors. An operation that is

@@ -97,9 +97,10 @@ class ConvertTirToAffinePass(ModulePass):
     remainders of such sums by constants. Symbols are index values at the start of the function: parameters, extents of
     buffers, and values computed from these.
 
-    The rest is converted as by `convert-tir-to-scf`, with a remark, or, with `strict`, a `CompileError`: a loop of
-    another extent becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access at another index
-    stays `memref.load` or `memref.store`; conditions that are no conjunction of affine comparisons stay `scf.if`.
+    Other parts are converted as by `convert-tir-to-scf`, with a remark, or, with `strict`, are a `CompileError`: a loop
+    whose extent is not affine becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access at
+    another index stays `memref.load` or `memref.store`; the part of a condition that is no affine comparison stays
+    `scf.if`.
 
     Requires: functions of block loops (tir).
 

@@ -1,4 +1,4 @@
-"""convert-tir-to-linalg: structured operations of blocks."""
+"""convert-tir-to-linalg: structured blocks as `linalg.generic`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Separate buffers for consecutive values of one."""
+"""Live range splitting: separate buffers for consecutive values."""
 
 from __future__ import annotations
 

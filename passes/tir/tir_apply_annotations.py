@@ -36,7 +36,7 @@ _CHANGED: Final = Statistic(
 
 @dataclass(frozen=True)
 class ApplyAnnotationsPass(TirPass):
-    """Apply the annotations of automatic schedulers on functions (TVM: root blocks) and loops, where legal.
+    """Apply the annotations of automatic schedulers on functions (TVM: root blocks) and loops, if legal.
 
     - `meta_schedule.parallel = n`: fuse independent outer loops until iterations exceed `n`; make the result parallel.
     - `meta_schedule.vectorize = n`: fuse inner loops of at most `n` iterations in total; vectorize the result. If both
@@ -44,7 +44,7 @@ class ApplyAnnotationsPass(TirPass):
     - `meta_schedule.unroll_explicit = n` (or `unroll_implicit`), and `pragma_auto_unroll_max_step = n` of a loop:
       unroll inner loops up to `n` copies of their body.
 
-    GPUs, whose threads come from bound loops, only unroll.
+    GPUs, which take threads from bound loops, only unroll.
 
     ```mlir
     func.func @f(%A: memref<64x8xf32>) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {

@@ -26,7 +26,7 @@ GLOBAL = (NoneAttr(), StringAttr("global"))
 
 @dataclass(frozen=True)
 class AssignSpacesPass(TirPass):
-    """Assign each temporary without a memory space to:
+    """Assign each temporary without a memory space to a thread, a thread block or the device:
 
     - a thread ("local"), if each thread provably reads only elements that it wrote;
     - a thread block ("shared"), if it is allocated in the kernel (`tir-place-buffers` moves it there if no value leaves

@@ -1,4 +1,4 @@
-"""tir-bind-threads: loops over block and thread axes."""
+"""tir-bind-threads: one loop per block and thread axis."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class BindThreadsPass(TirPass):
     ```
     A kernel is an outermost nest with bound loops; loops around several of them, and unbound loops around bound ones,
     are host loops, whose code may load booleans that only select branches. Dependent threads run in lockstep; barriers
-    are inserted later. An axis gets the largest extent of its loops; blocks in shorter ones get a guard. A block
-    outside of all loops of an axis runs in its first thread, unless it only writes thread-private memory, as does one
-    that fills shared memory identically in all threads. The 32 threads of a warp, along threadIdx.x, execute a block on
-    tiles together; it is in no loop over them. Virtual threads become unrolled loops.
+    are inserted later. An axis gets the largest extent of its loops; blocks in shorter ones get a guard. The first
+    thread of an axis runs blocks outside of its loops, except those that only write thread-private memory, and blocks
+    that fill shared memory identically in all threads. Blocks on tiles are in no loop over threadIdx.x, whose 32
+    threads are a warp that executes them together. Virtual threads become unrolled loops.
 
     Raises CompileError for blocks in unbound loops, stores outside of blocks, other buffer accesses in host code, and
     thread axes of dynamic extent; ScheduleError for thread blocks above the target's limit.

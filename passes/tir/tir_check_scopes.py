@@ -1,4 +1,4 @@
-"""tir-check-scopes: capacities of memory scopes."""
+"""tir-check-scopes: check capacities of memory scopes."""
 
 from __future__ import annotations
 

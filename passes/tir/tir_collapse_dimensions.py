@@ -1,4 +1,4 @@
-"""tir-collapse-dimensions: one dimension for several."""
+"""tir-collapse-dimensions: collapse dimensions traversed together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-collect-imports: imported sources of the module."""
+"""tir-collect-imports: move imported sources to the module."""
 
 from __future__ import annotations
 

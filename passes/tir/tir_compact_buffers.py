@@ -1,4 +1,4 @@
-"""tir-compact-buffers: smaller temporaries."""
+"""tir-compact-buffers: shrink temporaries to the accessed region."""
 
 from __future__ import annotations
 

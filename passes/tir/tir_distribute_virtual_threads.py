@@ -1,4 +1,4 @@
-"""tir-distribute-virtual-threads: shared work of virtual threads."""
+"""tir-distribute-virtual-threads: share uniform work of virtual threads."""
 
 from __future__ import annotations
 

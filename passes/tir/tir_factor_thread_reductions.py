@@ -1,4 +1,4 @@
-"""tir-factor-thread-reductions: partial results of threads."""
+"""tir-factor-thread-reductions: partial results of reductions over threads."""
 
 from __future__ import annotations
 

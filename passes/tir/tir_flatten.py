@@ -101,9 +101,9 @@ class FlattenPass(ModulePass):
     ```
     Dynamic extents and strides of parameters become trailing index parameters, shared by `tir.assume_shape` and
     `tir.assume_strides`, which calls pass on. A parameter is `write` if all elements that are read were written before,
-    else `readwrite` (`tir.parameter_access`, if present). Small temporaries become `memref.alloca` in space "local";
-    those in spaces of `keep` become it there; others are freed at the end of their scope. Loops stay `tir.for`.
-    Functions without tir ops, and calls from and to them, are unchanged.
+    else `readwrite` (`tir.parameter_access`, if present). Small temporaries become `memref.alloca` in space "local", or
+    in their own if it is in `keep`; others are freed at the end of their scope. Loops stay `tir.for`. Functions without
+    tir ops are unchanged; calls from and to them stay valid.
 
     Requires: loops without blocks (`tir-lower-blocks`); temporaries have no strided layout (CompileError).
 

@@ -1,4 +1,4 @@
-"""tir-hoist-checks: bounds checks before loops."""
+"""tir-hoist-checks: hoist bounds checks out of loops."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class HoistChecksPass(TirPass):
     scf.if %inside { } else { LOG(%p) }
     tir.for %j in 64 { %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { ZERO }; USE(%a, %j) }
     ```
-    Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Guards of
-    `tir-check-bounds` move out of as many loops as possible, with their computations, and loads of buffers that the
-    loop does not write, as do invariant accesses. The log stays under the conditions around a guard, and one on the
-    extent if the loop may be empty, because only accesses that run are reported.
+    Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Logging once
+    suffices for maxima. Guards of `tir-check-bounds` move out of as many loops as possible, with their computations,
+    and loads of buffers that the loop does not write, as do invariant accesses. The log stays under the conditions
+    around a guard, and one on the extent if the loop may be empty, because only accesses that run are reported.
 
     Requires: loops without blocks (`tir-lower-blocks`), with the guards of `tir-check-bounds`.
 

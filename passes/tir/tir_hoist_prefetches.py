@@ -1,4 +1,4 @@
-"""tir-hoist-prefetches: prefetches outside unrolled loops."""
+"""tir-hoist-prefetches: hoist prefetches out of unrolled loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-lower-blocks: bodies of blocks in their loops."""
+"""tir-lower-blocks: inline blocks."""
 
 from __future__ import annotations
 

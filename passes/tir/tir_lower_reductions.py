@@ -1,4 +1,4 @@
-"""tir-lower-reductions: the start of reductions."""
+"""tir-lower-reductions: replace inits by blocks or guarded code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LowerReductionsPass(TirPass):
       tir.block "Y_init" iters(%vi: spatial<8>) = [%i] { INIT }
       tir.for %k in 4 { tir.block "Y" iters(%vi: spatial<8>, %vk: reduce<4>) = [%i, %k] { UPDATE } } }
     ```
-    Otherwise it stays in the body, if all reduce iterators are 0.
+    Otherwise it stays in the body, under the condition that all reduce iterators are 0.
 
     A reduction without iterations (a dynamic extent of 0) yields its start value. Unless the init left all its loops, a
     copy precedes them, if an extent is 0 (`dialects/tir_empty.py`).

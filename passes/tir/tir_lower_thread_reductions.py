@@ -1,4 +1,4 @@
-"""tir-lower-thread-reductions: shuffles and shared memory."""
+"""tir-lower-thread-reductions: combine values of threads."""
 
 from __future__ import annotations
 

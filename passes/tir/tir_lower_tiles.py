@@ -1,4 +1,4 @@
-"""tir-lower-tiles: fragments held by threads."""
+"""tir-lower-tiles: distribute tiles over the threads of warps."""
 
 from __future__ import annotations
 

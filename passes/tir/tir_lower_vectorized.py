@@ -69,9 +69,9 @@ class LowerVectorizedPass(FunctionPass):
     %r = arith.mulf %a, broadcast of %c : vector<8xf32>
     vector.store %r, %B[%p] : memref<64xf32>, vector<8xf32>
     ```
-    - Consecutive accesses become vector loads and stores; a load of one element becomes a scalar load and a broadcast.
-      Lanes within up to four vectors, as every second element, are loaded as vectors and shuffled (`vector.shuffle`);
-      other accesses become `low.gather` and `low.scatter`.
+    - Consecutive accesses become vector loads and stores; a load of one element for all lanes becomes a scalar load and
+      a broadcast. Lanes within up to four vectors, as every second element, are loaded as vectors and shuffled
+      (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
     - Conditions that differ between lanes become masks; a lane accesses memory only if its condition holds. Uniform
       ones, such as `%i * 8 + %lane < %n * 8`, stay.
     - The number of lanes is halved while the other half is idle.

@@ -1,4 +1,4 @@
-"""tir-narrow-vectors: vectors for short remainders."""
+"""tir-narrow-vectors: narrower vectors for short remainders."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
 class FunctionPass(ModulePass, ABC):
-    """Rewrites functions separately."""
+    """A pass that rewrites functions separately."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp))
@@ -91,7 +91,7 @@ def bind_iterators(block: BlockOp) -> None:
 
 
 def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) -> list[SSAValue]:
-    """Those comparisons `left < right` that ranges do not prove."""
+    """The comparisons `left < right` that ranges do not prove."""
     conditions: list[SSAValue] = []
     for left, right in guards:
         low, _ = (right - left).simplified(range_of).range(range_of)

@@ -1,4 +1,4 @@
-"""tir-pipeline-loops: software pipelines through shared memory."""
+"""tir-pipeline-loops: software-pipeline copies into shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-place-buffers: temporaries in loops."""
+"""tir-place-buffers: move temporaries into loops."""
 
 from __future__ import annotations
 

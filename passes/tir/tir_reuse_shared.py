@@ -1,4 +1,4 @@
-"""tir-reuse-shared: storage of shared buffers."""
+"""tir-reuse-shared: let shared-memory buffers share storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-split-constant-packing: functions of constants."""
+"""tir-split-constant-packing: move computations on constants into functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-state-preconditions: call preconditions from accesses."""
+"""tir-state-preconditions: call preconditions of accesses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ _STATED: Final = Statistic("tir-state-preconditions", "preconditions-stated", "c
 
 @dataclass(frozen=True)
 class StatePreconditionsPass(ModulePass):
-    """State the conditions on sizes under which accesses stay in their buffers; calls check them.
+    """State the conditions on sizes under which accesses stay in their buffers (`analysis/bounds.py`); calls check
+    them.
 
     ```mlir
     func.func @f(%A: memref<?xf32>, %B: memref<8xf32>) {
@@ -59,9 +60,9 @@ class StatePreconditionsPass(ModulePass):
       %n = memref.dim %A, %c0 : memref<?xf32>
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
-    Callers take over assumptions of callees that are not evident (`analysis/bounds.py`), up to functions called from
-    outside; private functions keep theirs without the reason, because no call checks them. An access whose condition on
-    sizes has no closed form gets a remark: like a data-dependent one, it is the caller's responsibility.
+    Callers take over assumptions of callees that are not evident, up to functions called from outside; private
+    functions keep theirs without the reason, because no call checks them. An access whose condition on sizes has no
+    closed form gets a remark: like a data-dependent one, it is the caller's responsibility.
 
     Raises `CompileError` with a counterexample for a refuted access, and for a call that never meets a condition of its
     callee. If that depends on data, the call gets a remark.

@@ -1,4 +1,4 @@
-"""tir-transpose-tiles: transpositions in registers."""
+"""tir-transpose-tiles: transpose square tiles in registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-unroll-registers: loops over registers."""
+"""tir-unroll-registers: unroll loops over registers."""
 
 from __future__ import annotations
 
