@@ -91,7 +91,7 @@ class FlatSignature:
         elements = _elements(function)
         arguments = function.args[: len(function.args) - len(elements)]
         labels: list[str] = []
-        for a in arguments:  # names may repeat: `%x_1` and `%x_2` are named `x`
+        for a in arguments:  # `%x_1` and `%x_2` are named `x`
             labels.append(free_name(a.name_hint or f"arg{a.index}", labels))
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
         types = list(parameter_types(function))[: len(arguments)]
@@ -215,7 +215,7 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
             elif isinstance(value, BlockArgument):
                 same = value
             else:
-                continue  # a computed one is a separate symbol, and a fact (`call_facts`)
+                continue  # a computed one is a symbol, and a fact
             mine = resolve(own)
             if mine != same and isinstance(mine, Quantity):
                 shared[mine] = same
@@ -241,7 +241,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             left, right = (Index.of_expr(side, operands) for side in (op.left, op.right))
             alternatives = operands_of_minimum(left) if op.kind is Relation.LESS and right == Index({}) else [left]
             if len(alternatives) > 1:
-                # The condition on the extent precedes those of empty loops.
+                # The extent precedes empty loops.
                 alternatives.sort(key=lambda index: -len(index.terms))
                 fact = " or ".join(map(texts.negative, alternatives))
             else:
@@ -352,7 +352,7 @@ class ParameterAccesses:
             return entry.data
         key = (function.sym_name.data, position)
         if key not in self._known:
-            self._known[key] = AccessMode.READWRITE  # the assumption for a recursive call
+            self._known[key] = AccessMode.READWRITE  # for recursive calls
             found = self._of_value(function.args[position])
             if found is AccessMode.READWRITE and self._is_written_first(function, function.args[position]):
                 found = AccessMode.WRITE
@@ -361,7 +361,7 @@ class ParameterAccesses:
 
     def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
         if any(type(use.operation) in RENAMES for use in buffer.uses):
-            return False  # accesses of an alias are not listed for `buffer`
+            return False  # accesses of aliases are not listed
         found = self._accesses_in(function).get(buffer, [])
         reads = [a for a in found if not a.is_write and self._may_read(a.op, buffer)]
         try:

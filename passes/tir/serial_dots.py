@@ -50,7 +50,6 @@ class Dots:
     """Products of a group."""
 
     def write(self, body: ForOp, first: Index, lanes: int) -> None:
-        """Fill a loop body with the dot products of `lanes` iterations from `first` on."""
         with end_of(body.body.block) as end:
 
             def pointer(buffer: SSAValue, place: Index, access: AccessMode, size: int) -> SSAValue:

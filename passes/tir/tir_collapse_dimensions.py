@@ -125,7 +125,7 @@ def _collapsed(
     given: list[list[_Extent]] = []
     for indices, known in ((sizes, type_.get_shape()), (strides, type_.get_strides() or ())):
         is_known = [number not in (None, DYNAMIC_INDEX) for number in known]
-        # A size that is dynamic in the type is an operand, even if it is known.
+        # Sizes that are dynamic in the type are operands, even if known.
         pairs = zip(indices, is_known, strict=True)
         given.append([index.constant if known else index_before(index, call) for index, known in pairs])
     shape, steps = given

@@ -241,7 +241,7 @@ class _Flattener:
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
-        # First, because the attributes imply that extents are non-negative.
+        # First: the attributes imply non-negative extents.
         self.function.attributes.pop(PARAMETER_ACCESS, None)
         symbols = signature.add_symbols(self.function)
         for position in signature.memrefs:
@@ -540,7 +540,7 @@ def _check_call_facts(
                 continue
             if len(differences) == 1 and any(_implies(assumed, *differences) for assumed in own):
                 continue
-            # The call runs, so enclosing loops have an iteration.
+            # If the call runs, enclosing loops have an iteration.
             given_loops = [add(extent, -1) for _, extent in empty]
             weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
             if any(_holds(*difference, not_negative) for difference in (*differences, *weaker)):
@@ -548,7 +548,7 @@ def _check_call_facts(
         constants = {name: value for name, value in values.items() if isinstance(value, int)}
         is_known = len(constants) == len(values)
         if fact.reason and not is_known:
-            continue  # data-dependent: `tir-state-preconditions` has emitted a remark
+            continue  # `tir-state-preconditions` has emitted a remark
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
 
@@ -595,7 +595,7 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
             difference = comparison.difference(values)
         except (VerifyException, ZeroDivisionError):
             return None
-        # On integers, `<` is `<=` with the difference plus 1.
+        # `a < b` is `a + 1 <= b`.
         is_less = comparison.relation == "<"
         found.add(("<=" if is_less else comparison.relation, difference + 1 if is_less else difference))
     possible = {

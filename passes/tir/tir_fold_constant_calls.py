@@ -65,7 +65,7 @@ def _interpreted(module: ModuleOp) -> Run:
 
 def fold_constant_calls(module: ModuleOp, compile_: Compile, *, declared: bool = False) -> int:
     """Returns the number of folded calls; `declared` includes those of compiled functions."""
-    # not bound to a name: the search references constants, which are erased below
+    # unnamed: it references constants that are erased below
     calls = _Search(module, declared).calls()
     if not calls:
         return 0

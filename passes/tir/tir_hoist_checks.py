@@ -108,7 +108,6 @@ class _CheckHoist:
         )
 
     def _split(self, guard: scf.IfOp) -> list[Operation]:
-        """Split the hoistable ops that log from `guard`."""
         known: dict[SSAValue, SSAValue] = {}
         split: list[tuple[Operation, Operation]] = []
 

@@ -165,7 +165,6 @@ def _entries(block: BlockOp, noted: Attribute, blocks: Sequence[BlockOp]) -> Ite
 
 
 def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> SSAValue:
-    """Raises `CompileError` at `block`, which has the annotation."""
     buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
     if not 0 <= at < len(buffers):
         raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')

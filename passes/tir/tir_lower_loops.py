@@ -104,7 +104,7 @@ class IndexEmitter:
 
     def run(self) -> None:
         ops = [op for op in operations_in(self.function) if _is_traced(op)]
-        # Before replacing any, because lowered divisions cannot be traced.
+        # First: lowered divisions cannot be traced.
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
         indices = [Index.of(op.results[0]).simplified(self.ranges) for op in demanded]
         new = {op: self.value(index) for op, index in zip(demanded, indices, strict=True)}

@@ -236,7 +236,6 @@ class _TileLowering:
     def registers(
         self, fragment: FragmentAttr, tile: SSAValue, access: AccessMode, first: int = 0, count: int | None = None
     ) -> SSAValue:
-        """A pointer to `count` elements of a thread's part of a tile."""
         buffer, at = self.part(fragment, tile)
         indices = [index_before(index, self.op) for index in (*at, Index({}, first))]
         sizes = [*[1] * len(at), fragment.elements_per_thread if count is None else count]

@@ -321,7 +321,7 @@ def _combine_in_lanes(
     place = store.indices[0]
     for op in (store, reduction.combine, reduction.reduction):
         Rewriter.erase_op(op)
-    # The vectorized combiner, with the old value broadcast, has no use either.
+    # The vectorized combiner has no use either.
     erase_if_unused([*_users(reduction.load), reduction.load])
     erase_if_unused([place])
 

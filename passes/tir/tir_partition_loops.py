@@ -89,11 +89,11 @@ class PartitionLoopsPass(TirPass):
     // becomes
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
-    Nor is a loop split if the condition only determines the symbolic number of iterations of a loop over rows in it. A
-    loop that then runs at most once becomes a condition.
+    Nor is a loop split for the symbolic number of iterations of a loop over rows in it. A loop that then runs at most
+    once becomes a condition.
 
-    The remainder of a symbolic extent gets a version for each number of iterations of the unrolled loops in it, whose
-    arrays can then be promoted to registers:
+    The remainder of a symbolic extent gets a version for each number of iterations of unrolled loops, whose arrays can
+    then be promoted to registers:
 
     ```mlir
     tir.for %i0 in ceil(%n / 4) { tir.for %i1 in 4 unrolled { scf.if %i0 * 4 + %i1 < %n { BODY } } }
@@ -103,7 +103,7 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i1 in 3 unrolled { BODY } } } }
     ```
 
-    A parallel loop over nests with at most one iteration at each end is not split, so that threads share the ends, too:
+    A parallel loop over nests with at most one iteration at each end is not split, so that threads share the ends:
 
     ```mlir
     tir.for %t in 4 parallel { tir.for %i in 4 { scf.if %t * 4 + %i < 14 { BODY } } MORE }
@@ -112,8 +112,8 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
-    For symbolic bounds, an inner loop around other loops is split if possible, so that outer loops are not copied.
-    Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
+    For symbolic bounds, an inner loop around loops is split if possible, so that outer loops are not copied. Several
+    remainders, such as rows and columns of a tile of accumulators, get nested versions.
 
     A loop annotated `interior` is split for all conditions in it at once; no loop in it is split further, and none
     around it for them. Its main part has no conditions, or only masks of lanes; its ends have masks. A version with
@@ -207,7 +207,7 @@ class _Partitioner:
     def run(self) -> None:
         decide_ifs(self.function)
         self.visit_block(self.function.body.block)
-        # Last, because loops around them would be split for these conditions.
+        # Last: loops around them would be split for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
             if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
@@ -249,9 +249,7 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
     def _skip_idle_end(self, loop: ForOp) -> None:
-        """Restrict a long loop, or one around loops, to the iterations before all of its effects always fail, such as
-        to panels with columns.
-        """
+        """Restrict a long loop, or one around loops, to iterations with effects, such as panels with columns."""
         if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
             return
         if loop.extent < _LONG and not _repeats_loops(loop):
@@ -319,7 +317,7 @@ class _Partitioner:
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
-        """None if no split helps. At an end, only conditions that fail are considered."""
+        """At an end, only conditions that fail are considered."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -343,7 +341,7 @@ class _Partitioner:
                 ):
                     continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
-                    continue  # each copy of the body is on one side of the edge, and constants decide it
+                    continue  # constants decide it in each copy of the body
                 if not edge.bound.is_constant and not has_threads:
                     if self._ends_rows(loop, comparison):
                         continue
@@ -382,7 +380,6 @@ class _Partitioner:
         return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
-        """Split loops over rows in a small part of `loop`; the rest is not copied."""
         rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
         sizes = [_size(found[0]) for found in rows if found is not None]
         if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
@@ -705,9 +702,9 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
         return None
     (((last, step, extent), loops),) = found.items()
     if inner_remainders and step == 1:
-        # Inner loops have versions, too, and can be promoted to registers without these.
+        # Versions of inner loops suffice for promotion to registers.
         return None
-    # The range of a remainder is only known in normal form.
+    # Remainders have ranges in normal form only.
     first = last.substitute({loop.induction_variable: Index({})}, ranges)
     quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]
     is_less = len(quotients) == 1 and first - _recombined(quotients[0]) in (Index({}, -1), Index({}))

@@ -167,7 +167,7 @@ def _rewrite(plan: _Pipeline) -> None:
     _collect_stages(plan)
     for op in [inner for part in plan.fetch for inner in part.walk()]:
         if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED and not _fetches_neighbours(op):
-            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # lanes that are not consecutive are separate copies
+            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # separate copies of lanes that are not consecutive
     extent = Index.of(loop.extent)
     for stage in range(stages - 1):
         at = Index({}, stage)

@@ -49,7 +49,7 @@ class PlaceBuffersPass(TirPass):
 
 
 def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
-    """The innermost such loop below `alloc`."""
+    """The innermost loop below `alloc` to which its buffer is private."""
     for loop in reversed(_common_loops(alloc)):
         if is_private(alloc.memref, loop, found):
             return loop

@@ -75,7 +75,6 @@ class _NestGroup:
 
     @property
     def packed(self) -> list[AllocOp]:
-        """Temporaries that other nests read."""
         return [alloc for alloc in self.temporaries if not all(map(self.holds, alloc.memref.uses))]
 
     def holds(self, use: Use) -> bool:
@@ -132,7 +131,7 @@ def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallO
         entry.erase_arg(entry.args[position])
     kept = tuple(position for position in range(len(stated)) if position not in dropped)
     change = _Parameters(kept, sum(position <= last for position in kept))
-    # As the constant, except for how its arrays are passed.
+    # As the constant, except how arrays are passed.
     of_packed = DictionaryAttr({key: value for key, value in stated[last].data.items() if key != ELEMENT})
     function.arg_attrs = ArrayAttr(change.changed(stated, [of_packed] * len(packed)))
     noted = function.attributes.get(PARAMETER_ACCESS)

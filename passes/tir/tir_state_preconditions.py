@@ -193,7 +193,7 @@ class _Preconditions:
                     self._remark(access.op, buffer_name(access.buffer), dimension)
                 if not isinstance(answer, Answer):
                     found += answer
-        # Strongest first; conditions that follow from them are omitted.
+        # Strongest first; implied ones are omitted.
         found.sort(key=lambda condition: (len(condition.alternatives), _constants(condition)))
         for at, condition in enumerate(found):
             if at and condition.is_assumed():
@@ -213,7 +213,7 @@ class _Preconditions:
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value, hint = values[name], values[name].name_hint
             extents.know(symbol(name), value)
-            value.name_hint = hint  # symbols of signatures keep their names
+            value.name_hint = hint  # symbols keep their names
         return [extents.index(side) for side in (fact.left, fact.right)]
 
     def _state(self, fact: _Fact, names: Mapping[str, SSAValue]) -> bool:
@@ -248,7 +248,7 @@ class _Preconditions:
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [substitute(side, known) for side in (left, right)]
-            # Equal nodes of a model share a function: only the call has the location of the node.
+            # Equal nodes of a model share a function; calls have their locations.
             place = call.location if _is_node(call.location) else assumed.location
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, place)
             problem = _BY_DATA

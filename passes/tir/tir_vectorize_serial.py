@@ -136,14 +136,14 @@ def vectorize_serial(loop: ForOp, vector_bytes: int, may_reassociate: bool) -> N
         is_long = isinstance(extent, int) and extent > lanes * _CALL_VECTORS
         if body.kind is _Kind.MOVES and is_long and all(_steps(place, loop.induction_variable) for place, _ in places):
             return
-        # The range of the outer variable, bounded by a dynamic extent, simplifies the indices.
+        # The range of the outer variable simplifies the indices.
         outer = ForOp.empty(extent // lanes if isinstance(extent, int) else extent)
         inner = ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
         old: SSAValue = loop.induction_variable
         lane = inner.induction_variable
         value = Index({outer.induction_variable: lanes, lane: 1})
         by_lanes = [(place.substitute({old: value}, ranges).simplified(ranges), access) for place, access in places]
-        # An index that still depends on the old variable contains a loaded value or a product.
+        # Indices that still depend on the old variable contain loaded values or products.
         if not all(_moves_by_lanes(access, place, lane) and not place.depends_on([old]) for place, access in by_lanes):
             continue
         if body.kind is _Kind.COMPUTES and not _are_independent(places, lanes):

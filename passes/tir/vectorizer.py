@@ -113,7 +113,7 @@ def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
         lanes.obstacle = "it holds vectors already"
     elif any(operand in lanes.varying for operand in op.operands):
-        # The lane may cancel in index arithmetic.
+        # The lane may cancel.
         is_uniform = is_traced(op) and not lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
         lanes.varying.update(() if is_uniform else op.results)
 
@@ -291,7 +291,7 @@ class Vectorizer:
             self.emit(op)
             return
         if op.results[0] not in self.lanes.varying:
-            # Index arithmetic in which the lane cancels.
+            # The lane cancels.
             op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(self.ranges)))
             self.dead.append(op)
             return
@@ -464,7 +464,6 @@ class Vectorizer:
             self.emit(vector.MaskedStoreOp(op.memref, [base], self.mask, lanes))
 
     def prefetch(self, op: PrefetchOp) -> None:
-        """Prefetch consecutive elements by one op; others are not prefetched."""
         place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             self.emit(op)
@@ -527,7 +526,6 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        """Results that differ between lanes (`varying`) are yielded as vectors."""
         with self.scope(Block()) as new:
             yielded = zip(self.visit_branch(block), varying, strict=True)
             self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
@@ -667,7 +665,7 @@ class Vectorizer:
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
         first, offsets = self._at_lane(index, 0), [0] * self.count
-        # The last lane determines whether lanes reach the next multiple of a divisor.
+        # The last lane decides whether the next multiple of a divisor is reached.
         for lane in range(self.count - 1, 0, -1):
             distance = self._at_lane(index, lane) - first
             if not distance.is_constant:
@@ -697,7 +695,6 @@ class Vectorizer:
         return self.value(arith_op(op_class, left, right))
 
     def _sum_of_terms(self, index: Index) -> SSAValue:
-        """Lanes of an index that is not affine in the lane."""
         shared: dict[Atom, int] = {}
         total: SSAValue | None = None
         for atom, factor in index.terms.items():
