@@ -35,8 +35,7 @@ def element_of_base(
     buffer: SSAValue, indices: Sequence[Index], anchor: Operation
 ) -> tuple[SSAValue, tuple[Index, ...]]:
     """The viewed buffer, and indices there of the element at `indices`; computations that `Index` cannot represent
-    precede `anchor`. Raises `CompileError` for elements without indices there.
-    """
+    precede `anchor`. Raises `CompileError` for elements without indices there."""
     index = tuple(indices)
     while isinstance(view := buffer.owner, VIEWS):
         if isinstance(view, memref.ReinterpretCastOp):

@@ -110,8 +110,7 @@ class ConvertLinalgToTirPass(ModulePass):
         self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise], left: Set[FuncOp]
     ) -> bool:
         """Returns whether there was anything to convert. Operations that remain in functions other than `left` get a
-        remark.
-        """
+        remark."""
         drop_returned_parameters(op, functions)
         found = False
         for function in functions:

@@ -242,8 +242,7 @@ _REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
 
 def _hoist_allocations(function: FuncOp) -> None:
     """Move stack allocations to the start of the function or parallel loop: elsewhere upstream allocates per
-    iteration.
-    """
+    iteration."""
     for op in operations_in(function):
         if isinstance(op, memref.AllocaOp) and not op.operands:
             block = op.parent_block()

@@ -269,8 +269,7 @@ class StablehloConversion:
         self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = (), *, composes: bool = False
     ) -> None:
         """`same` are dynamic extents of parameters that must be equal. If it `composes`, an elementwise op read only by
-        another is part of it.
-        """
+        another is part of it."""
         self._composes = composes
         self._functions = functions
         self.same = list(same)
@@ -493,8 +492,7 @@ class StablehloConversion:
 
     def _slice_counts(self, op: Operation) -> Sequence[Extent] | None:
         """Extents of a slice from `start`, which depends on data, to `start` plus sizes. JAX emits it for rows of
-        tensors with another symbolic dimension.
-        """
+        tensors with another symbolic dimension."""
         _, start, limit, strides = op.operands
         end = limit.owner
         if sizes_of(self._values[start]) is not None or not isinstance(end, Operation) or end.name != "stablehlo.add":
@@ -618,8 +616,7 @@ class StablehloConversion:
 
     def _is_positive(self, extent: Extent, least: int = 1) -> bool:
         """Whether an extent is at least `least`: it has no negative terms, and extents of parameters are at least 1 if
-        asserted.
-        """
+        asserted."""
         match extent:
             case int() | Const():
                 return cast("int", integer_of(extent)) >= least
@@ -642,8 +639,7 @@ class StablehloConversion:
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
         """Give two dimensions one extent, the left one or a number, checked by calls. The conversion restarts with one
-        variable for two extents of parameters.
-        """
+        variable for two extents of parameters."""
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]
         if is_same(*extents) or None not in numbers:
@@ -916,8 +912,7 @@ def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Ex
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:
     """A variable per dynamic extent of a parameter, shared by extents in `same`, or equated by shape assertions: JAX
-    states at the start of a function that extents of one symbolic name are equal.
-    """
+    states at the start of a function that extents of one symbolic name are equal."""
     names: dict[SSAValue, _Dim] = {}
     sizes: dict[_Dim, Var] = {}
     for position, argument in enumerate(function.args):

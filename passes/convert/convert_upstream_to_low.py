@@ -132,8 +132,7 @@ def convert_upstream_to_low(
     module: ModuleOp, promises: tuple[str, ...] = (), functions: Sequence[FuncOp] | None = None, *, strict: bool = False
 ) -> bool:
     """Convert functions over buffers, or `functions` and those connected to them by calls. Returns whether there were
-    any, or kernels.
-    """
+    any, or kernels."""
     promised = parse_promises(promises)
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:

@@ -362,8 +362,7 @@ class LoopNormalization:
     ) -> None:
         """Insert loops with these bounds, outermost first, and move `body` into the innermost. Its first arguments
         become the loop variables, those of `starts` are loaded. `finish` replaces its terminator at the end of an
-        iteration.
-        """
+        iteration."""
         count, was_static = len(self._loops), self._is_static
         anchor: Operation = op
         indices: list[Index] = []
@@ -414,8 +413,7 @@ class LoopNormalization:
         self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
     ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
         """First value, number of iterations, and guards: pairs of functions of the value, the first of which must be
-        less.
-        """
+        less."""
         static = self._is_static and isinstance(step, int) and (step == 1 or len(lower) == 1)
         if not static or not isinstance(step, int) or not all(map(self._is_known, (*lower, *upper))):
             self._is_static = False
@@ -565,8 +563,7 @@ class LoopNormalization:
 
     def _allocate(self, op: memref.AllocOp | memref.AllocaOp) -> None:
         """Allocate temporaries before their nest, if their size is known there, without a layout: no other code depends
-        on it.
-        """
+        on it."""
         top = self.function.body.block
         type_ = op.memref.type
         if op.symbol_operands:

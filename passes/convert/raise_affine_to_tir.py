@@ -167,9 +167,8 @@ def raise_function(function: FuncOp) -> bool:
 
 
 def _may_run_at_once(loop: ForOp) -> bool:
-    """Not if iterations provably conflict, or temporaries, which upstream allocates per
-    iteration, may not be private.
-    """
+    """Not if iterations provably conflict, or temporaries, which upstream allocates per iteration, may not be
+    private."""
     found = accesses(loop)
     try:
         conflict = carried_conflict(loop, found=found)

@@ -62,8 +62,7 @@ def complex_results(
     op: Operation, name: str, values: Sequence[Value], apply: Callable[[Sequence[Value]], Sequence[Value]]
 ) -> Sequence[Value]:
     """Results of the elementwise function `name` on complex numbers; `apply` computes `op` on real ones. Raises
-    `CompileError` for ops without a form.
-    """
+    `CompileError` for ops without a form."""
     if isinstance(op, FftOp):
         return [_transformed(op, values[0])]
     if name == "stablehlo.convert":

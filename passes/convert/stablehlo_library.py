@@ -111,8 +111,7 @@ def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
 
 def recast(op: TensorOp, source: Value) -> Value:
     """Computes `bitcast_convert` between different widths: the last dimension contains the parts of the wide elements,
-    the least significant first.
-    """
+    the least significant first."""
     target, rank = result_dtype(op), len(result_shape(op))
     narrow, wide = sorted((bits(source.dtype), bits(target)))
     if abs(rank - len(source.shape)) != 1 or narrow == wide:

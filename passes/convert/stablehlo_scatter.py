@@ -52,8 +52,7 @@ class _Scatter:
 
     def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
         """Whether the update at `batch` covers the element `at`, and its position in the window. An update whose window
-        is out of bounds covers nothing.
-        """
+        is out of bounds covers nothing."""
         starts = index_vector(self._scattered, self._indices, batch, self._vector)
         starts |= {axis: batch[place] for axis, place in self._batching.items()}
         places: list[Expr] = []

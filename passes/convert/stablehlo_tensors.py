@@ -75,9 +75,8 @@ def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
 
 
 def result_dtype(op: Operation, position: int = 0) -> str:
-    """Element type of a result, or of its complex parts. Raises `CompileError` for types that
-    tensors do not support.
-    """
+    """Element type of a result, or of its complex parts. Raises `CompileError` for types that tensors do not
+    support."""
     element = cast("TensorType[Attribute]", op.results[position].type).element_type
     if isinstance(element, ComplexType):
         element = cast("Attribute", element.element_type)
@@ -281,9 +280,8 @@ def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Va
 def padded(
     source: Value, value: Value, low: Sequence[Extent], high: Sequence[Extent], interior: Sequence[int], name: str
 ) -> Value:
-    """Computes `pad`: `interior` values between neighbours, `low` and `high` around. Negative
-    numbers remove elements.
-    """
+    """Computes `pad`: `interior` values between neighbours, `low` and `high` around. Negative numbers remove
+    elements."""
     if all(integer_of(count) == 0 for count in (*low, *high, *interior)):
         return source
     steps = [count + 1 for count in interior]
@@ -439,8 +437,7 @@ def _convolved(
 
 def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int, name: str) -> Value:
     """Input of a convolution of `batch_group_count` groups, with groups of images as features: group g of the output
-    features depends on group g of both.
-    """
+    features depends on group g of both."""
     images, features = data.shape[batch], data.shape[feature]
     count = simplified(images // groups)
     shape = list(data.shape)
@@ -622,8 +619,7 @@ class _Windows:
 
     def cumulative(self, shape: Sequence[Extent]) -> tuple[int, bool] | None:
         """The axis along which each window contains an element and all before it, and False; or all after it, and
-        True.
-        """
+        True."""
         along = [axis for axis, size in enumerate(self.sizes) if not is_one(size)]
         if len(along) != 1 or any(step != 1 for step in (*self.strides, *self.inner, *self.dilation)):
             return None

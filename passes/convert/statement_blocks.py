@@ -215,8 +215,7 @@ class StatementBlocks:
 
     def _merge(self, effect: Operation, statement: _Statement) -> int | None:
         """Merge statements from `effect` up to `statement`. Returns the index of the result; None for a nest in
-        between.
-        """
+        between."""
         at = self._statements.index(statement)
         start = next(
             (

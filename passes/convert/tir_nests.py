@@ -1,6 +1,5 @@
 """Shared steps of `convert-tir-to-scf` and `convert-tir-to-affine`: blocks become statements of their loops, and other
-operations of weft's dialects become upstream's.
-"""
+operations of weft's dialects become upstream's."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ _ANNOTATIONS: Final = (PREFETCH, NONTEMPORAL)
 
 def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncOp], None], *, strict: bool) -> None:
     """`convert` gives a function loops of upstream. Raises `CompileError`, and leaves the module as it was, if an
-    operation has no form there.
-    """
+    operation has no form there."""
     functions = list(tir_functions(module))
     if not functions:
         remark(module, f"{pass_name}: the module has no function of block loops", strict=strict)

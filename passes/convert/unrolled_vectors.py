@@ -250,8 +250,7 @@ class _Unroller:
 
     def _places(self, shape: Sequence[int], place: Sequence[int | SSAValue]) -> list[tuple[int, SSAValue | None]]:
         """Row-major positions that a position in the leading dimensions may have, with conditions, or None if known.
-        Positions out of bounds are undefined.
-        """
+        Positions out of bounds are undefined."""
         choices = [range(extent) if isinstance(at, SSAValue) else [at] for extent, at in zip(shape, place, strict=True)]
         found: list[tuple[int, SSAValue | None]] = []
         for choice in product(*choices):

@@ -32,8 +32,7 @@ _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
     """Upstream dialects in a function's body, including `tensor` for `arith` and `math` on tensors, and `vector` for
-    vector accesses of `affine`. Empty for functions of weft's levels, and those that only compute scalars and call.
-    """
+    vector accesses of `affine`. Empty for functions of weft's levels, and those that only compute scalars and call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):

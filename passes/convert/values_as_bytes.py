@@ -135,8 +135,7 @@ _CASTS: Final = frozenset(
 
 def _rewrite_of(op: Operation) -> _Rewrite | None:
     """The rewrite of an op by its current types, or None if a change of types suffices. Raises `CompileError` if it has
-    no form on other types.
-    """
+    no form on other types."""
     values = [*op.operands, *op.results]
     held = [value for value in values if _is_held(value)]
     if not held:

@@ -115,8 +115,7 @@ def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
 
 def _conditions(loop: ForOp) -> tuple[dict[arith.CmpiOp, Index], dict[arith.CmpiOp, Index]]:
     """Comparisons uniform over lanes, and others, with an index that is non-negative if they hold in a whole
-    iteration.
-    """
+    iteration."""
     ranges = remembered_ranges()
     uniform: dict[arith.CmpiOp, Index] = {}
     of_lanes: dict[arith.CmpiOp, Index] = {}

@@ -172,9 +172,8 @@ def _apply_to_all(kind: type[Parallel | Vectorize], loops: Iterable[ForOp]) -> N
 
 
 def _unroll(loop: ForOp, limit: int) -> int | None:
-    """Up to `limit` copies, innermost first. Returns the copies of blocks per outer iteration;
-    None if a loop remains.
-    """
+    """Up to `limit` copies, innermost first. Returns the copies of blocks per outer iteration; None if a loop
+    remains."""
     inside = [_unroll(op, limit) for op in _next_loops(loop)]
     own = sum(isinstance(op, BlockOp) for op in loop.body.block.ops)
     if any(copies is None for copies in inside):

@@ -65,8 +65,7 @@ def require_capacity(
     argument: str,
 ) -> None:
     """Raise `ScheduleError`, at `place` or the first buffer, if buffers exceed `capacity` bytes; `needs` has the fields
-    `total` and `listed`.
-    """
+    `total` and `listed`."""
     sizes = [op.memref.type.element_count() * bytes_of(op.memref.type.element_type) for op in buffers]
     if sum(sizes) > capacity:
         listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(buffers, sizes, strict=True))

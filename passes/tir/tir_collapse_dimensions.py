@@ -149,8 +149,7 @@ class _Collapse:
 
     def _may_be_one(self) -> bool:
         """The inner extent is symbolic or elements change their order, no pairs overlap, and lost extents of parameters
-        have no other uses.
-        """
+        have no other uses."""
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}

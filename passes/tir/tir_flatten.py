@@ -165,7 +165,7 @@ def _check(function: FuncOp) -> None:
 
 @lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
-    """Dynamic if an extent is, or if callers pass views."""
+    """The flat type; dynamic if an extent is, or if callers pass views."""
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
@@ -175,8 +175,7 @@ def allocate_several(
     alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
 ) -> memref.AllocOp:
     """Replicate a buffer `count` times. Loads, stores and pointers access the slice at `place_of(op)`; other uses may
-    only query strides.
-    """
+    only query strides."""
     buffer, old = alloc.memref, buffer_type(alloc.memref)
     type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
     new = allocate_before(anchor, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
@@ -314,7 +313,7 @@ class _Flattener:
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """The stride that callers pass, else row-major with aligned axes."""
+        """In elements: the stride that callers pass, else row-major with aligned axes."""
         if buffer in self.strides:
             return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
@@ -661,8 +660,7 @@ def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
     """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, for
-    strided parameters: a flat buffer has no start offset of a view.
-    """
+    strided parameters: a flat buffer has no start offset of a view."""
     name = function.sym_name.data
     for position in signature.memrefs:
         if strides_of(type_.inputs.data[position]) is not None:

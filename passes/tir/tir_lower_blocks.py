@@ -91,8 +91,7 @@ _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of e
 
 def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
     """Skips buffers in registers, unknown or zero distances, and temporaries of another block. Raises `CompileError`
-    for malformed annotations.
-    """
+    for malformed annotations."""
     for block in blocks:
         noted = block.attributes.get(PREFETCH)
         for entry in () if noted is None else _entries(block, noted, blocks):
@@ -198,8 +197,7 @@ _YES: Final = BoolAttr.from_bool(True)
 
 def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
     """Skips buffers in registers. Raises `CompileError` for malformed annotations and buffers that the block does not
-    write.
-    """
+    write."""
     for block in blocks:
         noted = block.attributes.get(NONTEMPORAL)
         for buffer in () if noted is None else _buffers(block, noted):

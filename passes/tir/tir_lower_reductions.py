@@ -67,9 +67,8 @@ class LowerReductionsPass(TirPass):
 
 @dataclass(frozen=True)
 class _Hoist:
-    """Hoisting of an init out of `loops`, outermost first; the variables of `dropped` are 0. It runs if all
-    `conditions` are 0.
-    """
+    """Hoisting of an init out of `loops`, outermost first. Its nest repeats them except `dropped`, whose variables are
+    0. It runs if all `conditions` are 0."""
 
     loops: tuple[ForOp, ...]
     dropped: frozenset[ForOp]
@@ -133,8 +132,7 @@ def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
     """Indices that must be 0, in addition to `dropped`, for all reduce bindings to be 0. None unless these are sums of
-    dropped variables with positive factors and a non-negative rest.
-    """
+    dropped variables with positive factors and a non-negative rest."""
     zeros = {variable: Index({}) for variable in dropped}
     seen: set[SSAValue] = set()
     conditions: list[Index] = []

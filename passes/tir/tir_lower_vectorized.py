@@ -281,8 +281,7 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
     """Enclosing serial loops in which no other op touches the buffer. The address is invariant in them, except in inner
-    unrolled loops.
-    """
+    unrolled loops."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
     users = [use.operation for buffer in (store.memref, *overlapping(store.memref)) for use in buffer.uses]

@@ -487,8 +487,7 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple[list[ForOp], list[ForOp | Block]]:
     """Returns ends that can be split further (none if `loop` is an end of symbolic extent), and other such bodies and
-    loops.
-    """
+    loops."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -654,8 +653,7 @@ def erase_idle_loops(root: ForOp) -> None:
 @dataclass(frozen=True)
 class Remainder:
     """Unrolled loops over the remainder of a symbolic extent, of `extent` iterations. Comparisons are `last >= step * i
-    + r`, `r` in `0 .. step - 1`.
-    """
+    + r`, `r` in `0 .. step - 1`."""
 
     last: Index
     step: int
@@ -806,8 +804,7 @@ def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Conditi
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
     """Factor of the induction variable, invariant and varying parts of the rest; None if the variable is absent, or in
-    quotients.
-    """
+    quotients."""
     variable = loop.induction_variable
     factor = constraint.index.coefficient(variable)
     rest = constraint.index - Index({variable: factor})

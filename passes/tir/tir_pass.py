@@ -148,8 +148,7 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 def range_of(value: SSAValue) -> Interval:
     """`integer_ranges.range_of`, with loop variables bounded by the greatest dynamic extent, and extents of flat
-    functions non-negative.
-    """
+    functions non-negative."""
     return _range_of(value, range_of)
 
 

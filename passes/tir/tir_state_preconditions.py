@@ -80,8 +80,7 @@ class StatePreconditionsPass(ModulePass):
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     """Callees first. Unless `is_checked`, also raises `CompileError` for a call that requires two data-dependent
-    extents to be equal.
-    """
+    extents to be equal."""
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
         return

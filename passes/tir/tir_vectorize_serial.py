@@ -298,8 +298,7 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
     """Best first: powers of two that divide the extent, from several vectors of the widest elements to one, then
-    others.
-    """
+    others."""
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
         values = [result.type for op in _computations(loop) for result in op.results]

@@ -164,7 +164,7 @@ def _reduction_of(op: memref.StoreOp, lanes: LaneAnalysis) -> AccumulatorUpdate 
 
 
 def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
-    """Uniform accesses, loops, and divisions of uniform values do."""
+    """Whether a block has uniform accesses, loops, or divisions of uniform values."""
     for op in block.walk():
         if isinstance(op, ForOp):
             return True
@@ -376,8 +376,7 @@ class Vectorizer:
     def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
         """Load lanes at constant distances as vectors, and shuffle them; None for too many vectors. Loads stay between
         the first and the last accessed element. Unknown active lanes are loaded under a mask, if the array is of
-        symbolic size and no lanes share an element, else None.
-        """
+        symbolic size and no lanes share an element, else None."""
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
         unknown = self.mask if runs is None else None
@@ -427,8 +426,7 @@ class Vectorizer:
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
         """The mask of lanes at `places`, false beyond it. Uniform conditions are combined last, so rows share the
-        rest.
-        """
+        rest."""
         if (found := self.made.get(("moved", mask, places))) is not None:
             return found
         parts = list(conjuncts(mask))
@@ -478,9 +476,9 @@ class Vectorizer:
         return split[0] if split is not None and split[1] == tuple(range(self.count)) else None
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
-        """Whether all lanes from `base` on are in a buffer of the stack frame.
+        """Whether all lanes from `base` on are in a buffer of the stack frame, which no other thread accesses.
 
-        Inactive lanes may access it, too, without changing it. LLVM promotes it to registers only if no access is
+        Inactive lanes may then access it, too, without changing it. LLVM promotes it to registers only if no access is
         masked.
         """
         if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
@@ -712,8 +710,7 @@ class Vectorizer:
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
         """Lanes of a quotient or remainder that passes at most one multiple of the divisor: a comparison replaces a
-        division per lane.
-        """
+        division per lane."""
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:
