@@ -203,7 +203,7 @@ class _Structured:
             for load in loads:
                 values[load.res] = argument
                 argument.name_hint = load.res.name_hint
-        needed = _behind(store.value, body)
+        needed = _computations_of(store.value, body)
         for at, variable in enumerate(self.block.iter_vars):
             if any(use.operation in needed for use in variable.uses) or store.value is variable:
                 index = IndexOp(at)
@@ -227,7 +227,7 @@ class _Structured:
         )
 
 
-def _behind(value: SSAValue, body: Sequence[Operation]) -> set[Operation]:
+def _computations_of(value: SSAValue, body: Sequence[Operation]) -> set[Operation]:
     """The ops of `body`, except loads, that compute a value."""
     found: set[Operation] = set()
     pending = [value]

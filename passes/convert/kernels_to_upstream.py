@@ -87,7 +87,7 @@ def _async_copy(op: Operation) -> None:
     rewriter.become(vector.StoreOp(moved, copy.target, [copy.target_index]))
 
 
-def _nothing(op: Operation) -> None:
+def _erase_wait(op: Operation) -> None:
     """Copies are synchronous."""
     OpRewriter(op).erase()
 
@@ -153,8 +153,8 @@ KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = 
     ShuffleOp: _shuffle,
     AtomicOp: _atomic,
     AsyncCopyOp: _async_copy,
-    AsyncCommitOp: _nothing,
-    AsyncWaitOp: _nothing,
+    AsyncCommitOp: _erase_wait,
+    AsyncWaitOp: _erase_wait,
     LaunchOp: _launch,
 }
 

@@ -102,7 +102,7 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    _leave_out_idle_lanes(loop)
+    _drop_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
             vectorize(strip, shuffles=shuffles)
@@ -111,7 +111,7 @@ def vectorize(loop: ForOp, *, shuffles: bool) -> None:
     if not isinstance(count, int) or count <= 1:
         loop.kind = LoopKindAttr(LoopKind.SERIAL)
         return
-    _give_each_lane_its_buffers(loop, count)
+    _replicate_buffers(loop, count)
     _make_conditions_uniform(loop)
     lanes = analyse(loop)
     if lanes.obstacle is None:
@@ -141,7 +141,7 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
     return strips
 
 
-def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
+def _replicate_buffers(loop: ForOp, count: int) -> None:
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
@@ -167,7 +167,7 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
     Rewriter.erase_op(op)
 
 
-def _leave_out_idle_lanes(loop: ForOp) -> None:
+def _drop_idle_lanes(loop: ForOp) -> None:
     """Halve a vectorized loop while its second half is idle. Half a vector costs no more, on some processors less, and
     needs no mask if all lanes run:
 

@@ -173,7 +173,7 @@ def _rewrite(plan: _Pipeline) -> None:
         at = Index({}, stage)
         _fetch_before(plan, at, loop, unproved_before([(at, extent)], loop))
     block = loop.body.block
-    use = _with_what_it_needs(plan)
+    use = _with_shared_computations(plan)
     detached_ops(block)
     anchor = AsyncCommitOp()
     anchor.location = loop.location
@@ -227,7 +227,7 @@ def _collect_stages(plan: _Pipeline) -> None:
     plan.fetch, plan.use = ops[:end], ops[end:]
 
 
-def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
+def _with_shared_computations(plan: _Pipeline) -> list[Operation]:
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):

@@ -99,7 +99,7 @@ def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]
     placed: list[_SharedRange] = []
     step = max(1, _ALIGNMENT // bytes_of(buffer_type(group[0].memref).element_type))
     for alloca in sorted(group, key=_elements, reverse=True):
-        others = [p for p in placed if not _takes_turns(body, alloca.memref, p.alloca.memref)]
+        others = [p for p in placed if not _have_disjoint_live_ranges(body, alloca.memref, p.alloca.memref)]
         starts = sorted({0, *(-(-p.end // step) * step for p in others)})
         end = _elements(alloca)
         start = next(s for s in starts if all(s + end <= p.start or p.end <= s for p in others))
@@ -139,14 +139,14 @@ def _uses(op: Operation, buffer: SSAValue) -> bool:
     return any(operand is buffer for inner in op.walk() for operand in inner.operands)
 
 
-def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
+def _have_disjoint_live_ranges(body: Block, one: SSAValue, other: SSAValue) -> bool:
     ops = list(body.ops)
     ones = [at for at, op in enumerate(ops) if _uses(op, one)]
     others = [at for at, op in enumerate(ops) if _uses(op, other)]
     if not ones or not others:
         return True
     if ones == others and len(ones) == 1 and isinstance(ops[ones[0]], scf.IfOp):
-        return all(_takes_turns(branch, one, other) for branch in blocks_of(ops[ones[0]]))
+        return all(_have_disjoint_live_ranges(branch, one, other) for branch in blocks_of(ops[ones[0]]))
     if others[-1] < ones[0]:
         one, other, ones, others = other, one, others, ones
     if ones[-1] >= others[0]:
