@@ -169,7 +169,7 @@ class BufferizationAnalysis:
             if (
                 self._reads(use)
                 and self._runs_after(value, user, op)
-                and not self._writes_only_inserted(use, op, place)
+                and not self._writes_inserted(use, op, place)
             ):
                 return True
         return False
@@ -233,7 +233,7 @@ class BufferizationAnalysis:
             return reads_destination(self._structure(op), use.index)
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
-    def _writes_only_inserted(self, use: Use, op: Operation, place: TensorPlace) -> bool:
+    def _writes_inserted(self, use: Use, op: Operation, place: TensorPlace) -> bool:
         """Whether the use is the destination of an inserted slice, and `op` writes only in it."""
         insert = use.operation
         inserted = self._inserted(insert) if insert.name in INSERTS and use.index == 1 else None
