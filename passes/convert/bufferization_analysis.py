@@ -166,11 +166,7 @@ class BufferizationAnalysis:
                 if self._reads(use) and (self._runs_again(value, op) or self._is_overwritten(use, index, place)):
                     return True
                 continue
-            if (
-                self._reads(use)
-                and self._runs_after(value, user, op)
-                and not self._writes_inserted(use, op, place)
-            ):
+            if self._reads(use) and self._runs_after(value, user, op) and not self._writes_inserted(use, op, place):
                 return True
         return False
 
