@@ -43,7 +43,7 @@ def _string(data: bytes) -> str:
 
 
 def _configuring_functions() -> str:
-    """The function that configures the tile registers, and requests them from Linux once per process."""
+    """Linux is asked for the tile registers once per process."""
     size = len(_REFUSED)
     return f"""\
 @weft.tiles.granted = internal global i8 0
@@ -108,7 +108,6 @@ def _configure(emitter: FunctionEmitter, number: int) -> None:
 
 
 def _function(module: ModuleEmitter, op: TileProductOp, intrinsic: str) -> str:
-    """The name of the function that computes a product."""
     key = (intrinsic, op.shape, op.levels, op.from_zero is not None, op.bytes_ahead, _is_in_memory(op))
     if key not in module.tile_products:
         name = module.tile_products[key] = f"weft.tile_product.{len(module.tile_products)}"
@@ -142,7 +141,7 @@ def _is_in_memory(op: TileProductOp) -> bool:
 
 
 def _prefetches(op: TileProductOp) -> list[str]:
-    """Prefetch the lines of C, which are stored to after the reduction."""
+    """The lines of C are stored to after the reduction."""
     rows, columns, _ = op.shape
     lines: list[str] = []
     for row in range(rows):
@@ -180,7 +179,7 @@ def _level(op: TileProductOp, intrinsic: str, level: int, a: str, b: str, before
 
 
 def _products(op: TileProductOp, intrinsic: str, a: str, b: str) -> list[str]:
-    """The products of one step. Parts of A are loaded at their first use, so that loads and products overlap."""
+    """Parts of A are loaded at their first use, so that loads and products overlap."""
     registers, lines = op.registers, list[str]()
     for number, (first, _) in enumerate(registers.rows):
         if first:
@@ -199,7 +198,7 @@ def _products(op: TileProductOp, intrinsic: str, a: str, b: str) -> list[str]:
 
 
 def _prefetches_of_b(op: TileProductOp, b: str) -> list[str]:
-    """Prefetch to L2."""
+    """Prefetches go to L2."""
     registers = op.registers
     lines = _moved("%b.ahead", b, op.bytes_ahead)
     for row in range(registers.depth // SUM_BYTES):
