@@ -104,7 +104,7 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def plain_element(emitter: FunctionEmitter, op: Operation, type_: Attribute) -> str:
-    """Raises `CompileError` for a 16-bit float, which no language can compute with."""
+    """Raises `CompileError` for a 16-bit float: no language has its arithmetic."""
     element = emitter.element(type_, op)
     if element in SMALL_FLOATS:
         raise CompileError.at(

@@ -107,7 +107,7 @@ class Language:
         ]
 
     def wide_type(self, element: str, lanes: int) -> str:
-        """ "" if there is none."""
+        """The type of a vector of lanes, or ""."""
         return self.wide_types.get((element, lanes), "")
 
     def type(self, element: str, op: Operation) -> str:

@@ -246,7 +246,7 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
-    """CUDA's users contain the pointer, with its type."""
+    """CUDA substitutes it into its users, with its type."""
     base, index = base_and_index(op, 0)
     at = emitter.expr(index)
     pointer = CExpr(pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls)

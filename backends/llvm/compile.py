@@ -70,8 +70,8 @@ def assembly(
 def object_code(
     text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
 ) -> bytes:
-    """Suitable for a shared library. Raises `CompileError` if `text` calls an intrinsic that `target` lacks or LLVM
-    cannot select code for it, `InternalError` if `text` is not valid LLVM IR."""
+    """A relocatable object, suitable for a shared library. Raises `CompileError` if `text` calls an intrinsic that
+    `target` lacks or LLVM cannot select code for it, `InternalError` if `text` is not valid LLVM IR."""
     return _made("object", text, target, options, stopwatch)
 
 
@@ -244,7 +244,7 @@ def parse_ir(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
 
 
 def _problem_of(module: llvm.ModuleRef) -> str:
-    """ "" for a valid module."""
+    """The error of LLVM's verifier; "" for a valid module."""
     try:
         module.verify()
     except RuntimeError as error:

@@ -156,7 +156,7 @@ class FunctionEmitter:
         """Buffers with sizes known only at run time, and their stack memory if they are small."""
         self.small_bytes = 0
         self.holds_vectors = False
-        """Since the start of the innermost loop."""
+        """Whether vectors were accessed since the start of the innermost loop."""
         self.tiles = ""
         """The variable with the number of the current configuration of tile registers; empty if none are used."""
         self.has_nontemporal_stores = False

@@ -43,7 +43,7 @@ def _string(data: bytes) -> str:
 
 
 def _configuring_functions() -> str:
-    """Linux is asked for the tile registers once per process."""
+    """The tile registers are requested from Linux once per process."""
     size = len(_REFUSED)
     return f"""\
 @weft.tiles.granted = internal global i8 0
@@ -141,7 +141,7 @@ def _is_in_memory(op: TileProductOp) -> bool:
 
 
 def _prefetches(op: TileProductOp) -> list[str]:
-    """The lines of C are stored to after the reduction."""
+    """Prefetch the lines of C, which are stored to after the reduction."""
     rows, columns, _ = op.shape
     lines: list[str] = []
     for row in range(rows):
@@ -198,7 +198,7 @@ def _products(op: TileProductOp, intrinsic: str, a: str, b: str) -> list[str]:
 
 
 def _prefetches_of_b(op: TileProductOp, b: str) -> list[str]:
-    """Prefetches go to L2."""
+    """Prefetch to L2."""
     registers = op.registers
     lines = _moved("%b.ahead", b, op.bytes_ahead)
     for row in range(registers.depth // SUM_BYTES):

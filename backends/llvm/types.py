@@ -1,9 +1,14 @@
 """LLVM's spelling of types and constants of `low`, as values and in memory.
 
-| low | value | in memory | |---|---|---| | `index` | `i64` | `i64` | | `i1` | `i1` | `i8`, 0 or 1 | | `i8` `i16` `i32`
-`i64` | the same | the same | | `f16` `f32` `f64` | `half` `float` `double` | the same | | `bf16` | `i16`, its bits;
-`bfloat` as parameter or result of a function | `i16` | | `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` | |
-`memref<...xT>` | `ptr` | |
+| low | value | in memory |
+|---|---|---|
+| `index` | `i64` | `i64` |
+| `i1` | `i1` | `i8`, 0 or 1 |
+| `i8` `i16` `i32` `i64` | the same | the same |
+| `f16` `f32` `f64` | `half` `float` `double` | the same |
+| `bf16` | `i16`, its bits; `bfloat` as parameter or result of a function | `i16` |
+| `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` |
+| `memref<...xT>` | `ptr` | |
 
 Floating-point constants are short exact decimals, or bits: of a double for `float` and `double`, of a half after `0xH`
 for `half`.

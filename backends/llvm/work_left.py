@@ -164,7 +164,7 @@ class _FunctionWalk:
         return True
 
     def _only_adds_in_order(self, body: Block, depth: int) -> bool:
-        """A sum of loaded floats, in order, is the only work of a scalar loop."""
+        """Whether a scalar loop only accumulates loaded floats in one element, in order."""
         sums = [op for op in body.ops if type(op) is arith.AddfOp]
         if len(sums) != 1 or any(flag is not FastMathFlag.ALLOW_CONTRACT for flag in sums[0].fastmath.data):
             return False

@@ -108,7 +108,7 @@ def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
 
 
 def _is_graph_function(function: FuncOp) -> bool:
-    """Dataflow on tensors, or only the return of parameters."""
+    """Whether it contains graph operations, or only returns tensor parameters."""
     if function.is_declaration:
         return False
     if any(op.dialect_name() == DIALECT for op in function.body.walk()):

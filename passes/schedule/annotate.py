@@ -48,8 +48,9 @@ class Annotate(Primitive):
     1. the key is not empty and has no reserved prefix: `tir.` or `low.`
 
     `split` and `tile` keep annotations on the outermost new loop, `fuse` and `merge` join them (the first loop with a
-    key decides), `loop_partition` copies them. Lowering reads `reassociate`, `interior`, `pipeline_stages` of loops,
-    `pragma_auto_unroll_max_step` of loops and functions (`tir-apply-annotations`), and of blocks, on CPUs:
+    key decides), `loop_partition` copies them. Annotations of functions, and `pragma_auto_unroll_max_step` of loops,
+    make loops parallel, vectorized and unrolled (`tir-apply-annotations`). Lowering reads `reassociate`, `interior`,
+    `pipeline_stages` of loops and, on CPUs, two annotations of blocks:
 
     - `prefetch`: `[["read", 0, [1, 0]]]` prefetches the first read buffer for the instance with the first iterator
       advanced by one. A fourth element names another block, whose accesses are prefetched.

@@ -83,9 +83,9 @@ class CacheIndex(Primitive):
     1. `scope` is a memory scope
     2. the extents of the iterators are known at the top of the function
 
-    Candidates are indices over iterators of the block and values defined before its nest, used by at least `cse_thresh`
-    loads, except iterators, constants and their sums. The new blocks are `index`, `index_1`, ... A block without
-    candidates is unchanged. Apply it late: it hides the accessed elements from later primitives.
+    Candidates are indices over iterators of the block and values defined before its nest, in at least `cse_thresh`
+    loads, except iterators, constants, and iterators plus constants. The new blocks are `index`, `index_1`, ... Without
+    candidates, nothing changes. Apply it late: it hides the accessed elements from later primitives.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<64>) = [%i] { memref.load %A[(%vi * 7) mod 64] ... }

@@ -170,9 +170,9 @@ class BlockMotion(RecheckedPrimitive):
     def instances_at(
         self, requirement: int, own: Access, others: Sequence[Access], *, by_all_threads: bool = False
     ) -> dict[SSAValue, Span | None]:
-        """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span for
-        each iterator in the indices of `own`, or None for all of its values. For a quotient or remainder of an
-        iterator, the span contains all values with such a part."""
+        """A span for each iterator in the indices of `own`, None for all values: the instances that touch, by `own`,
+        what `others` touch in one iteration of the loop. The span of a quotient or remainder contains all values with
+        such a part."""
         block = self.block
         if own.indices is None:
             return {}

@@ -135,8 +135,8 @@ def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
 def require_unseen(
     primitive: Primitive, requirement: int, block: BlockOp, loop: ForOp, buffers: Collection[SSAValue]
 ) -> None:
-    """The block may not write other values to the buffers before the loop if another op there writes them, or may read
-    an element before the block writes it in that run of the loop."""
+    """Refuse if another op in the loop writes a buffer, or may read an element before the block writes it in that run
+    of the loop."""
     found = accesses(loop)
     around = next((op for op in ancestors(loop) if isinstance(op, ForOp)), None)
     for access in found:

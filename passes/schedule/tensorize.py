@@ -144,10 +144,10 @@ class Tensorize(RecheckedPrimitive):
     4. outside functions have one type: those that the implementation calls and the module already declares
     5. loops that run in parallel stay independent
 
-    A loop is made a block first (`blockize`). Register intrinsics with `weft.register_tensor_intrinsic`, which also
-    checks that the implementation computes its description, if it calls no outside functions; those of tensor cores are
-    built in (docs/gpu.md). If it takes pointers, a parameter of a plain type is contiguous memory; `strided<[?, 1]>`
-    takes the row stride (`low.stride`).
+    A loop is made a block first (`blockize`). `weft.register_tensor_intrinsic` registers intrinsics, and checks that
+    the implementation computes its description, if it calls no outside functions; those of tensor cores are built in
+    (docs/gpu.md). For pointers, a parameter of a plain type is contiguous memory; `strided<[?, 1]>` takes the row
+    stride (`low.stride`).
 
     ```mlir
     tir.block "C_o" iters(%vi: spatial<8>) = [%i] {

@@ -146,7 +146,7 @@ def _place_of_region(op: Operation) -> int:
 
 
 def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy:
-    """Nests that are not `kept`, and ops that only these use, are left out."""
+    """Nests that are not `kept`, and ops that only these use, are omitted."""
     (body,) = function.body.blocks
     chosen = {op: None for op in body.ops if op in kept or not isinstance(op, ForOp | memref.AllocOp | ConstantOp)}
     used = {value for op in chosen for inner in operations_in(op) for value in inner.operands}
