@@ -49,8 +49,8 @@ class Bind(Primitive):
        blocks, and threads whose accumulator starts in another nest, by atomic operations
     4. an axis is bound once: by no loop around or inside (except to plain `vthread`), unless the inner one fills shared
        memory alike for all iterations of the outer one: the threads then fill it together
-    5. an axis has one extent in a nest: or, on `blockIdx` and `threadIdx`, static ones, and guards disable the
-       additional iterations of shorter loops
+    5. an axis has one extent in a nest: unless the axis is a `blockIdx` or `threadIdx` and extents are static: guards
+       then disable the additional iterations of shorter loops
     6. the loop is not inside a vectorized loop
     7. what thread blocks combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or 64
        bits in device memory

@@ -41,8 +41,6 @@ _TOKENS = {
 
 
 class Traced(Expr):
-    """A stand-in for an index."""
-
     __slots__ = ("expr",)
 
     def __init__(self, expr: AffineExpr) -> None:
@@ -283,8 +281,6 @@ def why_not_function(map_: AffineMap, rank: int) -> str | None:
 
 @dataclass(frozen=True)
 class Points:
-    """Words of messages about a layout."""
-
     names: tuple[str, ...]
     text: Callable[[Sequence[int]], str]
     """`B[0, 1]`, or `instance (i=0, j=1)`."""

@@ -94,7 +94,6 @@ def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
 
 
 def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, SSAValue]:
-    """Compute old iterators at the end of `body`, with their names."""
     known: dict[Index, SSAValue] = {}
     for variable, index in indices.items():
         if index not in known:
@@ -134,8 +133,7 @@ def init_block(
     guards: Sequence[tuple[Index, Index]],
     values: Mapping[SSAValue, SSAValue],
 ) -> BlockOp:
-    """Runs the init over the spatial iterators. `bindings` are those of all iterators; `values` replace values from
-    outside."""
+    """`bindings` are those of all iterators; `values` replace values from outside."""
     spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     variables = [block.iter_vars[at] for at in spatial]
     extents = [extent if isinstance(extent := block.extents[at], int) else values.get(extent, extent) for at in spatial]
@@ -219,7 +217,7 @@ def erase_empty_loops(op: Operation | None) -> None:
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
-    """The loops that contain only this block, outermost first."""
+    """Outermost first."""
     found: list[ForOp] = []
     child: Operation = block
     parent = block.parent_op()

@@ -39,7 +39,7 @@ class Plan(ABC):
 
     @abstractmethod
     def rewrite(self) -> tuple[Operation, ...]:
-        """Returns the new or changed loops and blocks that are results of the primitive."""
+        """Returns the loops and blocks that are results of the primitive."""
 
 
 @dataclass(frozen=True)

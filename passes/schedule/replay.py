@@ -200,7 +200,6 @@ def _next(values: Iterator[T], step: sched.StepOp) -> T:
 
 
 def check_handles(step: sched.StepOp, given: int) -> None:
-    """A step names all of its result handles, or none."""
     if step.results and given != len(step.results):
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 

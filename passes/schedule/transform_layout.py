@@ -383,7 +383,7 @@ class TransformLayout(RecheckedPrimitive):
     2. the index map takes the indices of the buffer to a box: all of them, to non-negative ones, in a box whose extents
        follow from those of the buffer
     3. no two elements are mapped to one place
-    4. every place holds an element, or padding
+    4. every place holds an element, or padding: padding requires `pad_value`
     5. the padding can be written: by a value of the element type, in a function that writes the buffer (else it is the
        caller's: `cache_read` first); "undefined" requires a temporary whose padding no access reads
     6. all that uses the buffer can follow: loads, stores, annotated regions and extents
