@@ -172,7 +172,6 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, 
 
 
 def _common_index(lhs: CExpr, rhs: CExpr) -> str:
-    """The type needs no more bits than those of the operands."""
     return "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
 
 

@@ -103,7 +103,6 @@ def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init:
 
 
 def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[CExpr]) -> None:
-    """Assignment is simultaneous."""
     last = body.last_op
     if not variables:
         return

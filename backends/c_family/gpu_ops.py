@@ -80,7 +80,6 @@ def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
 
 
 def _bind_call(emitter: FunctionEmitter, op: Operation, text: str, element: str, hint: str) -> None:
-    """A call with side effects becomes a variable."""
     result = op.results[0]
     emitter.values[result] = emitter.variable(result.name_hint or hint, CExpr(text, element, size=1, calls=True), op)
 

@@ -60,7 +60,6 @@ class IndexRange:
 
     @staticmethod
     def extent() -> IndexRange:
-        """An unknown extent of an array."""
         return IndexRange(0, _EXTENT)
 
     @staticmethod

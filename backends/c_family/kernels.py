@@ -2,8 +2,8 @@
 
     // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
 
-The comment above a kernel names the blocks of the program that it computes, and the shape of its launches; `?` is a
-number of blocks that is unknown or differs between launches.
+The comment above a kernel names the blocks of the program that it computes, and the shape of its launches (`?`:
+unknown, or different between launches).
 """
 
 from __future__ import annotations

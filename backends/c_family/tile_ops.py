@@ -75,7 +75,7 @@ static void {name}({", ".join(parameters)}) {{
 
 
 def _loops(op: TileProductOp) -> tuple[str, str, str]:
-    """Heads of all loops, and the offsets in A and B in their bodies, in elements."""
+    """Loop heads, and offsets in A and B, in elements."""
     numbers = range(len(op.levels))
     heads = "".join(f"for (int i{at} = 0; i{at} < {op.levels[at]}; ++i{at}) " for at in numbers)
     in_a, in_b = (" + ".join(f"i{at} * {side}_{at}" for at in numbers) or "0" for side in "ab")

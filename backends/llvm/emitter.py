@@ -79,7 +79,7 @@ class Metadata:
         return self._numbers[text]
 
     def loop(self, *hints: str) -> str:
-        """The suffix of the backward branch of a loop with these hints; empty without hints."""
+        """Empty without hints."""
         if not hints:
             return ""
         parts = ", ".join(self.shared(hint) for hint in hints)

@@ -272,7 +272,6 @@ class Layering:
         return low, high
 
     def _row_tops(self, heights: Sequence[float]) -> tuple[list[float], float]:
-        """The y of each row, and the end."""
         tops: list[float] = []
         y = end = 0.0
         for row, height in zip(self.rows, heights, strict=True):
