@@ -275,7 +275,7 @@ class Blockize(RecheckedPrimitive):
     1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: each loop contains
        only the next; several nests are in one body
     2. no extent inside depends on a loop outside
-    3. each iterator falls apart as outer * extent + inner: if bound to loops on both sides: `outer` over loops outside,
+    3. each iterator splits into outer * extent + inner: if bound to loops on both sides: `outer` over loops outside,
        plus a term over loops inside that takes each value from 0 to `extent - 1`
     4. guards are on loops outside or on iterators: or can be expressed over the iterators; none mixes loops of the
        reduction with others

@@ -39,8 +39,8 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
+from weft.passes.schedule.checks import element_text, missed_element, unwritten_element
 from weft.passes.schedule.primitive import operation_text
-from weft.passes.schedule.requirements import element_text, missed_element, unwritten_element
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 

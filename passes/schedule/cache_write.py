@@ -27,8 +27,8 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
+from weft.passes.schedule.checks import unwritten_element
 from weft.passes.schedule.primitive import operation_text
-from weft.passes.schedule.requirements import unwritten_element
 from weft.passes.schedule.trial_application import runs_in_parallel
 from weft.support.errors import Violation
 

@@ -54,6 +54,13 @@ from weft.analysis.sets import NotProved
 from weft.analysis.threads import is_shared
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.passes.schedule.checks import (
+    instance_left_out,
+    iterator_names,
+    missed_by,
+    two_iterations,
+    why_not_any_order,
+)
 from weft.passes.schedule.dominance import hoist, values_of_block, why_not_dominating
 from weft.passes.schedule.nest_builders import (
     IterDomain,
@@ -65,13 +72,6 @@ from weft.passes.schedule.nest_builders import (
     set_guards,
 )
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
-from weft.passes.schedule.requirements import (
-    instance_left_out,
-    iterator_names,
-    missed_by,
-    two_iterations,
-    why_not_any_order,
-)
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import ScheduleError, Violation
 

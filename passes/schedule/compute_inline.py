@@ -48,10 +48,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.index_builders import erase_if_unused, index_before, insert_before, materialize, set_access
-from weft.passes.schedule.dominance import hoist, why_not_dominating
-from weft.passes.schedule.nest_builders import erase_empty_loops, if_all_hold, set_extents
-from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, owner_text
-from weft.passes.schedule.requirements import (
+from weft.passes.schedule.checks import (
     element_text,
     found_overlapping,
     instance_left_out,
@@ -61,6 +58,9 @@ from weft.passes.schedule.requirements import (
     single_store,
     started_elsewhere,
 )
+from weft.passes.schedule.dominance import hoist, why_not_dominating
+from weft.passes.schedule.nest_builders import erase_empty_loops, if_all_hold, set_extents
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, owner_text
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 

@@ -17,6 +17,7 @@ from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, why_not_around
+from weft.passes.schedule.checks import require_unseen, single_store
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import (
     empty_copy,
@@ -32,7 +33,6 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.schedule.requirements import require_unseen, single_store
 from weft.support.errors import InternalError, Violation
 
 

@@ -29,10 +29,10 @@ from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, IterKind
 from weft.dialects.traversal import captured_values
 from weft.passes.schedule.annotate import why_not_key
 from weft.passes.schedule.caching import free_label, why_not_around
+from weft.passes.schedule.checks import require_unseen, started_elsewhere, two_iterations
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import init_block, insert_in_copies, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import require_unseen, started_elsewhere, two_iterations
 from weft.support.errors import Violation
 
 

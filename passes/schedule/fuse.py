@@ -17,11 +17,11 @@ from weft.analysis.integer_ranges import is_not_negative
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_builders import detached_ops, index_op, materialize
+from weft.passes.schedule.checks import two_iterations
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.nest_builders import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.reorder import require_chain, sink_indices
-from weft.passes.schedule.requirements import two_iterations
 from weft.support.errors import Violation
 
 

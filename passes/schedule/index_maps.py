@@ -26,8 +26,8 @@ from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.questions import point_text
 from weft.dialects.tir import BlockOp
+from weft.passes.schedule.checks import iterator_names, place_text
 from weft.passes.schedule.primitive import Primitive
-from weft.passes.schedule.requirements import iterator_names, place_text
 from weft.support.errors import CompileError, InternalError, Violation
 from weft.texpr.expr import Binary, BinaryKind, Cast, Const, Expr
 

@@ -32,6 +32,7 @@ from weft.passes.index_builders import (
     number_attribute,
 )
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
+from weft.passes.schedule.checks import unwritten_element, why_not_divisible
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.nest_builders import (
     extent_value,
@@ -47,7 +48,6 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, operation_text
-from weft.passes.schedule.requirements import unwritten_element, why_not_divisible
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 

@@ -22,9 +22,9 @@ from weft.passes.index_builders import insert_before, result_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
 from weft.passes.schedule.caching import CachePlan, buffer_at, extents_of, free_label, insert_alloc, new_alloc
+from weft.passes.schedule.checks import stores_of
 from weft.passes.schedule.nest_builders import block_in_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.requirements import stores_of
 from weft.support.errors import InternalError, ScheduleError, Violation
 
 _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")

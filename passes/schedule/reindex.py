@@ -42,6 +42,7 @@ from weft.passes.schedule.caching import (
     space_of,
     why_not_scope,
 )
+from weft.passes.schedule.checks import iterator_names, missed_by
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import points_of_iterators, required_layout
 from weft.passes.schedule.nest_builders import (
@@ -56,7 +57,6 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import BufferPosition, Plan, operation_text
-from weft.passes.schedule.requirements import iterator_names, missed_by
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
@@ -210,7 +210,7 @@ class Reindexing(RecheckedPrimitive):
             if not block.is_ancestor(op) or isinstance(op, AccessRegionOp):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
-                self.refuse(2, f"{op_name(op)} works on {name} as it lies", op)
+                self.refuse(2, f"{op_name(op)} works on {name} in its present layout", op)
             found.setdefault(tuple(Index.of(index) for index in op.indices), op)
         if len(found) != 1:
             texts = " and ".join(sorted(f"{name}[{', '.join(map(repr, indices))}]" for indices in found))

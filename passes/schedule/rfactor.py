@@ -31,6 +31,7 @@ from weft.passes.index_builders import (
     result_before,
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
+from weft.passes.schedule.checks import started_elsewhere
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import (
     empty_copy,
@@ -45,7 +46,6 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.requirements import started_elsewhere
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 

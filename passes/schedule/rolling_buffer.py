@@ -32,9 +32,9 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_builders import erase_if_unused, index_before
 from weft.passes.schedule.caching import buffer_at, extents_of, free_label, memref_type, replace_alloc
+from weft.passes.schedule.checks import why_not_divisible
 from weft.passes.schedule.nest_builders import own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
-from weft.passes.schedule.requirements import why_not_divisible
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 

@@ -44,7 +44,7 @@ class StorageAlign(Primitive):
     3. the axis is one of the buffer's, but not the last: a negative axis counts from the end; the stride of the last is
        1
     4. the factor is positive, the offset less than it: the offset is at least 0
-    5. nothing takes for granted that the buffer lies without gaps: only loads, stores, and pointers with strides use it
+    5. no access assumes that the buffer has no gaps: only loads, stores, and pointers with strides use it
 
     The stride, in elements, is the least that fits when the buffer is flattened; a size that is known only at run time
     even then stays. Rows at a stride that is not a power of two do not map to the same memory banks or cache sets.

@@ -26,9 +26,9 @@ from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import insert_at_start, materialize
 from weft.passes.schedule.blockize import Blockize
 from weft.passes.schedule.caching import memref_type
+from weft.passes.schedule.checks import found_overlapping
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.requirements import found_overlapping
 from weft.passes.schedule.trial_application import RecheckedPrimitive, copy_of_nests
 from weft.support.errors import InternalError, Violation
 

@@ -18,6 +18,7 @@ from weft.analysis.layout_maps import LayoutMap, substituted
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
+from weft.passes.schedule.checks import place_text, why_not_any_order
 from weft.passes.schedule.index_maps import missed_place, points_of_iterators, required_layout
 from weft.passes.schedule.nest_builders import (
     extent_before,
@@ -30,7 +31,6 @@ from weft.passes.schedule.nest_builders import (
     set_corner,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import place_text, why_not_any_order
 from weft.support.errors import InternalError, Violation
 
 
@@ -171,7 +171,7 @@ class TransformBlockLayout(Primitive):
 
     Requirements:
     1. instances may run in any order: the block is complete, or a reduction with a known combiner
-    2. the block has a nest of its own: each iterator is bound to a dedicated serial loop, in a chain that contains only
+    2. the block has a separate nest: each iterator is bound to a dedicated serial loop, in a chain that contains only
        the block; there is no guard
     3. the index map takes the iterators to a box: the box starts at 0, and all iterators are mapped; new ones are
        computed from spatial ones or from reduce ones only; iterators of extent 1 that a guard inside uses are kept

@@ -58,11 +58,11 @@ from weft.passes.index_builders import (
     set_access,
 )
 from weft.passes.schedule.caching import buffer_at, buffer_extents, free_label, memref_type, replace_alloc
+from weft.passes.schedule.checks import element_text, found_overlapping, place_text
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, missed_place, required_layout, why_not_function
 from weft.passes.schedule.nest_builders import block_in_loops, extent_before, named_values, set_corner
 from weft.passes.schedule.primitive import BufferPosition, Plan
-from weft.passes.schedule.requirements import element_text, found_overlapping, place_text
 from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
@@ -383,7 +383,7 @@ class TransformLayout(RecheckedPrimitive):
     2. the index map takes the indices of the buffer to a box: all of them, to non-negative ones, in a box whose extents
        follow from those of the buffer
     3. no two elements are mapped to one place
-    4. every place holds an element, or padding: padding requires `pad_value`
+    4. every position of the new layout is an element, or padding: padding requires `pad_value`
     5. the padding can be written: by a value of the element type, in a function that writes the buffer (else it is the
        caller's: `cache_read` first); "undefined" requires a temporary whose padding no access reads
     6. all that uses the buffer can follow: loads, stores, annotated regions and extents
@@ -497,11 +497,11 @@ class TransformLayout(RecheckedPrimitive):
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp | memref.DimOp | AssumeShapeOp) or (
                 isinstance(user, memref.StoreOp) and use.index == 0
             ):
-                self.refuse(6, f"{op_name(user)} works on {name} as it lies", user)
+                self.refuse(6, f"{op_name(user)} works on {name} in its present layout", user)
         if is_temporary(buffer):
             return
         for other in overlapping(buffer):
-            detail = f"{name} is a parameter whose memory others access as it lies"
+            detail = f"{name} is a parameter whose memory others access in its present layout"
             self.require(6, found_overlapping(detail, buffer, other))
         for at, extent in enumerate(layout.old_extents):
             if not extent.is_constant and _bare(layout, at) < 0:
@@ -509,7 +509,7 @@ class TransformLayout(RecheckedPrimitive):
                 self.refuse(6, detail)
         caller = self._caller()
         if caller is not None:
-            self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
+            self.refuse(6, f"{caller.name} passes {name} in its present layout", caller)
 
     def _caller(self) -> Operation | None:
         function = function_of(self.block)

@@ -1,4 +1,4 @@
-"""Requirements on blocks that several primitives share."""
+"""Checks of blocks that several primitives share: each returns why a block does not satisfy a requirement, or None."""
 
 from __future__ import annotations
 
