@@ -1,10 +1,10 @@
 """Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided.
 
-The sizes for which some instance leaves its buffer are *bad*. They are the projection of the instances onto the
-symbols, by integer sets. An empty projection proves the access; one that contains every size of 1 and more refutes it;
-otherwise each of its conjunctions gives a condition: one of its constraints is violated. Products and quotients of
-symbols are numbers that a call computes. For products with loop variables, interval arithmetic on polynomials computes
-the greatest index, if it is attained. Data-dependent subscripts, guards and extents give no condition.
+The sizes for which some instance leaves its buffer are *bad*: the projection of the instances onto the symbols, by
+integer sets. If empty, the access is proved; if it contains every size of 1 and more, it is refuted; otherwise each of
+its conjunctions gives a condition: one of its constraints is violated. Products and quotients of symbols are numbers
+that a call computes. For products with loop variables, interval arithmetic on polynomials computes the greatest index,
+if it is attained. Data-dependent subscripts, guards and extents give no condition.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """The result of `decide` without a condition."""
+    """Results of `decide` without a condition."""
 
     PROVED = "proved"
     DATA = "data"
@@ -77,7 +77,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """The sizes for which an access is in bounds: one of `alternatives` is negative."""
+    """Sizes for which an access is in bounds: one of `alternatives` is negative."""
 
     access: Access
     dimension: int
@@ -93,7 +93,7 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """The access in messages: `block "B" reads A out of bounds otherwise`."""
+        """In messages: `block "B" reads A out of bounds otherwise`."""
         verb = "writes" if self.access.is_write else "reads"
         return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
 
@@ -137,7 +137,7 @@ class Bounds:
                         self.names.know(use.operation.result, self.names.extent(first))
 
     def accesses(self) -> Iterator[Access]:
-        """The accesses at known indices; one through a view is to the view."""
+        """Accesses at known indices; one through a view is to the view."""
         for access in accesses(self.function):
             if access.indices is not None:
                 yield access
@@ -162,8 +162,8 @@ class Bounds:
         return None if sizes is None else Index.of(mixed_extents(shape, sizes)[dimension])
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
-        """Pairs of dimension and index; the index is non-negative if the access leaves the buffer or a divisor in its
-        subscripts is not positive. Omits those that ranges prove negative."""
+        """Dimensions and indices, non-negative if the access leaves the buffer or a divisor in its subscripts is not
+        positive. Omits those that ranges prove negative."""
         for dimension, index in enumerate(access.indices or ()):
             for divisor in dict.fromkeys(_divisors(index.values())):
                 if not self._is_positive(divisor, access):
@@ -181,8 +181,8 @@ class Bounds:
         return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
 
     def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
-        """Decide whether `beyond` is negative in every instance of an access. Raises `CompileError` if that is refuted
-        for all sizes of 1 and more."""
+        """Decide whether `beyond` is negative in every instance. Raises `CompileError` if refuted for all sizes of 1
+        and more."""
         key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
         if key not in self._answers:
             self._answers[key] = self._decided(access, dimension, beyond)
@@ -236,8 +236,7 @@ class Bounds:
         return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
 
     def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The sizes for which some iteration leaves the buffer for all data, from clamped subscripts and empty
-        buffers."""
+        """Sizes for which some iteration leaves the buffer for all data, from clamped subscripts and empty buffers."""
         index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
         if extent is None or extent.is_constant:
             return None
@@ -267,7 +266,7 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives that exclude bad sizes of the values `keep`; empty if there are too many parts. Raises
+        """Alternatives that exclude bad sizes of the values `keep`; empty if there are too many parts. Raises
         `CompileError` if all sizes of 1 and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
@@ -280,7 +279,7 @@ class Bounds:
             if is_not_negative(Index({value: 1})):
                 positive = positive.lower_bound_val(_set_dims(), at, 1)
         extent = self.extent(access.buffer, dimension)
-        # If loops have the extents of an array, which may be 0, no access to an array of extent 0 runs.
+        # If loops have the extents of an array, no access to an array of extent 0 runs.
         is_refutable = extent != Index({}, 0) or not dynamic_extents(access.loops)
         if is_refutable and not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
             _report_refuted(access, dimension, beyond, [v for v in keep if is_not_negative(Index({v: 1}))])
@@ -302,8 +301,8 @@ class Bounds:
     def _by_intervals(
         self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The condition that the greatest value of `beyond` is negative or a loop is empty; None unless that value is
-        provably attained."""
+        """The condition that the greatest `beyond` is negative or a loop is empty; None unless that value is provably
+        attained."""
         if access.conditions.indices:
             return None
         used = _Used(iterators)
@@ -320,7 +319,7 @@ class Bounds:
         return [tuple(dict.fromkeys(alternatives))]
 
     def _ends_of(self, index: Index, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """The least and the greatest value of an index, both attained if no loop variable is used twice."""
+        """The least and the greatest value, both attained if no loop variable is used twice."""
         low: KnownExtent = index.constant
         high: KnownExtent = index.constant
         for atom, factor in index.terms.items():
@@ -429,8 +428,7 @@ def check_bounds(bounds: Bounds, access: Access) -> None:
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """Whether an instance may be out of bounds in a dimension. True unless proved otherwise; loaded values are
-    unconstrained."""
+    """True unless proved otherwise; loaded values are unconstrained."""
     if access.indices is None or extent is None:
         return True
     try:
@@ -474,7 +472,7 @@ def _is_of_loops(value: SSAValue) -> bool:
 
 
 def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
-    """The products and quotients over symbols, which integer sets cannot express."""
+    """Products and quotients over symbols, which integer sets cannot express."""
     found: dict[SSAValue, None] = {}
     pending = [value for index in indices for value in index.values()]
     while pending:

@@ -1,7 +1,7 @@
 """Checks of tir programs: coverage of domains, bounds of accesses, outputs, independence of parallel iterations.
 
 They run at level boundaries and after parsing. Provable errors are reported, unless validation of the counterexample
-contradicts. A check that is undecided within the budget passes; the interpreter checks it at run time.
+contradicts. A check undecided within the budget passes; the interpreter checks it at run time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check_program(root: Operation) -> None:
 
 
 def check_function(function: FuncOp) -> None:
-    """Check a function. Raises `CompileError` at the first provable error."""
+    """Raises `CompileError` at the first provable error."""
     found = accesses(function)
     bounds = Bounds(function)
     for access in found:
@@ -86,7 +86,7 @@ def check_function(function: FuncOp) -> None:
 
 
 def check_independence(loop: ForOp) -> None:
-    """Raise `CompileError` if concurrent iterations of a loop are dependent.
+    """Raise `CompileError` if concurrent iterations are dependent.
 
     Lanes of a vectorized loop and threads of a block may accumulate into one element: they become a vector reduction,
     run in order, or combine partial results.
@@ -102,7 +102,7 @@ def check_independence(loop: ForOp) -> None:
 
 
 def check_blocks(kernel: ForOp) -> None:
-    """Raise `CompileError` if data passes between thread blocks from one loop over them to another in a kernel."""
+    """Raise `CompileError` if data passes between thread blocks from one loop over them to another."""
     try:
         conflict = block_conflict(kernel)
     except NotProved:
@@ -135,8 +135,8 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
-    """Require that the declared regions of a buffer contain each access of the block to it, except loads of its init.
-    Accesses that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
+    """Require that declared regions contain each access of the block, except loads of its init. Accesses not known
+    exactly (through pointers, data-dependent) are assumed to be as declared."""
     regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
     if not regions:
         return
@@ -210,8 +210,8 @@ def _report_uncovered(
 
 
 def check_coverage(block: BlockOp) -> None:
-    """Require that the loops run every instance of the block, and a non-idempotent instance once. Parts of one block
-    are checked together."""
+    """Require that the loops run every instance, and a non-idempotent one once. Parts of one block are checked
+    together."""
     domain = domain_of(block)
     parts = parts_of(block)
     others = [domain_of(part) for part in parts if part is not block]
@@ -243,8 +243,8 @@ def check_coverage(block: BlockOp) -> None:
 
 
 def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
-    """Whether guards over iterators of enclosing blocks select the instances. Then each instance of those blocks
-    excludes others, and their own coverage and guards determine which instances run."""
+    """Whether guards over iterators of enclosing blocks select the instances. Each instance of those blocks then
+    excludes others, and their own coverage and guards determine which run."""
     for part in parts:
         around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
         if any(side.depends_on(around) for guard in guards_of(part) for side in guard):
@@ -266,10 +266,10 @@ def _check_same_domain(parts: Sequence[BlockOp]) -> None:
 
 
 def _needed_iterators(block: BlockOp) -> list[int] | None:
-    """The positions of the iterators that must take all of their values; None for all.
+    """Positions of the iterators that must take all values; None for all.
 
     Unwritten elements of a temporary are harmless unless read, which `check_reads` checks. Computed elements need every
-    step of their reduction.
+    reduction step.
     """
     if not all(is_temporary(buffer) for buffer in buffers_written(block)) or opaque_op(block) is not None:
         return None
@@ -291,7 +291,7 @@ def _is_idempotent(block: BlockOp) -> bool:
 
 
 def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
-    """The loops in which every iteration restarts the accumulation, so that repetition across them is harmless.
+    """Loops in which every iteration restarts the accumulation, so that repetition across them is harmless.
 
     With an init, the loops outside of the first one that a reduce iterator is bound to; with a separate init block, the
     loops around both.
@@ -342,7 +342,7 @@ def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
 
 
 def check_reads(found: Sequence[Access]) -> None:
-    """Require that every element of a temporary that is read is written by some access."""
+    """Require that some access writes every element of a temporary that is read."""
     for access in found:
         if access.is_write or not is_temporary(access.buffer):
             continue

@@ -25,7 +25,7 @@ from weft.support.errors import Violation
 
 
 def actions_of(root: Operation) -> list[Operation]:
-    """The outermost blocks in the body of `root`, and the ops with effects outside of them."""
+    """The outermost blocks in the body, and the ops with effects outside of them."""
     return [
         action for region in root.regions for block in region.blocks for op in block.ops for action in actions_in(op)
     ]
@@ -38,11 +38,11 @@ def actions_in(op: Operation) -> list[Operation]:
 
 
 def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
-    """The other actions whose order with some instance of `block` changes if the block moves under `loop`.
+    """The other actions whose order with some instance of `block` changes if it moves under `loop`.
 
     These are between the block and the loop, or under the outermost loop around one of them, where instances of other
     iterations are reordered. In an iteration of the `kept` loops around both, outermost first, the block runs the same
-    instances as before: only actions in the innermost of them are passed.
+    instances as before: only actions in the innermost are passed.
     """
     scope = scope_of(block)
     body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
@@ -88,7 +88,7 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """The loops around both, outermost first. Code that moves between the two stays in one iteration of these."""
+    """Outermost first. Code that moves between the two stays in one iteration of these."""
     return [op for op in ancestors(first) if isinstance(op, ForOp) and op.is_ancestor(second)][::-1]
 
 
@@ -97,8 +97,8 @@ def passing_conflict(
 ) -> Violation | None:
     """Explain why `block` cannot be reordered with `others`: they touch an element that one of them writes.
 
-    The block stays in the same iteration of the `shared` loops. With `flow_to` the others may read elements that the
-    block writes (consumers, which the caller checks); otherwise they may write elements that it reads (producers).
+    The block stays in the same iteration of the `shared` loops. With `flow_to` the others may read elements that it
+    writes (consumers, which the caller checks); otherwise they may write elements that it reads (producers).
     """
     own = accesses(block)
     for other in others:
@@ -121,7 +121,7 @@ def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Viol
 
 
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
-    """Explain why the init of a reduction block cannot run before `loop`, for all elements that it initializes there.
+    """Explain why the init of a reduction cannot run before `loop`, for all elements that it initializes there.
 
     Instances of the loop must not update or initialize elements of each other; and the init must read the same values
     as in the loop.
@@ -149,8 +149,8 @@ def _same_element(first: Access, second: Access) -> bool:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Two instances with different spatial iterators that store to one element, so that their order matters. None if
-    there provably are none. A moved block runs its instances in another order."""
+    """Two instances with different spatial iterators that store to one element, so that their order, which motion
+    changes, matters. None if there provably are none."""
     spatial: dict[SSAValue, int | SSAValue] = {
         variable: extent
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)

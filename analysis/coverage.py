@@ -3,8 +3,8 @@
 An iterator point that no loop point is bound to is *missed*; two loop points with the same iterator point *repeat* it.
 Bindings that are mixed-radix numbers of all loops, as after split and fuse, are decided without integer sets.
 
-A read is *covered* in an iteration of a loop if earlier writes in that iteration touch all of its elements. Writes that
-fill a box around the read, as copies do, are decided without integer sets.
+A read is *covered* in an iteration of a loop if earlier writes in it touch all of its elements. Writes that fill a box
+around the read, as copies do, are decided without integer sets.
 """
 
 from __future__ import annotations
@@ -80,10 +80,9 @@ def missed_instance(
 ) -> Missed | None:
     """An iterator point that no loop point reaches, or None. Raises `NotProved`.
 
-    `others` are further domains that run instances of the same block. With `loops_run`, loops of symbolic extent run at
-    least once. With `along`, only the iterators at these positions must take all of their values, for the reached
-    values of the others. Points at which an index in `given` is negative are not missed, because the enclosing context
-    does not execute there.
+    `others` are further domains of the same block. With `loops_run`, loops of symbolic extent run at least once. With
+    `along`, only the iterators at these positions must take all values, for the reached values of the others. Points at
+    which an index in `given` is negative are not missed: the context does not execute there.
     """
     given_parts = (domain, *others)
     parts = tuple(unfused(part) for part in given_parts)
@@ -133,7 +132,7 @@ def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
 
 
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
-    """The values that are constant within an iteration of the `fixed` loops.
+    """Values that are constant within an iteration of the `fixed` loops.
 
     Raises `NotProved` for any other value that is not a loop variable.
     """
@@ -150,8 +149,7 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
 
 
 def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
-    """The leaves of a value: a product of symbols and its factors; only the factors of quotients and of products of
-    loop variables."""
+    """A product of symbols and its factors; only the factors of quotients and of products of loop variables."""
     if is_fixed(value):
         yield value
     if value not in own:
@@ -295,7 +293,7 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample 
 
 def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
     """A reduction that starts after one of its steps, or None: two loop points, equal in the `fixed` loops and in all
-    iterators except those at the positions `steps`, which are 0 in the later point. Raises `NotProved`."""
+    iterators except those at `steps`, which are 0 in the later point. Raises `NotProved`."""
     if are_digits(domain):
         return None
     same = [at for at in range(len(domain.bindings)) if at not in steps]
@@ -305,8 +303,8 @@ def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> 
 def _ordered_pair(
     domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
 ) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops and in the iterators `same`; the second is later, and 0 in the
-    iterators `zero`."""
+    """Loop points, equal in the `fixed` loops and in the iterators `same`; the second is later, and 0 in the iterators
+    `zero`."""
     symbols = _symbols(domain, fixed)
     moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
     values = [loop.induction_variable for loop in moving]
@@ -327,8 +325,7 @@ def _ordered_pair(
 
 
 def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
-    """Whether `other` runs every instance that `domain` runs in the same iteration of the common `loops`. Raises
-    `NotProved`."""
+    """Whether `other` runs every instance of `domain` in the same iteration of the common `loops`. Raises `NotProved`."""
     symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
     outside = [loop.induction_variable for loop in loops]
     keep = [*outside, *(value for value in symbols if value not in outside), *places(len(domain.bindings))]
@@ -363,8 +360,8 @@ def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
 
 
 def fills_box_around(write: Access, read: Access) -> bool:
-    """Whether the loops around only `write` fill a dense box that contains all elements that `read` touches, in each
-    iteration of the common loops. A sufficient condition.
+    """Whether loops around only `write` fill a dense box that contains all elements that `read` touches, in each
+    iteration of the common loops. Sufficient, not necessary.
 
     In each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops that no other dimension uses; `read -
     base` must be in 0 .. size-1.
@@ -391,7 +388,7 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     """Whether every element that `read` touches was certainly written before, in the same iteration of `loop`.
 
     A write counts if it precedes the read in the same iteration of the loops around both, or runs in an earlier
-    iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a dimension with a
+    iteration of one of these inside `loop` (the rows that a circular buffer keeps). In a dimension with a
     data-dependent index, the whole extent must have been written. `found` is in program order. Raises `NotProved`.
     """
     settled = values_of_iteration(found, read.loops)
@@ -481,8 +478,8 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
     """An element that `read` touches in some iteration and none of `writes` ever touches, in any order.
 
-    None if there is none, or if an access is not exact. Loops of symbolic extent around the writes are assumed to run,
-    since an empty reduction that leaves its result unwritten is not an error. Raises `NotProved`.
+    None also if an access is not exact. Loops of symbolic extent around the writes are assumed to run, since an empty
+    reduction that leaves its result unwritten is not an error. Raises `NotProved`.
     """
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
@@ -500,8 +497,8 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
 
 
 def _inside_symbolic_extents(read: Access, free: Collection[int] = ()) -> list[Index]:
-    """Indices that are not negative if a read is within the symbolic extents of dimensions that are not `free`. Reads
-    beyond them are conditions of the call, not unwritten elements."""
+    """Indices, not negative if a read is within the symbolic extents of dimensions not `free`. Reads beyond them are
+    conditions of the call, not unwritten elements."""
     return [
         bound
         for dim, (index, extent) in enumerate(zip(read.indices or (), _extents(read.buffer), strict=False))

@@ -81,7 +81,7 @@ class Conflict:
         return f"{iteration} {verb} {buffer_name(access.buffer)}[{at}]"
 
     def happens(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms the conflict; `otherwise` if a value cannot be evaluated."""
+        """Whether evaluating the program confirms it; `otherwise` if a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
@@ -107,7 +107,7 @@ class Conflict:
 
 
 def unknown_elements(first: Access, second: Access) -> Violation:
-    """The violation for an access to a whole buffer, or for two accesses to buffers that may overlap."""
+    """The violation for an access to a whole buffer, or for buffers that may overlap."""
     if first.buffer is not second.buffer:
         return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):
@@ -139,7 +139,7 @@ def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
 
 
 class PairQuestion(Question):
-    """An instance of each of two accesses, in roles "first" and "second", that touch the same element."""
+    """Instances "first" and "second" of two accesses that touch the same element."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ def conflict_between(
     earlier: Sequence[ForOp] = (),
     later: Sequence[ForOp] = (),
 ) -> Conflict | None:
-    """A pair of instances that touch one element, or None. Raises `NotProved`.
+    """Instances that touch one element, or None. Raises `NotProved`.
 
     They are in one iteration of the `shared` loops, the first in an `earlier` or `later` iteration of other loops than
     the second, under the constraints that `ordered` adds. With products or quotients of symbols, a conflict is exact if
@@ -201,8 +201,8 @@ def conflict_between(
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
-    """The loops in which two instances on one element are always in the same iteration, by a cheap sufficient test:
-    loops of extent 1, and mixed-radix digits of a common subscript."""
+    """Loops in which two instances on one element are in the same iteration, by a cheap sufficient test: loops of
+    extent 1, and mixed-radix digits of a common subscript."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices or first.buffer is not second.buffer:
         return frozenset(single)
@@ -216,8 +216,8 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
 
 
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
-    """The loop variables that `index` determines: the weight of each exceeds the maximum of all terms of smaller
-    weight. Values in `same` are equal and carry no weight."""
+    """Loop variables that `index` determines: the weight of each exceeds the maximum of all terms of smaller weight.
+    Values in `same` are equal and carry no weight."""
     weights: list[tuple[int, SSAValue, int | None]] = []
     for atom, weight in index.terms.items():
         if not isinstance(atom, SSAValue):
@@ -234,8 +234,8 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer, or to parameters that may overlap, at least one a write. A write is
-    also paired with itself."""
+    """Unordered pairs of accesses to one buffer, or to parameters that may overlap, at least one a write; a write also
+    with itself."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -261,7 +261,7 @@ def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterat
 
 
 def may_conflict(first: Access, second: Access) -> bool:
-    """Whether two accesses may touch the same memory and one writes; otherwise `conflict_between` is not needed."""
+    """Whether two accesses may touch the same memory and one writes; a filter for `conflict_between`."""
     if not (first.is_write or second.is_write):
         return False
     return first.buffer is second.buffer or may_overlap(first.buffer, second.buffer)
@@ -295,7 +295,7 @@ def _combine_freely(first: Access, second: Access) -> bool:
 
 
 def is_exact(access: Access) -> bool:
-    """Whether the instances of an access are known exactly: affine in loop variables and symbols."""
+    """Whether an access is affine in loop variables and symbols."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_symbol(v))
 
 
@@ -305,8 +305,8 @@ def is_known(access: Access) -> bool:
 
 
 def is_determined(access: Access, common: Collection[SSAValue]) -> bool:
-    """Whether the instances of an access are affine in loop variables and in values that are the same for all of them:
-    fixed in the function, or within an iteration of the loops of `common`."""
+    """Whether an access is affine in loop variables and values that are the same for all of its instances: fixed in the
+    function, or within an iteration of the loops of `common`."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)
 
 

@@ -1,8 +1,8 @@
 """Footprints: the bounding box of the elements that one iteration of a loop accesses.
 
-Per dimension, an index is an outer part (values that are fixed in the iteration: enclosing loop variables, symbols)
-plus an inner part with a known range. Several accesses have one box if their outer parts differ by constants. Otherwise
-the dimension is unknown, and callers use its whole extent: a box is always an over-approximation.
+Per dimension, an index is an outer part (values fixed in the iteration: enclosing loop variables, symbols) plus an
+inner part with a known range. Accesses have one box if their outer parts differ by constants. Otherwise callers use the
+whole extent: a box is always an over-approximation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Span:
         return (self.extent - 1) // self.step + 1
 
     def in_runs(self, period: int, length: int) -> Span:
-        """The span restricted to runs, up to the end of the last run, if that has fewer values."""
+        """The span restricted to runs, up to the end of the last, if that has fewer values."""
         last = (self.extent - 1) // period * period
         span = replace(self, extent=last + length, tight=False, runs=Runs(period, length))
         return span if length <= period and span.count < self.count else self
@@ -52,7 +52,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Runs:
-    """The values less than `length` above a multiple of `period`."""
+    """Values less than `length` above a multiple of `period`."""
 
     period: int
     length: int
@@ -62,8 +62,8 @@ class Runs:
 
 
 def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf = range_of) -> Span | None:
-    """The span of an index with some values fixed, or None if it is unbounded. A set `fixed` is extended by the values
-    fixed in the function and the iterators of the enclosing block."""
+    """The span of an index with some values fixed, or None if unbounded. A set `fixed` is extended by the values fixed
+    in the function and the iterators of the enclosing block."""
     if not callable(fixed):
         return span_of(index, lambda v: v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)), ranges)
     outer: dict[Atom, int] = {}
@@ -133,7 +133,7 @@ def source_of(atom: Atom) -> SSAValue | None:
 
 
 def preimage(atom: Atom, span: Span) -> Span | None:
-    """The values of `source_of(atom)` for which the atom is in a span; None if they do not form a span."""
+    """Values of `source_of(atom)` for which the atom is in a span; None if they form no span."""
     while not isinstance(atom, SSAValue):
         if span.step != 1 or (span.runs is not None and isinstance(atom, Remainder)):
             return None
@@ -224,7 +224,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
 
 
 def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
-    """The spans of a box, narrowed by conditions with constant bounds."""
+    """A box, narrowed by conditions with constant bounds."""
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
         bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]

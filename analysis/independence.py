@@ -54,7 +54,7 @@ def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
 def carried_conflict(
     loop: ForOp, *, reductions: bool = True, inits: bool = True, found: Sequence[Access] | None = None
 ) -> Conflict | None:
-    """Two different iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
+    """Two iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
 
     Buffers that can be privatized are exempt. Without `reductions`, updates of one accumulator are exempt; without
     `inits`, also its init in the same block. `found` may contain only the accesses to the buffers of interest. If
@@ -68,7 +68,7 @@ def carried_conflict(
             continue
         if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
-        # Once per buffer instead of once per pair of accesses.
+        # Once per buffer instead of per pair of accesses.
         if first.buffer not in private:
             private[first.buffer] = _has_own(loop, first.buffer, found)
         own = private[first.buffer]
@@ -83,8 +83,7 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element the init of the block starts in only one spatial
-    instance."""
+    """Whether both are steps of one reduction whose element the init starts in only one spatial instance."""
     block = first.block
     if block is None or not is_reduction_step(first, second):
         return False
@@ -114,7 +113,7 @@ def dependent_iterations(
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
     """Explain why the iterations of `loop` are dependent, or None if they provably are not. Parameters as in
-    `carried_conflict`: without `reductions`, updates may combine into one accumulator in any order."""
+    `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
@@ -140,7 +139,7 @@ def _reduction_advice(conflict: Conflict) -> str | None:
 
 
 def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict | None:
-    """Two dependent instances whose order a permutation of a perfect chain of loops reverses.
+    """Dependent instances whose order a permutation of a perfect chain of loops reverses.
 
     Chains are outermost first. Updates of one reduction may be reassociated; its init may not run after them. Raises
     `NotProved`.
@@ -167,10 +166,10 @@ def _inverted(
     new: Sequence[ForOp],
     same: Collection[ForOp],
 ) -> Conflict | None:
-    """A pair of instances of which `earlier` runs first in the old order and last in the new one.
+    """Instances of which `earlier` runs first in the old order and last in the new one.
 
     The old order is decided at level p (all loops outside p equal), the new one at level q: then q is inside p in the
-    old order and outside p in the new one. Neither p nor q is in `same`.
+    old order and outside p in the new one. Neither is in `same`.
     """
     place = {loop: at for at, loop in enumerate(new)}
     for p_at, p in enumerate(old):

@@ -1,8 +1,7 @@
 """Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a remainder.
 
 `Index` is the algebra of passes and analyses; `AffineMap` is the form in the IR. Both describe the same functions:
-floor division and non-negative remainder by positive constants. A product of two values is not affine and stays an
-opaque value.
+floor division and non-negative remainder by positive constants. A product of two values stays an opaque value.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class Index:
         """The normal form of an index value. Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a
         constant; anything else is an atom.
 
-        `known` memoizes traced values, so that each value of a chain of ops is traced once.
+        `known` memoizes traced values, so that each value of a chain is traced once.
         """
         if isinstance(value, int):
             return Index({}, value)
@@ -167,7 +166,7 @@ class Index:
         return self.terms.get(atom, 0)
 
     def values(self) -> Iterator[SSAValue]:
-        """Every value in the index, repeated if it occurs in several atoms."""
+        """Every value, repeated if it occurs in several atoms."""
         for atom in self.terms:
             if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()
@@ -175,11 +174,11 @@ class Index:
                 yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
-        """All values that the index depends on, including through the ops that compute its atoms."""
+        """All values that the index depends on, through the ops that compute its atoms."""
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
-        """Whether the index depends on one of `values`, also through the ops that compute its atoms."""
+        """Whether one of `values` is in `sources`."""
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
@@ -188,7 +187,6 @@ class Index:
         return any(value in wanted for value in self.values())
 
     def range(self, range_of: RangeOf = range_of_index) -> Interval:
-        """An interval that contains every value of the index."""
         low: int | None = self.constant
         high: int | None = self.constant
         for atom, factor in self.terms.items():
@@ -211,7 +209,7 @@ class Index:
         return total
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
-        """Replace values by indices and simplify quotients and remainders again, with ranges if given."""
+        """Replace values and simplify quotients and remainders again, with ranges if given."""
         if not self.terms:
             return self
         if len(self.terms) == 1 and not self.constant:  # as most subscripts
@@ -246,7 +244,7 @@ class Index:
         return _merge_pairs(result) if divides else result
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> Index:
-        """Rename values; others are kept. Distinct values must stay distinct."""
+        """Rename values. Distinct values must stay distinct."""
         terms: dict[Atom, int] = {}
         for atom, factor in self.terms.items():
             if type(atom) is Quotient or type(atom) is Remainder:
@@ -256,8 +254,8 @@ class Index:
         return _owning(terms, self.constant)
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
-        """An equal function on the given ranges, with fewer quotients and remainders if possible. A value whose range
-        is a single number becomes that constant."""
+        """An equal function on the given ranges, with fewer quotients and remainders if possible. A value with a single
+        number as range becomes constant."""
         once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
@@ -436,7 +434,7 @@ def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Inde
 
 
 def _split_factors(index: Index, divisor: int) -> list[int]:
-    """Factors of `divisor` by which the index may be partly divisible, in decreasing order."""
+    """Factors of `divisor` by which the index may be partly divisible, decreasing."""
     factors = {divisor} | {gcd(f, divisor) for f in index.terms.values()}
     return sorted((f for f in factors if f > 1), reverse=True)
 

@@ -2,7 +2,7 @@
 values.
 
 Affine maps divide by constants. A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic
-extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
+extent, is an SSA value computed by `arith` ops, which `meaning_of` reads.
 """
 
 from __future__ import annotations
@@ -149,8 +149,7 @@ def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """The operands, recursively and each once, of the quotients, products and choices that compute a value; else the
-    value."""
+    """Operands, recursively and each once, of the quotients, products and choices that compute a value; else the value."""
     pending, seen = [value], {value}
     while pending:
         inner = pending.pop()
@@ -166,7 +165,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
-    """Several dozen combinations of small values for all symbols in non-affine parts of `indices`, smallest first."""
+    """Combinations of small values for all symbols in non-affine parts of `indices`, smallest first."""
     symbols: dict[SSAValue, None] = {}
     for index in indices:
         for value in index.values():
@@ -183,8 +182,8 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 
 
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The range of an index value, by extents of loops, iterators and buffers, and arithmetic on these, with `ranges`
-    for the operands if given."""
+    """The range by extents of loops, iterators and buffers, and arithmetic on these, with `ranges` for the operands if
+    given."""
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
@@ -223,8 +222,7 @@ class Assumption:
     is_equality: bool
 
     def negative_alternatives(self) -> list[Index]:
-        """The operands of a minimum that is assumed to be negative, of which one is negative. Otherwise a single
-        index."""
+        """Indices of which one is negative if the assumption is violated: several for a minimum."""
         value = (self.index * -1 - 1).single_value
         return [self.index * -1 - 1] if value is None or self.is_equality else operands_of_minimum(Index.of(value))
 
@@ -238,13 +236,13 @@ def operands_of_minimum(index: Index) -> list[Index]:
 
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
-    """Assumptions that mention `symbol`, a parameter or a value at the top level of its function."""
+    """Assumptions that mention `symbol`, a parameter or top-level value."""
     entry = _entry_of(symbol)
     return [] if entry is None else [a for a in _assumptions_of(entry) if a.index.depends_on([symbol])]
 
 
 def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The interval of `symbol` by the assumptions that mention no other value."""
+    """The interval by the assumptions that mention no other value."""
     entry = _entry_of(symbol)
     if entry is None:
         return UNBOUNDED
@@ -264,10 +262,8 @@ def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 class Ranges:
-    """`range_of`, `meaning_of` and assumptions, memoized. Valid as long as the IR does not change.
-
-    Without memoization, the range of a value in nested minima and maxima is computed once for each path to it.
-    """
+    """`range_of`, `meaning_of` and assumptions, memoized, because a value in nested minima and maxima has many paths to
+    it. Valid as long as the IR does not change."""
 
     def __init__(self, compute: Callable[[SSAValue, RangeOf], Interval] = range_of) -> None:
         self._compute = compute
@@ -317,7 +313,7 @@ def assumption_of(op: AssumeOp) -> Assumption:
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """The assumptions at the start of a function; two reads of one extent are equal."""
+    """Assumptions at the start of a function; two reads of one extent are equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):

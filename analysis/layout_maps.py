@@ -1,12 +1,11 @@
 """Index maps on a box of indices: image, injectivity, missed indices, and inverses.
 
-`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps the box into a box of 3 x 8 x 4, is injective, misses `4 * co +
-ci >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be
-symbols.
+`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps into a box of 3 x 8 x 4, is injective, misses `4 * co + ci >=
+30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be symbols.
 
 An inverse is derived from digits if possible, which gives simpler expressions than isl: a new index is a sum of
 weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number. Pieces of
-one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may itself be a sum.
+one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may be a sum.
 
 The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` touches
 element `e` at `(e floordiv 16, e mod 16)`.
@@ -67,7 +66,7 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """Placeholders for results, the same in each call."""
+    """The same in each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
@@ -184,7 +183,6 @@ class LayoutMap:
         return [Index.of_expr(e, dims).substitute(mapping, ranges).simplified(ranges) for e in self.map.results]
 
     def at(self, index: Sequence[int]) -> list[int]:
-        """The image of one index, without simplification."""
         return list(self.map.eval(index, ()))
 
     def really_missed(self, index: Sequence[int]) -> bool:
@@ -259,7 +257,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The new extents; None if one has no expression over the old ones."""
+        """None if one has no expression over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -269,7 +267,7 @@ class LayoutMap:
         return tuple(result)
 
     def _top(self, index: Index) -> Index | None:
-        """The maximum of an index that is monotonic in each of its values, over symbolic extents."""
+        """The maximum, over symbolic extents, of an index that is monotonic in each value."""
         result = Index({}, index.constant)
         for atom, factor in index.terms.items():
             low, high = Index({atom: 1}).range(self._range)
@@ -326,7 +324,7 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """The image; None if it is not a conjunction."""
+        """None if it is not a conjunction."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 
@@ -357,8 +355,7 @@ class LayoutMap:
         return Piece(tuple(positives), tuple(zeros), tuple(spans))
 
     def inverse(self) -> tuple[Index, ...] | None:
-        """The old indices over `outputs`, valid on the image of an injective map; None if they are not single
-        expressions."""
+        """Old indices over `outputs`, valid on the image of an injective map; None if not single expressions."""
         told = None
         if self.new_extents is not None:
             told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
@@ -439,8 +436,7 @@ class AccessInverse:
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """The conditions under which an instance touches `element`: variables are in their domains, and indices
-        match."""
+        """An instance touches `element` if variables are in their domains and indices match."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip

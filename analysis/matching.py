@@ -32,7 +32,7 @@ class NoMatch(Exception):
 
 @dataclass(frozen=True)
 class Box:
-    """The part of a buffer that corresponds to a buffer of the description."""
+    """The part of a buffer that corresponds to one of the description."""
 
     buffer: SSAValue
     corner: tuple[Index, ...]
@@ -41,7 +41,7 @@ class Box:
 
 
 def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
-    """The box of each buffer of the description. Raises `NoMatch` at the first difference."""
+    """The box of each buffer. Raises `NoMatch` at the first difference."""
     matcher = _Matcher()
     matcher.bodies(description, body)
     return matcher.boxes

@@ -1,8 +1,7 @@
 """Patterns of operators: the kind of a function of tensor expressions, and its accesses to each operand.
 
-They are derived from the element regions, independent of the name of the operator. An operator of several stages
-(softmax, convolution with padding, attention) has one pattern; `block_patterns` classifies single blocks after
-lowering.
+They are derived from the element regions, independent of the operator's name. An operator of several stages (softmax,
+convolution with padding, attention) has one pattern; `block_patterns` classifies single blocks after lowering.
 """
 
 from __future__ import annotations

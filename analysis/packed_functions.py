@@ -25,15 +25,15 @@ from weft.dialects.te_extern import ExternOp
 
 
 def packed_axes(function: FuncOp, axis: int, tile: int) -> tuple[int | None, ...] | None:
-    """The axis of each tensor operand to pack if `axis` of the only result is packed; None for tensors that are
-    accessed alike in all tiles. None if the axis cannot be packed."""
+    """The axis of each tensor operand to pack if `axis` of the only result is packed; None for tensors accessed alike
+    in all tiles. None if the axis cannot be packed."""
     axes = _axes_of_tensors(function, axis, tile)
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     return None if axes is None else tuple(axes.get(tensor) for tensor in tensors)
 
 
 def pack_axis(function: FuncOp, axis: int, tile: int) -> None:
-    """Pack an axis that `packed_axes` allows, and those of the operands, in place: tiles become the last dimension."""
+    """Pack an axis that `packed_axes` allows, and those of the operands: tiles become the last dimension."""
     axes = _axes_of_tensors(function, axis, tile) or {}
     for stage in _stages(function):
         at = axes.get(stage.results[0])
@@ -131,7 +131,7 @@ def _shift(op: ApplyOp, value: SSAValue) -> float:
 
 
 def _count_tiles(value: SSAValue, tile: int) -> None:
-    """Convert an index to a tile number: divide the constants that are added to it or compared with it."""
+    """Convert an index to a tile number: divide the constants added to it or compared with it."""
     if isinstance(value.owner, ApplyOp):
         (operand,) = value.owner.operands
         shift = int(_shift(value.owner, operand)) // tile

@@ -40,12 +40,13 @@ def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """A point of the program: values of loop variables, symbols and, if needed, block iterators."""
+    """A point of the program: values of loop variables, symbols and, if needed, block iterators. Methods raise
+    `NotEvaluated`."""
 
     given: Mapping[SSAValue, int]
 
     def value(self, value: SSAValue) -> int:
-        """Evaluate an index or `i1` value. Raises `NotEvaluated`."""
+        """Evaluate an index or `i1` value."""
         number = self.given.get(value)
         if number is not None:
             return number
@@ -56,13 +57,13 @@ class Instance:
         raise NotEvaluated
 
     def number(self, index: int | SSAValue | Index) -> int:
-        """Evaluate an index expression or an extent. Raises `NotEvaluated`."""
+        """Evaluate an index expression or an extent."""
         if isinstance(index, Index):
             return index.evaluate(self.value)
         return index if isinstance(index, int) else self.value(index)
 
     def _argument(self, value: BlockArgument) -> int:
-        """An iterator has the value of its binding. An unconstrained parameter is taken as 1."""
+        """An iterator has the value of its binding, an unconstrained parameter 1."""
         owner = value.block.parent_op()
         if isinstance(owner, BlockOp):
             operands = [self.value(operand) for operand in owner.binding_operands]
@@ -107,8 +108,7 @@ class Instance:
         return 1
 
     def runs(self, op: Operation) -> bool:
-        """Whether `op` executes at this point, within the block whose iterators are given or the function. Raises
-        `NotEvaluated`."""
+        """Whether `op` executes at this point, within the block whose iterators are given or the function."""
         child, parent = op, op.parent_op()
         while parent is not None and not isinstance(parent, func.FuncOp):
             if isinstance(parent, ForOp):
@@ -140,7 +140,6 @@ class Instance:
         return all(self.value(variable) == 0 for variable, kind in steps if kind is IterKind.REDUCE)
 
     def element(self, access: Access) -> tuple[int, ...]:
-        """The element that an access touches. Raises `NotEvaluated`."""
         op = access.op
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             return tuple(self.value(index) for index in op.indices)
@@ -153,7 +152,7 @@ class Instance:
 
     def is_of(self, place: Access | Context | Domain) -> bool:
         """Whether the point is an instance of a place: the access executes and touches the element given by its
-        indices, or the conditions of loops and guards hold. Raises `NotEvaluated`."""
+        indices, or the conditions of loops and guards hold."""
         if isinstance(place, Access):
             if place.indices is None:
                 raise NotEvaluated
@@ -203,7 +202,7 @@ class _PointSearch:
     left: int = field(default=_TRIES)
 
     def finds(self, symbols: Mapping[SSAValue, int]) -> bool:
-        """Whether a point exists. Raises `NotEvaluated` past the limit of points."""
+        """Raises `NotEvaluated` past the limit of points."""
         return self._below(0, dict(symbols))
 
     def _below(self, at: int, given: dict[SSAValue, int]) -> bool:
@@ -258,8 +257,8 @@ class Question(System):
     """Constraints on instances of the program, each with a *role*. The roles of a pair are "first" and "second".
 
     A value is one variable per role. Values that are fixed in the function, and those in `shared`, are the same in all
-    roles; with `own`, so are all values that are not in it. `values` are concrete values of symbols; values in `opaque`
-    are unconstrained, even if they are computed.
+    roles; with `own`, so are all values not in it. `values` are concrete values of symbols; values in `opaque` are
+    unconstrained, even if computed.
     """
 
     def __init__(
@@ -315,8 +314,7 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """Equate the variables of `places` with indices. In `free` dimensions they are only bounded by the given
-        extents."""
+        """Equate the variables of `places` with indices. In `free` dimensions only the given extents bound them."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
                 self.bound_place(role, at, free[at])
@@ -343,17 +341,17 @@ class Question(System):
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """Let the instances of two roles touch one element; a missing index list means any element."""
+        """Let two roles touch one element; a missing index list means any element."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put both instances of a pair in the same iteration of `loop`, the second of `other` if given."""
+        """Put a pair in the same iteration of `loop`, the second of `other` if given."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put the first instance in an earlier iteration of `loop` than the second, in `loop` or `other`."""
+        """Put the first in an earlier iteration of `loop` than the second, in `loop` or `other`."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
@@ -366,7 +364,7 @@ class Question(System):
         return None if point is None else Counterexample(self, point)
 
     def instance(self, role: str, point: Point) -> Instance:
-        """The instance of a role. Loops without a value at the point are in iteration 0."""
+        """Loops without a value at the point are in iteration 0."""
         given = symbols_in(point)
         for (of, value), variable in self._named.items():
             if of == role and isinstance(value, BlockArgument) and not is_symbol(value):
@@ -374,7 +372,7 @@ class Question(System):
         return Instance(given)
 
     def value(self, role: str, point: Point, value: SSAValue) -> int:
-        """The value of a value in a role at a point; 0 if it is unknown."""
+        """The number of a value; 0 if unknown."""
         number = point.get(self._named.get((role, value), value))
         if number is not None:
             return number
@@ -423,7 +421,7 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """The values of symbols at a point. Computed values are omitted, because they are evaluated again."""
+    """Values of symbols, not of computed values, because they are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 
@@ -472,8 +470,8 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """The instances of an access or place at which no index of `positives` is negative. Their role is "", and each
-    value is a separate variable."""
+    """Instances of an access or place at which no index of `positives` is negative. Their role is "", and each value is
+    a separate variable."""
     question = Question(own=())
     question.add("", at)
     for index in positives:

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """Explain why `block` is not a *reduction*, or None if it is: its init starts all elements that it combines into,
-    these depend on spatial iterators only, it reads no other elements of these or overlapping buffers, and contains no
-    opaque op."""
+    """Explain why `block` is not a *reduction*, or None: its init starts all elements that it combines into, these
+    depend on spatial iterators only, it reads no other elements of these or overlapping buffers, and contains no opaque
+    op."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -103,7 +103,7 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
 
 
 def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
-    """Whether the init unconditionally stores at the indices of each load from a stored buffer. A cheap sufficient
+    """Whether the init unconditionally stores at the indices of each load from a stored buffer: a cheap sufficient
     test, which most reductions pass."""
     started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
     stored: set[SSAValue] = set()
@@ -143,7 +143,7 @@ class _Start:
     starts: Sequence[Access]
 
     def missing(self) -> Violation | None:
-        """The violation for an element that is, or may be, read without being started, or None."""
+        """The violation for an element that may be read without being started, or None."""
         block, buffer = self.block, buffer_name(self.read.buffer)
         unknown = f'block "{block.label}" reads {buffer}, perhaps where its init does not store to'
         if self.read.indices is None:

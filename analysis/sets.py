@@ -92,15 +92,15 @@ class Part:
     """Whether it is a product of symbols or a multiple of the divisor. Pairs of fixed parts add no constraint."""
 
     def distance(self, other: Part) -> tuple[Row, Row]:
-        """The differences of the quotients, and of the multiples of the divisor. Both are zero if the quotients are
-        equal, and non-negative if this quotient is not the smaller one."""
+        """Differences of the quotients, and of the multiples of the divisor: zero for equal quotients, non-negative if
+        this one is not smaller."""
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
         apart.add(other.rest)
         return self.quotient.minus(other.quotient), apart
 
     def below(self, other: Part, divisor: Row) -> tuple[Row, Row]:
-        """Two rows that are non-negative if this part has the smaller quotient."""
+        """Rows, non-negative if this part has the smaller quotient."""
         quotients, apart = other.distance(self)
         quotients.constant -= 1
         apart.add(divisor, -1)
@@ -122,7 +122,7 @@ class Divisions:
         return result
 
     def add(self, divisor: Row, part: Part) -> None:
-        """Add a part. A divisor that may be 0 or less must be that of a division that executes."""
+        """A divisor that may be 0 or less must be that of a division that executes."""
         self._divisors.setdefault(divisor.key, divisor)
         self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
 
@@ -217,7 +217,7 @@ class System:
         )
 
     def row(self, index: Index, naming: Naming) -> Row:
-        """`index` as a linear row, with variables for its quotients, remainders and products."""
+        """A linear row, with variables for quotients, remainders and products."""
         result = Row({}, index.constant)
         for atom, factor in index.terms.items():
             if not isinstance(atom, Quotient | Remainder):
@@ -377,8 +377,8 @@ class System:
         raise NotProved("it depends on products or quotients of values that are known at run time only")
 
     def find_candidate(self) -> Point | None:
-        """A point that satisfies every constraint, or None; small values are preferred. Infeasible points are possible
-        if the constraints are inexact. Raises `NotProved` past the budget."""
+        """As `find_point`, but infeasible points are possible if the constraints are inexact; small values are
+        preferred."""
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
         case = self._case(self._alternatives())
@@ -388,8 +388,7 @@ class System:
         return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
-        """Whether no point satisfies the constraints. Raises `NotProved` past the budget. With products and quotients
-        by symbols, False means not proved."""
+        """Raises `NotProved` past the budget. With products and quotients by symbols, False means not proved."""
         if self._obviously_empty():
             return True
         if not self._divisions:
@@ -501,8 +500,8 @@ class System:
             yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
-        """The minimum and maximum of a variable, or None. Raises `NotProved` past the budget, and if quotients by
-        symbols would make the set an over-approximation."""
+        """Minimum and maximum, or None. Raises `NotProved` past the budget, and if quotients by symbols would make the
+        set an over-approximation."""
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None
@@ -640,8 +639,8 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
 
 @lru_cache(maxsize=4096)
 def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -> isl.Mat:
-    """A row of coefficients, by their places, and the constant. Cached, because rows repeat and islpy leaks 32 bytes
-    for each argument that isl takes ownership of, two for each element that is set."""
+    """Cached, because rows repeat and islpy leaks 32 bytes for each argument that isl takes ownership of, two for each
+    element that is set."""
     import islpy as isl
 
     result = isl.Mat.alloc(isl.DEFAULT_CONTEXT, 0, dims + 1).add_zero_rows(1)
@@ -652,7 +651,7 @@ def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -
 
 @lru_cache(maxsize=4096)
 def _number(value: int) -> isl.Val:
-    """An isl value. Cached, because construction from an int dominates the cost of a matrix."""
+    """Cached, because construction from an int dominates the cost of a matrix."""
     import islpy as isl
 
     return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
@@ -669,7 +668,7 @@ def _common_factor(row: Row, is_zero: bool) -> int:
 
 
 def within_budget(question: Callable[[], _T]) -> _T:
-    """Evaluate `question` with the budget of isl operations. Raises `NotProved` past it."""
+    """Evaluate `question`. Raises `NotProved` past the budget of isl operations."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -686,13 +685,13 @@ def within_budget(question: Callable[[], _T]) -> _T:
 
 
 def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
-    """The minimum and maximum of a dimension of a non-empty set; None if it is unbounded."""
+    """Minimum and maximum of a dimension of a non-empty set; None if unbounded."""
     low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
 def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> Index:
-    """`scale * aff`, with integer coefficients, as an index over the values of its dimensions."""
+    """`scale * aff`, with integer coefficients, over the values of its dimensions."""
     import islpy as isl
 
     kind = isl.dim_type
@@ -728,7 +727,7 @@ def _with_remainders(index: Index) -> Index:
 
 
 def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """The lexicographic minimum of a non-empty set, or any point if there is no minimum."""
+    """The lexicographic minimum of a non-empty set, or any point if there is none."""
     import islpy as isl
 
     try:

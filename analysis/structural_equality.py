@@ -18,7 +18,7 @@ from weft.support.locations import render_operation
 
 
 class Difference(Exception):
-    """The first difference of two programs: a message, and the op on each side if there is one."""
+    """The first difference of two programs: a message, and the op on each side if any."""
 
     def __init__(self, message: str, left: Operation | None, right: Operation | None) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Difference(Exception):
 
 @checked
 def structural_equal(left: Operation, right: Operation) -> bool:
-    """Whether two programs are equal up to names of SSA values, locations and places of constants."""
+    """Whether programs are equal up to names of SSA values, locations and places of constants."""
     return first_difference(left, right) is None
 
 
@@ -49,7 +49,6 @@ def assert_structural_equal(left: Operation, right: Operation) -> None:
 
 
 def first_difference(left: Operation, right: Operation) -> Difference | None:
-    """The first difference in program order, or None."""
     try:
         compare_ops(left, right, {})
     except Difference as difference:
@@ -58,7 +57,7 @@ def first_difference(left: Operation, right: Operation) -> Difference | None:
 
 
 def scalar_constant(value: SSAValue) -> Attribute | None:
-    """The value of a scalar constant; None for other values."""
+    """The value of a scalar constant, or None."""
     owner = value.owner
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
         return owner.value

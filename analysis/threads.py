@@ -36,7 +36,7 @@ def axis_of(loop: ForOp) -> str | None:
 
 
 def runs_over_threads(loop: ForOp) -> bool:
-    """Whether the iterations of a loop are threads of one block, including virtual ones."""
+    """Whether iterations are threads of one block, including virtual ones."""
     return axis_of(loop) in (*THREAD_AXES, *VIRTUAL_AXES)
 
 
@@ -57,8 +57,8 @@ def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
     """Another loop, around or inside of `loop`, over `axis` that is not cooperative.
 
-    A thread has one index per axis, so only the iterations of nested loops with equal values would run. That is
-    harmless if the inner one is cooperative.
+    A thread has one index per axis, so only the iterations of nested loops with equal values would run: harmless if the
+    inner one is cooperative.
     """
     if axis == VIRTUAL:
         return None
@@ -102,8 +102,7 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Values and their transitive sources, each once. Those of loop variables and iterators are the operands of the
-    loop or block."""
+    """Transitive sources, each once. Those of loop variables and iterators are the operands of the loop or block."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
@@ -161,8 +160,8 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
     """An element that a thread block touches in one loop of `kernel` over a block axis, and another block in another
     loop over that axis, at least one writing. `bound` is assumed to be bound to `axis`. Raises `NotProved`.
 
-    The loops become one, and thread blocks do not synchronize. For memory that is private to each thread block, only
-    pairs of a write and a read conflict.
+    The loops become one, and thread blocks do not synchronize. For memory private to each thread block, only pairs of a
+    write and a read conflict.
     """
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
