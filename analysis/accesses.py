@@ -1,8 +1,7 @@
-"""Memory accesses of tir programs, as functions of the enclosing loops.
+"""Memory accesses of tir programs, as functions of loop variables and symbols.
 
-Block iterators are replaced by their bindings, so an access is over loop variables and symbols. Guards, conditions of
-`scf.if` and the first reduction step of a `tir.init` become its conditions. A non-affine index (a loaded subscript, a
-product of values) stays opaque.
+Block iterators are replaced by their bindings. Guards, conditions of `scf.if` and the first reduction step of a
+`tir.init` become conditions. A non-affine index (a loaded subscript, a product of values) stays opaque.
 
 Other ops than loads and stores access whole buffers, listed by `weft.dialects.effects`. An opaque op reads and writes
 every buffer that it can reach, and `WORLD`.
@@ -56,7 +55,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """A load, a store, half of an atomic update, or an access to a whole buffer, of all instances that execute it."""
+    """A load, a store, half of an atomic update, or an access to a whole buffer, of all instances."""
 
     op: Operation
     buffer: SSAValue
@@ -134,7 +133,7 @@ class Context:
         return context
 
     def inside(self, op: Operation, child: Operation | None = None) -> Context:
-        """The context of the body of `op`; `child` selects the region of an `scf.if`."""
+        """The context of the body; `child` selects the region of an `scf.if`."""
         if type(op) is ForOp:
             return Context((*self.loops, op), self.blocks, self.conditions, self.iterators, self.init_of)
         if type(op) is BlockOp:
@@ -176,15 +175,12 @@ class Context:
         return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
 
     def steps_of(self, block: BlockOp) -> tuple[Index, ...]:
-        """Bindings of reduce iterators, over loop variables."""
         bindings = zip(self.resolve_map(block), block.kinds, strict=True)
         return tuple(index for index, kind in bindings if kind is IterKind.REDUCE)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Iteration domain of a block: loops, bindings, iterator extents and guards."""
-
     loops: tuple[ForOp, ...]
     bindings: tuple[Index, ...]
     extents: tuple[Index, ...]
@@ -214,22 +210,21 @@ def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
 
 
 def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
-    """Values in indices and conditions that are computed in the bodies of `loops`, such as the remainder of a fused
-    loop variable by a symbol. They are constant within an iteration."""
+    """Values in indices and conditions that are computed in the bodies of `loops`, such as a remainder by a symbol."""
     used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
     values = dict.fromkeys(value for index in used for value in index.values())
     return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
 
 
 def accesses(root: Operation) -> list[Access]:
-    """All accesses in program order, with the loops around `root`."""
+    """The accesses in program order, with the loops around `root`."""
     found: list[Access] = []
     _walk_op(root, Context.around(root), found, {})
     return found
 
 
 def accesses_in_scope(root: Operation) -> list[Access]:
-    """All accesses within one instance of the enclosing block, over its iterators and inner loops."""
+    """The accesses over the iterators of the enclosing block and the loops in it."""
     found: list[Access] = []
     _walk_op(root, Context.in_scope(root), found, {})
     return found
@@ -271,8 +266,8 @@ def _walk_block(op: Operation, block: Block, context: Context, found: list[Acces
 
 
 def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[Access]:
-    """Accesses of external code through a pointer: over detached loops that step through the box, or the regions that
-    the block states for the buffer."""
+    """Accesses of external code through a pointer: over detached loops through the box, or regions that the block
+    states."""
     loops = box_loops(op.box_sizes or ())
     inner = replace(context, loops=(*context.loops, *loops))
     whole = op.box_sizes is None
@@ -353,7 +348,7 @@ def _root(buffer: SSAValue, roots: _Roots) -> SSAValue:
 
 
 def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:
-    """Conditions that a true (or false) `i1` value implies, from comparisons of indices and conjunctions."""
+    """Conditions implied by a true (or false) `i1` value, from comparisons and conjunctions."""
     op = condition.owner
     if isinstance(op, arith.AndIOp) and holds:
         return condition_of(op.lhs, True, iterators) & condition_of(op.rhs, True, iterators)
@@ -402,7 +397,7 @@ def is_iterator(value: SSAValue) -> bool:
 
 
 def least_value(index: Index) -> int | None:
-    """A lower bound, or None. Symbolic extents of loops and divisors of remainders are upper bounds."""
+    """A lower bound. Symbolic extents of loops and divisors of remainders are upper bounds."""
     low = index.range(range_of)[0]
     if low is not None:
         return low

@@ -42,17 +42,16 @@ from weft.support.errors import InternalError, Violation
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
-    """Whether an op in `block` is in an init, possibly in nested loops and blocks."""
+    """Whether an init in `block` contains `op`, at any depth."""
     return any(isinstance(parent, InitOp) for parent in takewhile(lambda parent: parent is not block, ancestors(op)))
 
 
 def combines_freely(block: BlockOp) -> bool:
-    """Whether updates may run in any order: combiners commute, and a change of rounding is allowed."""
     return has_known_combiners(block) and why_in_order(block) is None
 
 
 def why_in_order(block: BlockOp) -> Violation | None:
-    """A violation if reordering updates changes rounding without permission. None also for unknown combiners."""
+    """A violation if reordering updates changes rounding without permission; None for unknown combiners."""
     function = next((op for op in ancestors(block) if isinstance(op, FuncOp)), None)
     if function is None or PROMISES not in function.attributes or COMMUTATIVE in block.attributes:
         return None
@@ -104,7 +103,7 @@ def _chooses_freely(block: BlockOp) -> bool:
 
 
 def choice_of(block: BlockOp) -> Choice | None:
-    """The selections of a block each of whose stores selects an old or a new value."""
+    """The selections of a block whose stores all select an old or a new value."""
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
     selects = [store.value.owner for store in stores if isinstance(store.value.owner, arith.SelectOp)]
@@ -158,16 +157,13 @@ class Update:
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether start values may be combined repeatedly: a value combined with itself is the value."""
+        """Whether start values may be combined repeatedly."""
         return self.operation is None or COMBINATIONS[self.operation].is_idempotent
 
 
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
-    """The updates of all accumulators, or None if one is not recognised.
-
-    A block declared or proved commutative may also `select` between old and new values (argmax, argmin), over several
-    accumulators at once.
-    """
+    """The updates, or None if one is not recognised. A block declared or proved commutative may `select` between old
+    and new values (argmax, argmin), over several accumulators at once."""
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
     if takes_pointers(block) or len(by_buffer) != len(stores) or not stores:
@@ -228,7 +224,7 @@ def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool
 
 
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
-    """The neutral element, or None. Integers are signed."""
+    """The neutral element, of signed integers."""
     combination = None if operation is None else COMBINATIONS.get(operation)
     return None if combination is None else combination.neutral(type_)
 
@@ -299,7 +295,7 @@ class Operand:
         )
 
     def stride_of(self, iterator: SSAValue) -> int | None:
-        """Stride in elements; 0 if the iterator is unused, None if not constant."""
+        """Stride in elements; 0 if unused, None if not constant."""
         place = Index({})
         for index, stride in zip(self.indices, self._strides, strict=True):
             if index.depends_on([iterator]):
@@ -372,7 +368,7 @@ class BlockPattern:
 
     @cached_property
     def computing(self) -> tuple[Operation, ...]:
-        """Scalar operations of an instance, except constants, casts and index arithmetic."""
+        """Scalar operations, except constants, casts and index arithmetic."""
         return tuple(
             op
             for op in operations_in(self.block)
@@ -421,7 +417,7 @@ def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[O
 
 
 def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
-    """Whether an index adds a spatial and a reduce iterator, both of at least `least` iterations."""
+    """Whether an index adds a spatial and a reduce iterator of at least `least` iterations."""
     iterators = zip(block.iter_vars, block.kinds, block.extents, strict=True)
     kinds: dict[SSAValue, IterKind] = {
         v: kind for v, kind, extent in iterators if not isinstance(extent, int) or extent >= least
@@ -430,14 +426,12 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
 
 
 def sliding_iterators(block: BlockOp, operand: Operand) -> set[BlockArgument]:
-    """Spatial iterators that an index adds to a reduce iterator."""
     kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
     sums = _sums_of_kinds(operand, kinds)
     return {v for v in block.iter_vars for index in sums if kinds[v] is IterKind.SPATIAL and index.depends_on([v])}
 
 
 def _sums_of_kinds(operand: Operand, kinds: Mapping[SSAValue, IterKind]) -> list[Index]:
-    """Indices that add iterators of both kinds."""
     return [index for index in operand.indices if {kinds[v] for v in index.sources() if v in kinds} == set(IterKind)]
 
 

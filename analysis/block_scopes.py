@@ -1,8 +1,8 @@
 """The structure of a tir function: blocks and their loops, scopes, producers and consumers.
 
-A *scope* is a function or the body of a block; its *child blocks* are those without another block in between. A block
-is a producer of another one of the scope, its consumer, that reads a buffer which it writes. A function is *plain*
-while unscheduled, with one nest of serial loops per block.
+A *scope* is a function or the body of a block; its *child blocks* are not nested in another block of it. A block is a
+producer of its consumer if that, in the same scope, reads a buffer that it writes. A function is *plain* while
+unscheduled, with one nest of serial loops per block. Functions `why_*` return None if the property holds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def scope_of(op: Operation) -> Operation:
 
 
 def loops_around(op: Operation) -> list[ForOp]:
-    """Loops within the scope, outermost first."""
+    """The loops within the scope, outermost first."""
     found: list[ForOp] = []
     for parent in ancestors(op):
         if isinstance(parent, BlockOp | FuncOp):
@@ -91,13 +91,12 @@ def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
 
 
 def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
-    """Values, loop variables included, in the bindings of iterators of one kind."""
     bindings = zip(bindings_of(block), block.kinds, strict=True)
     return {value for index, own in bindings if own is kind for value in index.sources()}
 
 
 def child_blocks(root: Operation) -> list[BlockOp]:
-    """Blocks of the scope, in order, except those of its init, a separate scope."""
+    """The child blocks in order; an init is a separate scope."""
     found: list[BlockOp] = []
     for region in root.regions:
         for block in region.blocks:
@@ -110,8 +109,8 @@ def child_blocks(root: Operation) -> list[BlockOp]:
 
 
 def parts_of(block: BlockOp) -> list[BlockOp]:
-    """Blocks that together run the domain of `block`, in program order: the block alone, or those of its scope with the
-    same `tir.part_of`. The scope of a part includes the other parts of an enclosing block."""
+    """Blocks that together run the domain of `block`, in program order (docs/decisions/0004-parts-of-a-block.md). The
+    scope of a part includes the other parts of an enclosing block."""
     group = block.attributes.get(PART_OF)
     if group is None:
         return [block]
@@ -125,7 +124,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """Raises `CompileError` with suggestions of similar names."""
+    """Raises `CompileError`, with suggestions."""
     known = {f.sym_name.data: f for f in functions(module)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
@@ -133,10 +132,8 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp:
-    """The block called `name` in the named function, or in the only function that has one.
-
-    Raises `CompileError` if there is none (with suggestions) or more than one.
-    """
+    """The block in the named function, or in the only one that has it. Raises `CompileError` if there is none (with
+    suggestions) or more than one."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     blocks = [op for f in candidates for op in operations_in(f) if isinstance(op, BlockOp)]
     matching = [b for b in blocks if b.label == name]
@@ -153,7 +150,7 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 
 def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp | FuncOp:
-    """As `find_block`; "root", unless a block has that name, denotes the function."""
+    """As `find_block`; "root", unless a block has that name, is the function."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     if name != ROOT or any(isinstance(op, BlockOp) and op.label == ROOT for f in candidates for op in operations_in(f)):
         return find_block(module, name, func_name)
@@ -164,7 +161,7 @@ def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None
 
 
 def output_blocks(root: Operation) -> list[BlockOp]:
-    """Blocks, nested ones included, that write a buffer which the function does not allocate."""
+    """Blocks, also nested, that write a buffer which the function does not allocate."""
     blocks = (op for op in operations_in(root) if isinstance(op, BlockOp) and op is not root)
     return [
         block
@@ -174,7 +171,7 @@ def output_blocks(root: Operation) -> list[BlockOp]:
 
 
 def stored_buffer(op: Operation) -> SSAValue | None:
-    """The buffer that `op` writes, directly or through a pointer that it creates."""
+    """The buffer that `op` writes, directly or through its pointer."""
     # `isinstance` of an abstract class is slower, and this runs for every operation.
     if type(op) is memref.StoreOp:
         return underlying(op.memref)
@@ -194,7 +191,6 @@ def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
-    """Two buffers that may overlap, one written, or None."""
     stored = tuple(written)
     pairs = ((one, other) for one in stored for other in (*loaded, *stored) if one is not other)
     return next(((one, other) for one, other in pairs if may_overlap(one, other)), None)
@@ -218,7 +214,7 @@ def _buffers(values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
 
 
 def why_opaque(op: Operation, subject: str) -> Violation | None:
-    """A violation for the first opaque op, whose number and order of executions must be preserved."""
+    """A violation for an op whose number and order of executions must be preserved."""
     found = opaque_op(op)
     return (
         None if found is None else Violation(f"{subject} {opaque_text(found)}", "not proved", {}, opaque_advice(found))
@@ -237,7 +233,7 @@ def takes_pointers(root: Operation) -> bool:
 
 
 def buffers_written(root: Operation) -> list[SSAValue]:
-    """Buffers in order of first store."""
+    """The buffers in order of first store."""
     return list(dict.fromkeys(buffer for op in operations_in(root) for buffer in buffers_stored_by(op)))
 
 
@@ -246,7 +242,7 @@ def buffers_loaded(block: BlockOp) -> list[SSAValue]:
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
-    """Excludes the accumulators of a block with init."""
+    """The buffers read, except accumulators of a block with init."""
     own = buffers_written(block) if block.init is not None else []
     return [buffer for buffer in buffers_loaded(block) if buffer not in own]
 
@@ -276,8 +272,7 @@ _FEW = 8
 
 
 def _blocks_using(buffers: Iterable[SSAValue], scope: Operation) -> list[BlockOp]:
-    """Child blocks of `scope` that use some of `buffers` or an alias, in order. Follows uses, because a function may
-    have thousands of other blocks."""
+    """Follows uses, because a function may have thousands of blocks."""
     found: dict[BlockOp, None] = {}
     pending = list(buffers)
     while pending:
@@ -303,11 +298,8 @@ def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
 
 
 def why_not_complete(block: BlockOp) -> Violation | str | None:
-    """Explain why `block` is not *complete*, or None: each instance computes distinct elements.
-
-    All iterators are spatial, there is no init, it is the only writer of its outputs, reads neither these nor buffers
-    that may overlap them, and contains no opaque op.
-    """
+    """A *complete* block computes distinct elements per instance: all iterators are spatial, there is no init, it is
+    the only writer of its outputs, reads neither these nor buffers that may overlap them, and contains no opaque op."""
     name = f'block "{block.label}"'
     if block.init is not None:
         return f"{name} has an init: it is a reduction"
@@ -328,7 +320,7 @@ def updates_in_place(block: BlockOp) -> bool:
 
 
 def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAValue]]:
-    """Store indices that depend on a reduce iterator: store, dimension, iterator."""
+    """Store, dimension and reduce iterator that the index depends on."""
     reduced = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
     for op in operations_in(block) if reduced else ():
         if stored_buffer(op) is not None and isinstance(op, memref.StoreOp | AccessPtrOp):
@@ -354,7 +346,7 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
 
 
 def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
-    """Explain why another block of the scope may write an output, or `block` reads one, or None."""
+    """Explain why another block of the scope may write an output, or `block` reads one."""
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
@@ -387,10 +379,8 @@ def precedes(first: Operation, second: Operation) -> bool:
 
 
 def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
-    """Those `operations`, all in one block, that precede `place`; None is the end.
-
-    Searches in both directions at once, so that neighbours among thousands of ops are found early.
-    """
+    """The `operations`, in one block, that precede `place` (None: the end). Searches in both directions, so that
+    neighbours among thousands of ops are found early."""
     if place is None:
         return set(operations)
     left, found = set(operations) - {place}, set[Operation]()
@@ -407,7 +397,6 @@ def standing_before(operations: Collection[Operation], place: Operation | None) 
 
 
 def child_towards(ancestor: Operation, op: Operation) -> Operation:
-    """The op in the body of `ancestor` that is or contains `op`."""
     child = op
     for parent in ancestors(op):
         if parent is ancestor:
@@ -417,8 +406,8 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
 
 
 def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
-    """Whether a block without nested blocks is in a nest with one serial loop per iterator, in their order, without
-    annotations. If `alone`, the loops contain only the block."""
+    """Whether a block without nested blocks is in a nest with one serial loop per iterator, in order, without
+    annotations; if `alone`, no other block is in it."""
     loops = loops_around(block)
     if len(loops) != len(block.iter_vars):
         return False
@@ -434,7 +423,7 @@ def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
 
 
 def holds_one_nest(loop: ForOp) -> bool:
-    """Whether a loop contains a single loop, block or condition, and index arithmetic."""
+    """Whether a loop contains one loop, block or condition, and index arithmetic."""
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 

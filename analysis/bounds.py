@@ -1,10 +1,9 @@
-"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided.
+"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided
+(docs/bounds.md, docs/decisions/0095-symbolic-bounds.md).
 
-The sizes for which some instance leaves its buffer are *bad*: the projection of the instances onto the symbols, by
-integer sets. If empty, the access is proved; if it contains every size of 1 and more, it is refuted; otherwise each of
-its conjunctions gives a condition: one of its constraints is violated. Products and quotients of symbols are numbers
-that a call computes. For products with loop variables, interval arithmetic on polynomials computes the greatest index,
-if it is attained. Data-dependent subscripts, guards and extents give no condition.
+*Bad* sizes, for which some instance leaves its buffer, are projected by integer sets. If they contain every size of 1
+and more, the access is refuted. Products and quotients of symbols are numbers that a call computes. For products with
+loop variables, interval arithmetic on polynomials gives the greatest index, if attained.
 """
 
 from __future__ import annotations
@@ -66,8 +65,6 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """Results of `decide` without a condition."""
-
     PROVED = "proved"
     DATA = "data"
     """It depends on loaded values, or on guards that are not comparisons of indices."""
@@ -93,7 +90,7 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """In messages: `block "B" reads A out of bounds otherwise`."""
+        """`block "B" reads A out of bounds otherwise`."""
         verb = "writes" if self.access.is_write else "reads"
         return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
 
@@ -162,8 +159,8 @@ class Bounds:
         return None if sizes is None else Index.of(mixed_extents(shape, sizes)[dimension])
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
-        """Dimensions and indices, non-negative if the access leaves the buffer or a divisor in its subscripts is not
-        positive. Omits those that ranges prove negative."""
+        """Dimensions and indices, non-negative if the access leaves the buffer or a divisor is not positive, unless
+        ranges prove them negative."""
         for dimension, index in enumerate(access.indices or ()):
             for divisor in dict.fromkeys(_divisors(index.values())):
                 if not self._is_positive(divisor, access):
@@ -172,7 +169,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """Whether a divisor is at least 1 if the access runs, by its range or as a factor of a loop's extent."""
+        """Whether a range, or a loop's extent with this factor, shows that a divisor is at least 1."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -181,8 +178,7 @@ class Bounds:
         return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
 
     def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
-        """Decide whether `beyond` is negative in every instance. Raises `CompileError` if refuted for all sizes of 1
-        and more."""
+        """Whether `beyond` is negative in every instance. Raises `CompileError` if refuted for all sizes of 1 and more."""
         key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
         if key not in self._answers:
             self._answers[key] = self._decided(access, dimension, beyond)
@@ -266,8 +262,8 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """Alternatives that exclude bad sizes of the values `keep`; empty if there are too many parts. Raises
-        `CompileError` if all sizes of 1 and more are bad."""
+        """Alternatives that exclude bad values of `keep`; empty if there are too many parts. Raises `CompileError` if
+        all sizes of 1 and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
             known.row(Index({value: 1}), known.naming(""))
@@ -301,8 +297,7 @@ class Bounds:
     def _by_intervals(
         self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The condition that the greatest `beyond` is negative or a loop is empty; None unless that value is provably
-        attained."""
+        """The condition that the greatest `beyond` is negative or a loop is empty; None unless provably attained."""
         if access.conditions.indices:
             return None
         used = _Used(iterators)
@@ -319,7 +314,7 @@ class Bounds:
         return [tuple(dict.fromkeys(alternatives))]
 
     def _ends_of(self, index: Index, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """The least and the greatest value, both attained if no loop variable is used twice."""
+        """The least and greatest value, attained if no loop variable is used twice."""
         low: KnownExtent = index.constant
         high: KnownExtent = index.constant
         for atom, factor in index.terms.items():
@@ -422,7 +417,7 @@ def _is_decided_by_data(access: Access, beyond: Index) -> bool:
 
 
 def check_bounds(bounds: Bounds, access: Access) -> None:
-    """Raise `CompileError` with a counterexample if an access leaves its buffer for all sizes of 1 and more."""
+    """Raise `CompileError` with a counterexample for a refuted access."""
     for dimension, beyond in bounds.outside(access):
         bounds.decide(access, dimension, beyond)
 
@@ -438,7 +433,7 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
 
 
 def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
-    """Indices that are non-negative if `index` is out of bounds. Omits those that ranges refute."""
+    """Indices, non-negative if `index` is out of bounds, that ranges do not refute."""
     low, high = index.range(range_of)
     if low is None or low < 0:
         yield index * -1 - 1
@@ -472,7 +467,7 @@ def _is_of_loops(value: SSAValue) -> bool:
 
 
 def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
-    """Products and quotients over symbols, which integer sets cannot express."""
+    """Products and quotients over symbols."""
     found: dict[SSAValue, None] = {}
     pending = [value for index in indices for value in index.values()]
     while pending:

@@ -90,7 +90,7 @@ class Choice:
         raise _Unknown
 
     def combined(self, at: int, known: Mapping[SSAValue, SSAValue], body: Block) -> SSAValue:
-        """Append a selection to `body`, with old and new values replaced as in `known`."""
+        """Append a selection with replaced old and new values to `body`."""
         select = self.selects[at]
         condition = self._copied(select.cond, known, body)
         made = arith.SelectOp(condition, *(self._copied(value, known, body) for value in (select.lhs, select.rhs)))

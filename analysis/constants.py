@@ -26,7 +26,7 @@ def is_constant(value: SSAValue) -> bool:
 
 def is_dequantized(value: SSAValue) -> bool:
     """Whether a value is a temporary of floats computed from a smaller `tir.constant` parameter of integers. Each call
-    recomputes it, piece by piece, because weights stay in memory as stored."""
+    recomputes it, piece by piece: weights stay in memory as stored."""
     if not isinstance(value.owner, AllocOp):
         return False
     writers = [nest for nest in _nests_using(value.owner) if _writes(nest, value)]
@@ -48,7 +48,6 @@ def _expands_integers(temporary: SSAValue, writers: Sequence[Operation]) -> bool
 
 
 def is_constant_nest(nest: Operation) -> bool:
-    """Whether a top-level op, such as a loop, computes constants from constants."""
     return _computes_constants(nest, frozenset())
 
 
@@ -92,8 +91,7 @@ def _nests_using(op: AllocOp) -> list[Operation]:
 
 
 def verify_constants(function: FuncOp) -> None:
-    """Raises `VerifyException` unless `tir.constant` parameters are buffers of static shape that the function does not
-    write."""
+    """Raises `VerifyException` unless `tir.constant` parameters are buffers of static shape that are never written."""
     for argument in function.args:
         if not has_argument_attribute(function, argument.index, CONSTANT):
             continue

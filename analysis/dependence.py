@@ -2,8 +2,7 @@
 
 Two accesses *conflict* if at least one writes and some pair of their instances touches the same element. A loop that
 both instances share is one variable of the system, other loops are two. A conflict that involves opaque values (loaded
-subscripts, non-affine conditions), or two parameters that may overlap (`dialects/aliasing.py`), is possible, not
-proved.
+subscripts, non-affine conditions), or parameters that may overlap (`dialects/aliasing.py`), is possible, not proved.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Conflict:
         return f"{iteration} {verb} {buffer_name(access.buffer)}[{at}]"
 
     def happens(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms it; `otherwise` if a value cannot be evaluated."""
+        """Whether evaluation confirms it; `otherwise` if a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
@@ -107,7 +106,6 @@ class Conflict:
 
 
 def unknown_elements(first: Access, second: Access) -> Violation:
-    """The violation for an access to a whole buffer, or for buffers that may overlap."""
     if first.buffer is not second.buffer:
         return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):
@@ -126,7 +124,7 @@ R = TypeVar("R")
 
 
 def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
-    """Decorator: return the violation of `undecided` if `question` raises `NotProved`."""
+    """Decorator: return the violation of `undecided` for `NotProved`."""
 
     @wraps(question)
     def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
@@ -139,7 +137,7 @@ def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
 
 
 class PairQuestion(Question):
-    """Instances "first" and "second" of two accesses that touch the same element."""
+    """Instances "first" and "second" that touch the same element."""
 
     def __init__(
         self,
@@ -148,7 +146,7 @@ class PairQuestion(Question):
         shared: Collection[ForOp],
         values: Mapping[SSAValue, int] | None = None,
     ) -> None:
-        """`shared` loops are in the same iteration; `values` are numbers for symbols."""
+        """`shared` loops are in the same iteration; `values` are those of symbols."""
         super().__init__((loop.induction_variable for loop in shared), values=values)
         self.add("first", first)
         self.add("second", second)
@@ -165,7 +163,7 @@ def conflict_between(
     earlier: Sequence[ForOp] = (),
     later: Sequence[ForOp] = (),
 ) -> Conflict | None:
-    """Instances that touch one element, or None. Raises `NotProved`.
+    """Instances that touch one element. Raises `NotProved`.
 
     They are in one iteration of the `shared` loops, the first in an `earlier` or `later` iteration of other loops than
     the second, under the constraints that `ordered` adds. With products or quotients of symbols, a conflict is exact if
@@ -201,8 +199,8 @@ def conflict_between(
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
-    """Loops in which two instances on one element are in the same iteration, by a cheap sufficient test: loops of
-    extent 1, and mixed-radix digits of a common subscript."""
+    """Loops in which instances on one element agree, by a cheap sufficient test: loops of extent 1, and mixed-radix
+    digits of a common subscript."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices or first.buffer is not second.buffer:
         return frozenset(single)
@@ -234,8 +232,8 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer, or to parameters that may overlap, at least one a write; a write also
-    with itself."""
+    """Unordered pairs, also of a write with itself, on one buffer, or on parameters that may overlap, at least one a
+    write."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -261,7 +259,6 @@ def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterat
 
 
 def may_conflict(first: Access, second: Access) -> bool:
-    """Whether two accesses may touch the same memory and one writes; a filter for `conflict_between`."""
     if not (first.is_write or second.is_write):
         return False
     return first.buffer is second.buffer or may_overlap(first.buffer, second.buffer)
@@ -278,8 +275,7 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 
 
 def is_accumulation(first: Access, second: Access) -> bool:
-    """Whether both update one accumulator in a reassociable order: a reduce iterator combines their instances, and the
-    combiner is commutative."""
+    """Whether both update one accumulator in a reassociable order."""
     reduces = any(IterKind.REDUCE in block.kinds for block in first.blocks)
     return reduces and not first.in_init and not second.in_init and _combine_freely(first, second)
 

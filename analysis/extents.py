@@ -14,8 +14,7 @@ from weft.support.names import free_name
 
 
 class ExtentNames:
-    """Converts index values to extents: sums, products, quotients, minima and maxima of known values, and of unknown
-    ones, which get new names."""
+    """Converts index values to extents of known values, and of unknown ones, which get new names."""
 
     def __init__(self, known: Mapping[SSAValue, KnownExtent] | None = None) -> None:
         self.values: dict[str, SSAValue] = {}

@@ -61,7 +61,7 @@ class Match:
         return self.values.get(key)
 
     def binding(self, key: object, value: SSAValue) -> Match | None:
-        """Extend the match; None if `key` has another binding."""
+        """The match extended, or None if `key` has another binding."""
         known = self.values.get(key)
         if known is None:
             return replace(self, values={**self.values, key: value})
@@ -83,7 +83,7 @@ class Pattern(ABC):
 
     @abstractmethod
     def matches(self, value: SSAValue, found: Match) -> Iterator[Match]:
-        """Each match of `value`, given the bindings in `found`."""
+        """Each match, given the bindings in `found`."""
 
     @property
     @abstractmethod
@@ -96,11 +96,9 @@ class Pattern(ABC):
         return next((match for match in found if all(map(match.owns, match.owned))), None)
 
     def named(self, name: str) -> Pattern:
-        """The pattern, with its value bound to `name`."""
         return ConditionPattern(self, name=name)
 
     def where(self, condition: Callable[[SSAValue], bool]) -> Pattern:
-        """The pattern, restricted to values that satisfy the condition."""
         return ConditionPattern(self, condition=condition)
 
     def used_once(self) -> Pattern:
@@ -160,8 +158,6 @@ class Variable(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Pattern):
-    """A constant whose elements all equal `number` up to rounding, or whose array satisfies the `condition`."""
-
     number: Number | None = None
     condition: Callable[[Array], bool] | None = None
 
@@ -182,8 +178,6 @@ class Constant(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class OperatorPattern(Pattern):
-    """An operator with a pattern per operand: a list for a variadic operand, None for an absent one."""
-
     name: str
     operands: tuple[Any, ...]
     attributes: Mapping[str, object]
@@ -249,8 +243,6 @@ class Alternatives(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class ConditionPattern(Pattern):
-    """A pattern whose value has a name, satisfies a condition, or has no users outside of the match."""
-
     pattern: Pattern
     name: str | None = None
     condition: Callable[[SSAValue], bool] | None = None
@@ -279,7 +271,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Chain(Pattern):
-    """A product, or a sum, of patterns and a number, in any order and grouping."""
+    """A product or sum of patterns and a number."""
 
     parts: tuple[Pattern, ...]
     number: float
@@ -355,7 +347,7 @@ class Chain(Pattern):
 
 
 def _match_all(patterns: Sequence[Any], values: Sequence[Any], found: Match) -> Iterator[Match]:
-    """Each way in which all patterns match. None is an absent operand, a list a variadic one."""
+    """Absent operands are None, variadic ones lists."""
     if not patterns:
         yield found
         return
@@ -468,7 +460,7 @@ def __getattr__(name: str) -> Callable[..., Pattern]:
 
 
 def arguments_of(owner: Operation) -> Mapping[str, object]:
-    """Attributes as Python values, with defaults of omitted ones."""
+    """Attributes as Python values, with defaults."""
     if not isinstance(owner, Operator):
         return {name: value_of(attribute) for name, attribute in owner.properties.items()}
     defaults = {

@@ -35,12 +35,9 @@ def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = N
 
 
 def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
-    """Whether `buffer` can be privatized to the iterations of `loop`.
-
-    It is a temporary used nowhere outside the loop, and every element that an iteration reads was certainly written
-    earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises `NotProved`, also if
-    the answer depends on data.
-    """
+    """Whether `buffer` can be privatized to the iterations of `loop`: it is a temporary used nowhere else, and every
+    element that an iteration reads was certainly written earlier in it. `found` holds the accesses of the loop, in
+    program order. Raises `NotProved`, also if the answer depends on data."""
     if not is_temporary(buffer) or not all(loop.is_ancestor(use.operation) for use in buffer.uses):
         return False
     inside = [a for a in found if a.buffer is buffer]
@@ -56,9 +53,9 @@ def carried_conflict(
 ) -> Conflict | None:
     """Two iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
 
-    Buffers that can be privatized are exempt. Without `reductions`, updates of one accumulator are exempt; without
-    `inits`, also its init in the same block. `found` may contain only the accesses to the buffers of interest. If
-    iterations touch one element of a buffer whose privatization is undecided, that is not proved.
+    Buffers that can be privatized are exempt; if that is undecided, a conflict is not proved. Without `reductions`,
+    updates of one accumulator are exempt; without `inits`, also its init in the same block. `found` may contain only
+    the accesses to the buffers of interest.
     """
     found = accesses(loop) if found is None else found
     private: dict[SSAValue, bool | NotProved] = {}
@@ -112,16 +109,15 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Explain why the iterations of `loop` are dependent, or None if they provably are not. Parameters as in
-    `carried_conflict`."""
+    """Explain why the iterations are dependent, or None if they provably are not. Parameters as in `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Explain why loops over the thread blocks of a kernel may not run as one, or None if provably no data passes
-    between them. `bound` is assumed to be bound to `axis`."""
+    """Explain why loops over thread blocks may not run as one, or None if provably no data passes between them. `bound`
+    counts as bound to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
@@ -139,11 +135,8 @@ def _reduction_advice(conflict: Conflict) -> str | None:
 
 
 def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict | None:
-    """Dependent instances whose order a permutation of a perfect chain of loops reverses.
-
-    Chains are outermost first. Updates of one reduction may be reassociated; its init may not run after them. Raises
-    `NotProved`.
-    """
+    """Dependent instances whose order a permutation of a perfect chain of loops, outermost first, reverses. Updates of
+    one reduction may be reassociated; its init may not run after them. Raises `NotProved`."""
     found = accesses(old[0])
     outside = old[0]
     for first, second in conflicting_pairs(found):

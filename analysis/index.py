@@ -1,7 +1,7 @@
 """Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a remainder.
 
-`Index` is the algebra of passes and analyses; `AffineMap` is the form in the IR. Both describe the same functions:
-floor division and non-negative remainder by positive constants. A product of two values stays an opaque value.
+`Index` is the algebra of passes and analyses; `AffineMap`, with the same functions, is the form in the IR: floor
+division and non-negative remainder by positive constants. A product of two values is opaque.
 """
 
 from __future__ import annotations
@@ -69,11 +69,8 @@ class Index:
 
     @staticmethod
     def of(value: SSAValue | int, known: dict[SSAValue, Index] | None = None) -> Index:
-        """The normal form of an index value. Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a
-        constant; anything else is an atom.
-
-        `known` memoizes traced values, so that each value of a chain is traced once.
-        """
+        """Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an atom.
+        `known` memoizes traced values, so that each value of a chain is traced once."""
         if isinstance(value, int):
             return Index({}, value)
         # `isinstance` of an abstract class costs more than the rest.
@@ -91,7 +88,7 @@ class Index:
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
-        """The normal form of an expression without symbols, with `dims[d]` for dimension d."""
+        """The index of an expression without symbols, with `dims[d]` for dimension d."""
         if type(expr) is AffineDimExpr:
             return dims[expr.position]
         terms: dict[Atom, int] = {}
@@ -166,7 +163,7 @@ class Index:
         return self.terms.get(atom, 0)
 
     def values(self) -> Iterator[SSAValue]:
-        """Every value, repeated if it occurs in several atoms."""
+        """The values, repeated if in several atoms."""
         for atom in self.terms:
             if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()
@@ -174,15 +171,14 @@ class Index:
                 yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
-        """All values that the index depends on, through the ops that compute its atoms."""
+        """Values that the index depends on, through ops."""
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
-        """Whether one of `values` is in `sources`."""
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
-        """Whether one of `values` is an atom, or in a quotient or remainder."""
+        """Whether one of `values` is in an atom, without the ops that compute it."""
         wanted = set(values)
         return any(value in wanted for value in self.values())
 
@@ -209,7 +205,7 @@ class Index:
         return total
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
-        """Replace values and simplify quotients and remainders again, with ranges if given."""
+        """Quotients and remainders are simplified again, with ranges if given."""
         if not self.terms:
             return self
         if len(self.terms) == 1 and not self.constant:  # as most subscripts
@@ -244,7 +240,7 @@ class Index:
         return _merge_pairs(result) if divides else result
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> Index:
-        """Rename values. Distinct values must stay distinct."""
+        """Distinct values must stay distinct."""
         terms: dict[Atom, int] = {}
         for atom, factor in self.terms.items():
             if type(atom) is Quotient or type(atom) is Remainder:
@@ -389,7 +385,7 @@ def mixed_radix(digits: Iterable[tuple[int, _Digit, int | None]]) -> Iterator[tu
     maximum of the preceding weighted sum, None if unbounded. Digits are non-negative.
 
     The sum determines a digit if its weight and all larger ones exceed the reach. It takes every value up to its
-    maximum if no weight exceeds the reach plus one. If each weight equals the reach plus one, both hold.
+    maximum if no weight exceeds the reach plus one.
     """
     reach: int | None = 0
     for weight, digit, maximum in sorted(digits, key=itemgetter(0)):
@@ -414,7 +410,7 @@ def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
 
 
 def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Index] | None:
-    """`index = factor * multiple + rest` with rest in 0 .. factor-1; None if ranges do not allow it."""
+    """`index = factor * multiple + rest` with rest in 0 .. factor-1."""
     multiple: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
     low = high = index.constant % factor
@@ -434,7 +430,6 @@ def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Inde
 
 
 def _split_factors(index: Index, divisor: int) -> list[int]:
-    """Factors of `divisor` by which the index may be partly divisible, decreasing."""
     factors = {divisor} | {gcd(f, divisor) for f in index.terms.values()}
     return sorted((f for f in factors if f > 1), reverse=True)
 
@@ -460,7 +455,7 @@ def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 
 def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
-    """`index mod divisor`, simplified by the ranges. The divisor is positive."""
+    """`index mod divisor`, like `quotient`."""
     if divisor <= 0:
         raise InternalError(f"remainder of an index by {divisor}")
     if divisor == 1:

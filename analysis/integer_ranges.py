@@ -1,8 +1,8 @@
 """Integer ranges of index values; assumptions about symbols (`tir.assume`, `tir.assume_shape`); non-affine index
 values.
 
-Affine maps divide by constants. A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic
-extent, is an SSA value computed by `arith` ops, which `meaning_of` reads.
+A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic extent, is not affine, but an SSA
+value computed by `arith` ops, which `meaning_of` reads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 
 
 def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
-    """The `Division`, `Product` or `Choice` that computes a value, or None.
+    """The `Division`, `Product` or `Choice` that computes a value.
 
     The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation must
     equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
@@ -149,7 +149,7 @@ def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """Operands, recursively and each once, of the quotients, products and choices that compute a value; else the value."""
+    """Operands, recursively and once, of the quotients, products and choices that compute a value; else the value."""
     pending, seen = [value], {value}
     while pending:
         inner = pending.pop()
@@ -165,7 +165,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
-    """Combinations of small values for all symbols in non-affine parts of `indices`, smallest first."""
+    """Combinations of small values for symbols in non-affine parts, smallest first."""
     symbols: dict[SSAValue, None] = {}
     for index in indices:
         for value in index.values():
@@ -182,8 +182,7 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 
 
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The range by extents of loops, iterators and buffers, and arithmetic on these, with `ranges` for the operands if
-    given."""
+    """The range by extents of loops, iterators and buffers, and arithmetic; `ranges` give those of operands."""
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
@@ -236,13 +235,12 @@ def operands_of_minimum(index: Index) -> list[Index]:
 
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
-    """Assumptions that mention `symbol`, a parameter or top-level value."""
     entry = _entry_of(symbol)
     return [] if entry is None else [a for a in _assumptions_of(entry) if a.index.depends_on([symbol])]
 
 
 def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The interval by the assumptions that mention no other value."""
+    """The interval by assumptions that mention no other value."""
     entry = _entry_of(symbol)
     if entry is None:
         return UNBOUNDED
@@ -313,7 +311,7 @@ def assumption_of(op: AssumeOp) -> Assumption:
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """Assumptions at the start of a function; two reads of one extent are equal."""
+    """Two reads of one extent are assumed equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):

@@ -1,14 +1,13 @@
-"""Index maps on a box of indices: image, injectivity, missed indices, and inverses.
+"""Index maps on a box of indices: image, injectivity, missed indices, and inverses (docs/decisions/0007-layouts.md).
 
 `f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps into a box of 3 x 8 x 4, is injective, misses `4 * co + ci >=
 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be symbols.
 
-An inverse is derived from digits if possible, which gives simpler expressions than isl: a new index is a sum of
-weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number. Pieces of
-one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may be a sum.
+An inverse is derived from digits (`index.mixed_radix`) if possible. Pieces of one numerator, `x floordiv 4` and `x mod
+4`, are recombined; the numerator may be a sum.
 
-The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` touches
-element `e` at `(e floordiv 16, e mod 16)`.
+The inverse of an access, `AccessInverse`, is the instance that touches an element: `B[v * 16 + w]` touches `e` at `(e
+floordiv 16, e mod 16)`.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """The same in each call."""
+    """The placeholders of results, the same in each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
@@ -169,7 +168,6 @@ class LayoutMap:
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> LayoutMap:
-        """Rename symbols and keep the placeholders."""
         if not self.symbols:
             return self
         renamed = LayoutMap(self.map, [extent.renamed(names) for extent in self.old_extents])
@@ -215,7 +213,7 @@ class LayoutMap:
         return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
-        """Two old indices with the same image, or None."""
+        """Two old indices with the same image."""
         if are_determined(self.inputs, self.results, self._range):
             return None
         extents = dict(zip(self.inputs, self.old_extents, strict=True))
@@ -233,7 +231,7 @@ class LayoutMap:
                 raise NotProved(f"it depends on what %{value.name_hint or '?'} is")
 
     def negative(self) -> tuple[list[int], int] | None:
-        """An old index with a negative image, and the dimension, or None."""
+        """An old index with a negative image, and the dimension."""
         for dimension, index in enumerate(self.results):
             low = index.range(self._range)[0]
             if low is not None and low >= 0:
@@ -257,7 +255,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """None if one has no expression over the old ones."""
+        """The new extents, or None if one has no expression over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -324,7 +322,7 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """None if it is not a conjunction."""
+        """The image, or None if it is not a conjunction."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 
@@ -430,13 +428,13 @@ class AccessInverse:
     back: tuple[Index, ...]
 
     def instance(self, element: Sequence[Index]) -> tuple[Index, ...]:
-        """The variables of the instance that touches `element`, if one does."""
+        """The variables of the instance that touches `element`, if any."""
         moved = (place - shift for place, shift in zip(element, self.shifts, strict=True))
         mapping = dict(zip(self.placeholders, moved, strict=True))
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """An instance touches `element` if variables are in their domains and indices match."""
+        """Variables in their domains, and equal indices: then an instance touches `element`."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip
@@ -454,8 +452,8 @@ def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInve
 
 
 def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
-    """The inverse of an access over variables (variable -> extent), or a violation if it is not unique. A refutation
-    names two instances that touch one element."""
+    """The inverse over variables (variable -> extent), or a violation if not unique, which names two instances on one
+    element."""
     variables = tuple(domain)
     indices = tuple(index.simplified(range_of) for index in given)
 

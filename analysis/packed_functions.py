@@ -1,4 +1,5 @@
-"""Packing the axes of a function of tensor expressions: which axes of the operands are packed with one of the result.
+"""Packing the axes of a function of tensor expressions: which axes of the operands are packed with one of the result
+(docs/decisions/0104-packed-layouts.md).
 
 Each stage must read whole tiles: the index of the axis, or its shift by a multiple of the tile, is an index of all
 reads that depend on it, and is otherwise only compared with multiples of the tile.
@@ -25,8 +26,8 @@ from weft.dialects.te_extern import ExternOp
 
 
 def packed_axes(function: FuncOp, axis: int, tile: int) -> tuple[int | None, ...] | None:
-    """The axis of each tensor operand to pack if `axis` of the only result is packed; None for tensors accessed alike
-    in all tiles. None if the axis cannot be packed."""
+    """The axis to pack of each tensor operand for `axis` of the only result; None for tensors accessed alike in all
+    tiles. None if the axis cannot be packed."""
     axes = _axes_of_tensors(function, axis, tile)
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     return None if axes is None else tuple(axes.get(tensor) for tensor in tensors)
@@ -94,8 +95,8 @@ def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, i
 
 
 def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
-    """An index and its shifts by whole tiles; None unless they are only used as indices or compared with multiples of
-    the tile."""
+    """An index and its shifts by whole tiles; None if used otherwise than as index or compared with multiples of the
+    tile."""
     found: set[SSAValue] = set()
     pending = [index]
     while pending:

@@ -1,8 +1,8 @@
 """Questions about instances of the program, such as whether two of them touch one element, in this order.
 
-A `Question` is stated once, over index expressions. isl solves it as linear constraints, and validation evaluates it at
-the point that isl finds: it executes the index operations of the IR at concrete iterations (`Instance`), without
-integer sets or the index algebra. A value that cannot be evaluated refutes nothing.
+A `Question` over index expressions is solved by isl as linear constraints, and validated by evaluation of the IR at the
+point found (`Instance`), without integer sets or the index algebra
+(docs/decisions/0008-counterexamples-and-fuzzing.md). A value that cannot be evaluated refutes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class NotEvaluated(Exception):
 
 
 def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
-    """Evaluate a predicate; `otherwise` if a value cannot be evaluated."""
     try:
         return question()
     except NotEvaluated:
@@ -95,7 +94,7 @@ class Instance:
             raise NotEvaluated from None
 
     def _dimension(self, op: memref.DimOp) -> int:
-        """The extent of a dimension; 1 if that of a parameter is unconstrained."""
+        """The extent; 1 if unconstrained."""
         at, type_ = self.value(op.index), op.source.type
         if not isinstance(type_, MemRefType):
             raise NotEvaluated
@@ -108,7 +107,7 @@ class Instance:
         return 1
 
     def runs(self, op: Operation) -> bool:
-        """Whether `op` executes at this point, within the block whose iterators are given or the function."""
+        """Whether `op` executes, within the block whose iterators are given or the function."""
         child, parent = op, op.parent_op()
         while parent is not None and not isinstance(parent, func.FuncOp):
             if isinstance(parent, ForOp):
@@ -151,8 +150,8 @@ class Instance:
         raise NotEvaluated
 
     def is_of(self, place: Access | Context | Domain) -> bool:
-        """Whether the point is an instance of a place: the access executes and touches the element given by its
-        indices, or the conditions of loops and guards hold."""
+        """Whether the access executes and touches the element of its indices, or the conditions of loops and guards
+        hold."""
         if isinstance(place, Access):
             if place.indices is None:
                 raise NotEvaluated
@@ -174,7 +173,7 @@ class Missed:
     domains: tuple[Domain, ...]
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether enumeration of loop points confirms it; `otherwise` past the limit of points."""
+        """Whether enumeration of loop points confirms it; `otherwise` past the limit."""
         return all(evaluated(lambda domain=domain: self._is_missed_by(domain), otherwise) for domain in self.domains)
 
     def _is_missed_by(self, domain: Domain) -> bool:
@@ -190,10 +189,8 @@ _TRIES = 4000
 
 @dataclass
 class _PointSearch:
-    """Searches for a loop point at which the conditions hold and the bindings have the wanted values.
-
-    Fixes loops from the outermost inwards, and prunes points that ranges exclude. Uses no integer sets.
-    """
+    """Searches for a loop point with the wanted conditions and bindings, from the outermost loop inwards, without
+    points that ranges exclude. Uses no integer sets."""
 
     loops: Sequence[tuple[SSAValue, int | SSAValue | Index]]
     bindings: Sequence[Index]
@@ -254,7 +251,7 @@ class _Relation:
 
 
 class Question(System):
-    """Constraints on instances of the program, each with a *role*. The roles of a pair are "first" and "second".
+    """Constraints on instances of the program, each with a *role*: of a pair, "first" and "second".
 
     A value is one variable per role. Values that are fixed in the function, and those in `shared`, are the same in all
     roles; with `own`, so are all values not in it. `values` are concrete values of symbols; values in `opaque` are
@@ -314,7 +311,8 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """Equate the variables of `places` with indices. In `free` dimensions only the given extents bound them."""
+        """Equate the variables of `places` with indices, which in `free` dimensions are only bounded by the given
+        extents."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
                 self.bound_place(role, at, free[at])
@@ -341,7 +339,7 @@ class Question(System):
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """Let two roles touch one element; a missing index list means any element."""
+        """Two roles touch one element; a missing index list means any."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
@@ -359,7 +357,7 @@ class Question(System):
         self.order(second, first)
 
     def counterexample(self) -> Counterexample | None:
-        """Instances that satisfy all constraints, or None. Raises `NotProved`."""
+        """Instances that satisfy all constraints. Raises `NotProved`."""
         point = self.find_point()
         return None if point is None else Counterexample(self, point)
 
@@ -421,7 +419,7 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """Values of symbols, not of computed values, because they are evaluated again."""
+    """Values of symbols; computed values are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 
@@ -439,7 +437,7 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
 
 
 def places(rank: int) -> list[Variable]:
-    """The variables of a place: the iterators of a block, or the indices of an element."""
+    """Variables for the iterators of a block, or the indices of an element."""
     return [("place", at) for at in range(rank)]
 
 
@@ -450,8 +448,8 @@ def points_that_agree(
     *,
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
-    """Two different points of a box (value -> extent), roles "first" and "second", at which all `indices` are equal, or
-    those of the first equal the `others` of the second, or None. Raises `NotProved`."""
+    """Different points of a box (value -> extent), roles "first" and "second", at which all `indices` are equal, or
+    those of the first equal the `others` of the second. Raises `NotProved`."""
     orders = (("first", "second"),) if others is None else (("first", "second"), ("second", "first"))
     known: list[Index] = []
     for value in values:
@@ -470,8 +468,7 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """Instances of an access or place at which no index of `positives` is negative. Their role is "", and each value is
-    a separate variable."""
+    """Instances at which no index of `positives` is negative. Their role is "", and each value is a separate variable."""
     question = Question(own=())
     question.add("", at)
     for index in positives:

@@ -1,4 +1,4 @@
-"""Structural equality of two programs up to the names of SSA values, and their first difference.
+"""Structural equality of two programs up to names of SSA values and locations, and their first difference.
 
 Scalar constants compare by value at their uses; their number and position do not matter.
 """
@@ -18,7 +18,7 @@ from weft.support.locations import render_operation
 
 
 class Difference(Exception):
-    """The first difference of two programs: a message, and the op on each side if any."""
+    """The first difference of two programs, and the op on each side if any."""
 
     def __init__(self, message: str, left: Operation | None, right: Operation | None) -> None:
         super().__init__(message)
@@ -36,7 +36,6 @@ class Difference(Exception):
 
 @checked
 def structural_equal(left: Operation, right: Operation) -> bool:
-    """Whether programs are equal up to names of SSA values, locations and places of constants."""
     return first_difference(left, right) is None
 
 
@@ -57,7 +56,6 @@ def first_difference(left: Operation, right: Operation) -> Difference | None:
 
 
 def scalar_constant(value: SSAValue) -> Attribute | None:
-    """The value of a scalar constant, or None."""
     owner = value.owner
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
         return owner.value
