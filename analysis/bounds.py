@@ -178,7 +178,8 @@ class Bounds:
         return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
 
     def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
-        """Whether `beyond` is negative in every instance. Raises `CompileError` if refuted for all sizes of 1 and more."""
+        """Whether `beyond` is negative in every instance. Raises `CompileError` if refuted for all sizes of 1 and
+        more."""
         key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
         if key not in self._answers:
             self._answers[key] = self._decided(access, dimension, beyond)

@@ -299,7 +299,8 @@ def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> 
 def _ordered_pair(
     domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
 ) -> Counterexample | None:
-    """Loop points, equal in the `fixed` loops and iterators `same`; the second is later, and 0 in the iterators `zero`."""
+    """Loop points, equal in the `fixed` loops and iterators `same`; the second is later, and 0 in the iterators
+    `zero`."""
     symbols = _symbols(domain, fixed)
     moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
     values = [loop.induction_variable for loop in moving]

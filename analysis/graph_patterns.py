@@ -377,7 +377,8 @@ def var(name: str | None = None) -> Pattern:
 
 
 def const(value: Number | Callable[[Array], bool] | None = None, name: str | None = None) -> Pattern:
-    """A constant: any, one whose elements all equal a number up to rounding, or one whose array satisfies a condition."""
+    """A constant: any, one whose elements all equal a number up to rounding, or one whose array satisfies a
+    condition."""
     found = Constant(None, value) if callable(value) else Constant(value)
     return found if name is None else found.named(name)
 
@@ -427,7 +428,8 @@ def optional(pattern: Pattern, step: Callable[[Pattern], Pattern] | None = None)
 
 
 def factors(*parts: PatternLike) -> Pattern:
-    """The product of the parts, in any order and grouping; numbers are multiplied, quotients by numbers are products."""
+    """The product of the parts, in any order and grouping; numbers are multiplied, quotients by numbers are
+    products."""
     return _chain(parts, is_product=True)
 
 

@@ -109,7 +109,8 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Explain why the iterations are dependent, or None if they provably are not. Parameters as in `carried_conflict`."""
+    """Explain why the iterations are dependent, or None if they provably are not. Parameters as in
+    `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 

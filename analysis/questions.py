@@ -468,7 +468,8 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """Instances at which no index of `positives` is negative. Their role is "", and each value is a separate variable."""
+    """Instances at which no index of `positives` is negative. Their role is "", and each value is a separate
+    variable."""
     question = Question(own=())
     question.add("", at)
     for index in positives:

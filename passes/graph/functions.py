@@ -45,7 +45,9 @@ from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """Yields the functions over tensors with graph ops or called by control flow, except callees of `graph.call_tir`."""
+    """Yields the functions over tensors with graph ops or called by control flow, except callees of
+    `graph.call_tir`.
+    """
     called = tensor_callees(module)
     branches = control_callees(module)
     for op in list(module.body.block.ops):
@@ -189,7 +191,9 @@ def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attrib
 
 
 def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
-    """Replace names of extents in types, attributes and preconditions. Raises `CompileError` for a false precondition."""
+    """Replace names of extents in types, attributes and preconditions. Raises `CompileError` for a false
+    precondition.
+    """
 
     def changed(type_: TensorType[Attribute]) -> TensorType[Attribute]:
         shape: Shape = shape_of(type_)

@@ -41,7 +41,9 @@ _WORD: Final = 4
 
 
 def panel_width(columns: int, target: Target, sums: int = 1) -> int:
-    """Returns the most columns, whole vectors, with `sums` sums each in registers; if possible a divisor of `columns`."""
+    """Returns the most columns, whole vectors, with `sums` sums each in registers; if possible a divisor of
+    `columns`.
+    """
     lanes = max(target.vector_bytes // 4, 1)
     most = _VECTORS
     while most > 1 and sums * most > target.vector_registers // 2:

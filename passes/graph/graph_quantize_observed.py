@@ -51,7 +51,9 @@ def activation_parameters(low: float, high: float) -> tuple[Array, int]:
 
 
 def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
-    """Rounds weights to -127 to 127 with one scale per element along an axis: the greatest absolute weight / 127, or 1."""
+    """Rounds weights to -127 to 127 with one scale per element along an axis: the greatest absolute weight / 127, or
+    1.
+    """
     import numpy as np
 
     rest = tuple(at for at in range(weights.ndim) if at != axis)
@@ -131,7 +133,9 @@ def rounded_layer(layer: Layer) -> RoundedLayer:
 
 
 def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
-    """Round observed activations and the weights that multiply them. Returns the errors of the weights of all layers."""
+    """Round observed activations and the weights that multiply them. Returns the errors of the weights of all
+    layers.
+    """
     rows: list[QuantizedLayer] = []
     for layer in layers_of(function):
         observer = layer.op.operands[0].owner
