@@ -1,5 +1,4 @@
 """Reference semantics of each dialect on NumPy values.
 
-`interpreter` runs functions, `compare` compares modules and validates passes, `arguments` generates inputs, and
-`registry` describes how a dialect defines the semantics of its ops.
+`interpreter` runs functions, `compare` validates passes, and `registry` describes how a dialect defines its ops.
 """

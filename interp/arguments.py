@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """Estimated number of scalar `operations` of a call, and of floating-point ones, `flops`."""
+    """Estimated scalar `operations` of a call, and floating-point ones, `flops`."""
 
     operations: int = 0
     flops: int = 0
@@ -99,8 +99,8 @@ class ConcreteShapes:
     """Shapes of parameters, with a number for each dynamic extent and index parameter.
 
     `extents` are chosen in order, cyclically. Extents that the program ties together (`#graph.dims` names,
-    `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With the `given` shapes and numbers by
-    parameter name, no number is chosen: extents that do not follow from them are unknown.
+    `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With `given` shapes and numbers by
+    parameter name, none is chosen: extents that do not follow are unknown.
     """
 
     function: FuncOp
@@ -186,7 +186,7 @@ class ConcreteShapes:
             self.numbers[argument] = names.get(name, 1)
 
     def _choose_assumed(self) -> None:
-        """Choose numbers that satisfy the function's assumptions on symbols."""
+        """Choose numbers that satisfy assumptions on symbols."""
         assumed = assumptions_of(self.function)
         symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
         if not symbols:
@@ -244,10 +244,7 @@ class ConcreteShapes:
         return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
 
     def number(self, value: SSAValue) -> int | None:
-        """The value of index arithmetic on extents, or None.
-
-        An undetermined extent is chosen when it is queried.
-        """
+        """The value of index arithmetic on extents, or None. Undetermined extents are chosen when queried."""
         if value not in self.numbers:
             found = self._computed(value)
             if found is None:
@@ -276,8 +273,8 @@ class ConcreteShapes:
         """The work of a call; `find` returns callees, `known` the work of some.
 
         Loops of unknown extent count as 8 iterations; a missing lower bound is 0, a missing upper bound 8 more.
-        Operators on whole tensors, which NumPy runs, and recursive calls have no work. Guards are assumed to hold, and
-        of an `scf.if` the larger branch counts.
+        Operators on whole tensors, which NumPy runs, and recursive calls have no work. Guards are assumed to hold,
+        and of an `scf.if` the larger branch counts.
         """
         known = {} if known is None else known
         key = (self.function, *(None if shape is None else tuple(shape) for shape in self.shapes))
@@ -308,7 +305,7 @@ class ConcreteShapes:
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
-        """The known shapes of arguments, by parameter names of the callee."""
+        """The known shapes of arguments, by parameter names."""
         given: dict[str, Sequence[int]] = {}
         for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
             shape = self.known_shape(value)
@@ -317,7 +314,7 @@ class ConcreteShapes:
         return given
 
     def known_shape(self, buffer: SSAValue) -> Sequence[int] | None:
-        """The shape of a buffer, with unknown extents as in its type; None for other values."""
+        """The shape, with unknown extents as in the type."""
         if not isinstance(buffer.type, MemRefType):
             return self._shape(buffer)
         op = buffer.owner
@@ -398,7 +395,7 @@ _POSITIVE_ONLY = frozenset(
 
 
 def needs_positive(root: Operation) -> bool:
-    """Whether an op in `root` is undefined, or far from linear, on numbers that are not positive."""
+    """Whether an op is undefined, or far from linear, on numbers that are not positive."""
     return any(op.name in _POSITIVE_ONLY for op in root.walk())
 
 
@@ -407,12 +404,12 @@ def _hold(facts: Sequence[CallPrecondition], numbers: Mapping[str, int]) -> bool
 
 
 def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] = EXTENTS[0]) -> list[Any]:
-    """Arguments for `Interpreter.call` or a compiled function.
+    """Arguments for `Interpreter.call` or a compiled function, equal for equal seeds.
 
-    Dynamic extents are taken from `extents`; those that the program ties together agree. Equal seeds give equal values.
-    Floats are small multiples of a power of two, so that sums of products are exact in any order. Integers are small,
-    non-negative for indices, and positive if the function divides. Written buffers are filled too, so that missing
-    writes are detected. Raises `CompileError` for parameters without a value (tuples).
+    Dynamic extents are taken from `extents`; those that the program ties together agree. Floats are small multiples
+    of a power of two, so that sums of products are exact in any order. Integers are small, non-negative for indices,
+    and positive if the function divides. Written buffers are filled too, so that missing writes are detected. Raises
+    `CompileError` for parameters without a value (tuples).
     """
     return argument_recipe(function, extents).draw(seed)
 
@@ -420,8 +417,7 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
 def argument_recipe(
     function: FuncOp, extents: Sequence[int] = EXTENTS[0], given: Mapping[str, Sequence[int] | int] | None = None
 ) -> ArgumentRecipe:
-    """The recipe of `random_arguments`, with `given` shapes and numbers. Raises `CompileError` for parameters without a
-    value."""
+    """The recipe of `random_arguments`, with `given` shapes and numbers."""
     shapes = ConcreteShapes(function, extents, given)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
@@ -474,7 +470,7 @@ class ArgumentRecipe:
     """(position of an array, position of an element that is an extent, its value)."""
 
     def draw(self, seed: int = 0, edges: Planting | None = None) -> list[Any]:
-        """A value for each parameter; `edges` plants edge values."""
+        """A value per parameter; `edges` plants edge values."""
         generator = np.random.default_rng(seed)
         values = _Values(generator, self.positive, self.indices, self.limit)
         arguments: list[Any] = []
@@ -524,7 +520,7 @@ class _Values:
         return self._generator.integers(low, high, size=tuple(shape), endpoint=True)
 
     def _floats(self, shape: Sequence[int], steps: int, denominator: int) -> Array:
-        """Multiples of 1/denominator in `-steps .. steps` steps; from 1 if positive."""
+        """Multiples of 1/denominator, up to `steps`; from 1 if positive."""
         span = max(steps, denominator)
         low = 1 if self._positive else -span
         return self._generator.integers(low, span, size=tuple(shape), endpoint=True) / denominator

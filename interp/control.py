@@ -56,7 +56,7 @@ def emit_call(emitter: Emitter, op: func.CallOp) -> None:
 
 
 def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[SSAValue], op: Operation) -> None:
-    """Bind `result` to a name or a number if `expr` is one, else to a new local."""
+    """Bind `result` to a name or number, or to a new local."""
     if isinstance(expr, AffineDimExpr):
         emitter.alias(result, operands[expr.position])
         return
@@ -133,7 +133,7 @@ def loop_with_values(
     starts: Sequence[SSAValue],
     interval: Interval | None = None,
 ) -> None:
-    """Carries values from `starts` to the results of `op`."""
+    """Carries values from `starts` to the results."""
     block = op.body.block
     carried = [emitter.define(argument, maybe_unwritten=True) for argument in block.args[1:]]
     emitter.assign(carried, starts, op)
@@ -228,10 +228,8 @@ def emit_forall(emitter: Emitter, op: ForallOp) -> None:
 def emit_loop(
     emitter: Emitter, variable: SSAValue, body: Block, extent: int | SSAValue, op: Operation, *, free: bool
 ) -> None:
-    """A loop from 0 to `extent`; `free` if its iterations may run in any order.
-
-    Threads and lanes of a reduction run sequentially, since lowering decides how they are combined.
-    """
+    """A loop from 0 to `extent`; `free` if its iterations may run in any order. Threads and lanes of a reduction run
+    sequentially, since lowering decides how they are combined."""
     free = free and not combines_iterations(op)
     count, interval, below = emitter.iterations(extent, op)
     order = emitter.options.order
@@ -249,7 +247,7 @@ def emit_loop(
 
 
 def combines_iterations(loop: Operation) -> bool:
-    """Whether threads or lanes are part of a reduction: a reduce iterator is bound to the loop, or, without blocks, its
+    """Whether threads or lanes are part of a reduction: a reduce iterator is bound to the loop, or, without blocks,
     lanes update one element."""
     if not isinstance(loop, ForOp) or loop.kind.data not in (LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
         return False
@@ -284,10 +282,8 @@ def _emit_interleaved(
     below: str | None,
     op: Operation,
 ) -> None:
-    """Iterations are generators that advance in turn, from store to store.
-
-    A temporary that only this loop uses is private to each iteration, as in lowering.
-    """
+    """Iterations are generators that advance in turn, from store to store. A temporary that only this loop uses is
+    private to each, as in lowering."""
     lane = emitter.fresh("iteration")
     name = emitter.define(variable)
     outside = emitter.interleaved
@@ -309,12 +305,11 @@ def _emit_interleaved(
 
 
 def repeats(op: Operation) -> bool:
-    """A sequential loop runs its body repeatedly on the same buffers."""
+    """Whether a sequential loop runs its body repeatedly on the same buffers."""
     return isinstance(op, scf.ForOp) or (isinstance(op, ForOp) and op.kind.data not in FREE_KINDS)
 
 
 def interleaved(iteration: Callable[[int], Generator[None, None, None]], count: int) -> Generator[None, None, None]:
-    """Advance `count` iterations in turn until all have ended."""
     running = [iteration(number) for number in range(count)]
     while running:
         yield
@@ -341,13 +336,12 @@ def emit_tir_for(emitter: Emitter, op: ForOp) -> None:
 
 
 def _empty_starts(loop: ForOp) -> list[EmptyStart]:
-    """Possibly empty reductions with outermost loop `loop`."""
     blocks = [op for op in loop.body.walk() if isinstance(op, BlockOp) and op.extent_operands]
     return [start for block in blocks if (start := empty_start(block)) is not None and start.anchor is loop]
 
 
 def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: ForOp) -> None:
-    """The init for every spatial point, if an extent of the reduction is 0."""
+    """Run the init for every spatial point, if an extent of the reduction is 0."""
     block, init = start.block, start.block.init
     if init is None:
         return
@@ -392,7 +386,7 @@ def _guarded(
 
 
 def _check_domain(emitter: Emitter, op: BlockOp) -> None:
-    """Check the iterators, unless ranges prove that they are in their domain."""
+    """Check iterators, unless ranges prove them in their domain."""
     checks: list[str] = []
     extents: list[str] = []
     for variable, extent in zip(op.iter_vars, op.extents, strict=True):
@@ -448,7 +442,7 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
 def refuse_other_shape(
     emitter: Emitter, op: Operation, name: str, actual: Sequence[int | str], stated: Sequence[int | str]
 ) -> bool:
-    """Compare the extents of `name` with the `stated` ones; return False if they are statically equal."""
+    """Return False if extents are statically equal."""
     pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
     if pairs:
         lists = (f"[{', '.join(map(str, extents))}]" for extents in (actual, stated))

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 class InterpreterError(CompileError):
     """Undefined behaviour at run time: an access out of bounds, a read of memory never written, a division by zero.
-
-    Errors of accesses have `buffer` (its name in the IR), `index` and `shape`.
-    """
+    Errors of accesses have `buffer` (its name in the IR), `index` and `shape`."""
 
     def __init__(
         self,
@@ -51,7 +49,7 @@ class IterationLimit:
         self.left = self.most
 
     def spend(self, operation: Operation, iterations: int) -> bool:
-        """Count `iterations`; return True. Raises `IterationLimitError`."""
+        """Returns True. Raises `IterationLimitError`."""
         self.left -= iterations
         if self.left < 0:
             message = f"a call runs more than {self.most:,} iterations, the limit"
@@ -67,7 +65,6 @@ class IterationLimit:
 
 
 def fail(operation: Operation, message: str, *values: object) -> NoReturn:
-    """Raise `InterpreterError` with `message` formatted with `values`."""
     raise InterpreterError(operation, message.format(*values))
 
 

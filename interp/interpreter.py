@@ -2,8 +2,8 @@
 
     Interpreter(module).call("mm_relu", a, b, c)
 
-Each function is compiled once to Python source, by `registry`. Memref parameters are written when the call ends; if it
-fails, all arrays are unchanged.
+Each function is compiled once to Python source, by `registry`. Memref parameters are written when the call ends; if
+it fails, all arrays are unchanged.
 """
 
 from __future__ import annotations
@@ -65,10 +65,8 @@ class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
 
 
 def compile_function(function: FuncOp, options: Options, functions: Functions) -> Callable[..., tuple[Any, ...]]:
-    """Compile to a Python function from run-time values (see `registry`) to a tuple of them.
-
-    Raises `CompileError` for an op without semantics, and for a body of no or several blocks.
-    """
+    """Compile to a Python function on run-time values (see `registry`), which returns a tuple. Raises `CompileError`
+    for an op without semantics, and for a body of no or several blocks."""
     name = function.sym_name.data
     if function.is_declaration:
         meaning = meaning_of(function)
@@ -183,7 +181,7 @@ def _translated(error: Exception) -> Exception:
 
 
 def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType) -> InterpreterError | None:
-    """The error if an operand of `op` was never written."""
+    """The error if an operand was never written."""
     for operand in op.operands:
         value = _value_in(frame, compiled, operand)
         if not (value is None or (isinstance(value, list) and None in cast("list[object]", value))):
@@ -216,9 +214,9 @@ def _literal_of(text: str) -> object:
 class Interpreter:
     """Functions of `module`, callable by name.
 
-    `order` is that of `parallel` and `vectorized` loops ("forward", "interleaved", ...: see `Options`): a correct
-    program computes the same in all. With `check_uninitialised`, reads of unwritten temporaries are errors, otherwise
-    zero. `max_iterations` limits the iterations of all loops of a call, by default not.
+    `order` is that of `parallel` and `vectorized` loops (see `Options`): a correct program computes the same in all.
+    With `check_uninitialised`, reads of unwritten temporaries are errors, otherwise zero. `max_iterations` limits
+    the iterations of all loops of a call, by default not.
     """
 
     def __init__(
@@ -256,7 +254,7 @@ class Interpreter:
         return self._by_name[name]
 
     def compiled(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        """The function on run-time values, compiled on first use. Raises `CompileError`."""
+        """The function on run-time values. Raises `CompileError`."""
         return self._functions[name]
 
     def signature(self, name: str) -> Signature:
@@ -266,9 +264,9 @@ class Interpreter:
         """Call @name with arrays and scalars, by position or parameter name.
 
         Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` if the arguments do not
-        match the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
-        written, arrays that overlap), `InterpreterError` for undefined behaviour of the program, and
-        `IterationLimitError` above `max_iterations`.
+        match the parameters (count, dtype, rank, shape, contradictory extents, a read-only array that is written,
+        arrays that overlap), `InterpreterError` for undefined behaviour, and `IterationLimitError` above
+        `max_iterations`.
         """
         if self.options.limit is not None:
             self.options.limit.begin()

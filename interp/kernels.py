@@ -1,9 +1,9 @@
 """Kernels: a launch runs every thread block; the threads of a block synchronise at barriers and ops of warps.
 
-Each thread is a Python generator. It pauses at barriers, shuffles and ops on tensor cores with a `Synchronisation`. In
-order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so that races show. In other
-orders blocks, and threads between synchronisations, run sequentially: forward, reversed or shuffled. Barriers and
-shuffles that not all threads reach, and reads of unwritten memory, are errors.
+Each thread is a Python generator, which pauses at barriers, shuffles and ops on tensor cores with a
+`Synchronisation`. In order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so
+that races show. In other orders blocks, and threads between synchronisations, run sequentially: forward, reversed or
+shuffled. Barriers and shuffles that not all threads reach, and reads of unwritten memory, are errors.
 
 Before distribution to threads, ops on tiles run once. For `wmma`, whose layout is unspecified, thread l holds the n
 elements from l * n on, in row-major order and cyclically.
@@ -136,7 +136,7 @@ def emit_warp_op(emitter: Emitter, op: low_tensor_cores.WarpOp) -> None:
 
 
 def run_warp_op(op: Operation, lanes: Lanes) -> None:
-    """Run an op that all threads of a warp reached. Raises `InterpreterError` if some are missing or differ."""
+    """Raises `InterpreterError` if threads of the warp are missing or differ."""
     if len(lanes) != WARP:
         raise InterpreterError(op, f"'{op.name}' is for {WARP} threads, and the warp has {len(lanes)}")
     _MEANINGS[op.name](op, lanes)
@@ -186,7 +186,6 @@ def _scatter(fragment: FragmentAttr, registers: Sequence[Pointer], tile: Sequenc
 
 
 def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]:
-    """The row-major tile in the registers."""
     rows, columns = fragment.tile
     count = fragment.elements_per_thread
     return [element for memory, at in registers for element in memory[at : at + count]][: rows * columns]
@@ -195,7 +194,7 @@ def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]
 def _row_starts(
     op: low_tensor_cores.WmmaLoadOp | low_tensor_cores.WmmaStoreOp, tile: Pointer, distance: int
 ) -> Iterator[int]:
-    """The rows of a tile in memory, each aligned to the elements of a thread (PTX ISA, "Matrix Storage")."""
+    """Rows of a tile in memory, each aligned to the elements of a thread (PTX ISA, "Matrix Storage")."""
     (memory, at), (rows, columns) = tile, op.fragment.tile
     for row in range(rows):
         start = at + row * distance
@@ -301,7 +300,7 @@ def refuse_threads_in_step(function: FuncOp) -> None:
 
 
 def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
-    """Begin the body; return the parameters in addition to the function's."""
+    """Returns the parameters in addition to the function's."""
     emitter.in_kernel = True
     emitter.interleaved = [IDS]
     emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
@@ -313,7 +312,6 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
 
 
 def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
-    """The name of memory shared by the threads of a block."""
     data = emitter.fresh(op.memref.name_hint or "shared")
     fill = "None" if emitter.options.check_uninitialised else "0"
     key = f"{data!r}"
@@ -418,7 +416,7 @@ def launch(
     order: str,
     seed: int,
 ) -> None:
-    """Run every block. The order of blocks is also that of threads."""
+    """The order of blocks is also that of threads."""
     if min(block) < 1 or min(grid) < 0:
         raise InterpreterError(op, f"'{op.name}' starts {grid} blocks of {block} threads")
     places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
@@ -475,7 +473,7 @@ class _Block:
                 answer = None
 
     def _step(self, thread: int, answer: Any) -> bool:
-        """Resume a thread until it pauses; return whether it can continue without waiting."""
+        """Return whether the thread can continue without waiting."""
         try:
             request = self.threads[thread].send(answer)
         except StopIteration:

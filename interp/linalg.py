@@ -93,7 +93,7 @@ def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource | 
 def _extents(
     emitter: Emitter, op: Operation, structure: Structure, sources: Sequence[BufferSource | None]
 ) -> list[int | str]:
-    """The extent of each loop, after checks that the operands agree."""
+    """The extents of loops, after checks that operands agree."""
     found: dict[int, int | str] = {}
     for map_, source in zip(structure.maps, sources, strict=True):
         for expr, extent in zip(map_.results, () if source is None else source.extents, strict=True):

@@ -102,7 +102,6 @@ def _split(op: LayoutOp, shape: Sequence[int], tiles: Sequence[int]) -> list[int
 def move(
     op: PackOp | UnpackOp, source: Array | BufferStorage, dest: Array | BufferStorage, *others: Any
 ) -> Array | None:
-    """Pack or unpack; buffers are written."""
     if isinstance(source, BufferStorage):
         source = elements_of(op, source, cast("MemRefType[Attribute]", op.source.type).element_type)
     shape = tuple(dest.shape)

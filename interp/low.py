@@ -64,7 +64,7 @@ def dot(
 
 
 def float_dot(sums: Sequence[float], left: Sequence[float], right: Sequence[float], group: int) -> list[float]:
-    """Each sum plus the dot product of its group of bf16, rounded to f32 after each product."""
+    """As `dot` on bf16, rounded to f32 after each product."""
     found: list[float] = []
     for lane, total in enumerate(sums):
         for at in range(lane * group, (lane + 1) * group):
@@ -152,7 +152,6 @@ def emit_tile_interleave(emitter: Emitter, op: TileInterleaveOp) -> None:
 
 
 def interleave(source: Pointer, distance: int, target: Pointer, lanes: int, rows: int) -> None:
-    """Interleave rows."""
     (read, first), (written, start) = source, target
     for row in range(rows):
         at = first + row * distance
@@ -185,7 +184,7 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
 
 
 def ldexp(significand: float, exponent: float) -> float:
-    """significand * 2^exponent, in double precision; the type of the op rounds it once, and is exact enough for f32."""
+    """significand * 2^exponent in double precision, exact enough for f32: the op rounds it once."""
     if not math.isfinite(exponent):
         return significand * 2.0**exponent
     try:
@@ -197,7 +196,7 @@ def ldexp(significand: float, exponent: float) -> float:
 def gather(
     op: Operation, name: str, data: list[Any], indices: Sequence[int], mask: Sequence[bool] | None, zero: float | int
 ) -> list[Any]:
-    """`data[i]` for the active lanes, zero for the others."""
+    """Zero for inactive lanes."""
     lanes: list[Any] = []
     for lane, index in enumerate(indices):
         if mask is not None and not mask[lane]:
@@ -217,7 +216,7 @@ def scatter(
     mask: Sequence[bool] | None,
     values: Sequence[Any],
 ) -> None:
-    """`data[i] = value` for the active lanes, which must be pairwise different."""
+    """Active lanes must be pairwise different."""
     active = [lane for lane in range(len(indices)) if mask is None or mask[lane]]
     for lane in active:
         if not 0 <= indices[lane] < len(data):

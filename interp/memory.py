@@ -95,14 +95,13 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
 
 
 def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str]) -> None:
-    """Check the extents of the result of `op`."""
     message = f"'{op.name}' needs extents of at least 0, got {', '.join(['{}'] * len(sizes))}"
     emitter.refuse(f"min({', '.join(sizes)}, 0) < 0", message, op, *sizes)
 
 
 @emits(memref.DeallocOp)
 def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
-    """Later accesses raise IndexError, which is reported as a use after deallocation."""
+    """Later accesses raise IndexError, reported as a use after deallocation."""
     emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
 
 

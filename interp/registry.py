@@ -1,6 +1,4 @@
-"""Registry of the semantics of operations: one table, filled by a module per dialect.
-
-A module `interp/<room>.py` defines each op of its dialect in one of two ways.
+"""Registry of the semantics of operations: one table, filled by a module per dialect, `interp/<room>.py`.
 
 **Source** (`emits`), for ops on scalars, buffers and control flow. The rule emits Python lines:
 
@@ -9,20 +7,20 @@ A module `interp/<room>.py` defines each op of its dialect in one of two ways.
         result = emitter.define(op.result)
         emitter.line(f"{result} = {emitter.value(op.lhs)} + {emitter.value(op.rhs)}", op)
 
-`emitter.value(ssa)` is the Python expression (a name or a literal) of a value that was defined before;
-`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` emits one line, and records `op`
-for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits the ops
-of a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
-`emitter.constant(object, hint)` makes any Python object available under a name. `Emitter` documents the other methods.
+`emitter.value(ssa)` is the Python expression (a name or a literal) of a value; `emitter.define(ssa)` makes a fresh
+local name for a result; `emitter.line(text, op)` emits one line, and records `op` for errors that it raises;
+`emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits the ops of a block (for element
+regions: bind the block's arguments first, with `emitter.bind(argument, "i")`); `emitter.constant(object, hint)`
+names any Python object.
 
-**Calls** (`evaluates`), for ops on tensors. The rule is a Python callable on run-time values, called at each execution:
+**Calls** (`evaluates`), for ops on tensors. The rule is a Python callable, called at each execution:
 
     @evaluates(graph.AddOp)
     def add(op: graph.AddOp, lhs: Array, rhs: Array) -> Array:
         return round_array(lhs + rhs, op.result.type)
 
-It takes the op and one value per operand, and returns the value of the result (a tuple for several results, None for no
-result). It may raise `InterpreterError(op, message)`.
+It takes the op and one value per operand, and returns the value of the result (a tuple for several results, None for
+no result). It may raise `InterpreterError(op, message)`.
 
 **Values at run time**
 
@@ -35,11 +33,11 @@ result). It may raise `InterpreterError(op, message)`.
 | `memref` | in emitted code a flat `list` and its extents (`emitter.buffer(ssa)`); between functions a `Buffer` |
 | `tensor` | NumPy array of `carrier_dtype(element type)`: that of the type, float32 (holding bf16 values) for bf16 |
 
-None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element
-access in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
+None in a buffer marks an element that was never written. `values.py` converts between flat lists and arrays, and
+rounds.
 
-Ops of a dialect that is not listed in `ROOMS` have no semantics here and raise `CompileError`, unless they are defined
-by `weft.register_operation`.
+Ops of a dialect that is not listed in `ROOMS` raise `CompileError`, unless they are defined by
+`weft.register_operation`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def wrap(x: int, width: int) -> int:
-    """The signed value of the low `width` bits of `x`."""
+    """The signed value of the low `width` bits."""
     half = 1 << (width - 1)
     return ((x + half) & ((1 << width) - 1)) - half
 
@@ -68,7 +68,7 @@ def minimum_number(a: float, b: float) -> float:
 
 
 def check_overflow(op: Operation, value: int, width: int) -> int:
-    """Check a quotient: only the least integer divided by -1 is out of range."""
+    """Only the least integer divided by -1 is out of range."""
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):
         raise InterpreterError(op, f"'{op.name}' overflows: the quotient {value} does not fit {width} bits")
     return value
@@ -138,7 +138,7 @@ def reciprocal_root(x: float) -> float:
 
 
 def to_integral(x: float, rounding: Callable[[float], int]) -> float:
-    """Rounding that keeps infinities, NaN and the sign of zero."""
+    """Infinities, NaN and the sign of zero are kept."""
     return math.copysign(float(rounding(x)), x) if math.isfinite(x) else x
 
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 
 class SharedElements(Sequence["Scalar | None"]):
-    """An array as a flat list; assignments modify all arrays that share its memory.
-
-    With `places`, the elements' indices, gaps contain None.
-    """
+    """An array as a flat list; assignments modify all arrays that share its memory. With `places`, the elements'
+    indices, gaps contain None."""
 
     def __init__(self, array: Array, element_type: Attribute, places: Sequence[int] | None = None) -> None:
         self._array = array

@@ -40,8 +40,8 @@ Place: TypeAlias = tuple[FuncOp, int]
 def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signature:
     """The signature of a function of any level. Callers pass all arguments, except results that it allocates.
 
-    `written` is the result of `written_parameters`; only low functions declare them. Raises `CompileError` for a type
-    without NumPy values, and for a written parameter of a low function that is declared read.
+    `written` is the result of `written_parameters`; only low functions declare them. Raises `CompileError` for a
+    type without NumPy values, and for a written parameter of a low function that is declared read.
     """
     if PARAMS in function.attributes:
         try:
@@ -91,8 +91,8 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_e
 
 
 def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
-    """Buffer parameters that functions may write, also through calls and launches: the least fixed point, which visits
-    each use of a parameter once."""
+    """Buffer parameters that functions may write, also through calls and launches: the least fixed point, which
+    visits each use of a parameter once."""
     passed_by: dict[Place, list[Place]] = defaultdict(list)
     written: set[Place] = set()
     defined = [function for function in functions.values() if not function.is_declaration]
@@ -132,11 +132,8 @@ def _writes(use: Use) -> bool:
 
 
 class Binding:
-    """The arguments of a call, and copies of them.
-
-    The interpreter works on copies, with strides of its choice unless the function states them. Raises `TypeError` and
-    `ValueError` as `bind_arguments` does.
-    """
+    """The arguments of a call, and copies of them, with strides of the interpreter's choice unless the function
+    states them. Raises `TypeError` and `ValueError` as `bind_arguments` does."""
 
     def __init__(
         self, function: FuncOp, signature: Signature, arguments: Sequence[Any], by_name: Mapping[str, Any]
@@ -177,7 +174,6 @@ class Binding:
         self.values = tuple(values)
 
     def write_back(self) -> None:
-        """Copy written elements into the caller's arrays."""
         new = [self._elements(*written) for written in self._written]
         for (_, array, _, _), elements in zip(self._written, new, strict=True):
             array[...] = elements

@@ -59,7 +59,6 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def _finished(op: Operation, array: object, position: int = 0) -> Array:
-    """Round or wrap the result of an op."""
     element = _element(op.results[position])
     if carrier_dtype(element) is None:
         raise InterpreterError(op, f"the interpreter has no arrays of {element}")
@@ -536,7 +535,6 @@ def emit_combining(emitter: Emitter, op: stablehlo.RegionOp) -> None:
 def run_combining(
     op: stablehlo.RegionOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
 ) -> list[Array]:
-    """Apply an op with a region to operands and captured values."""
     outside = dict(zip(captured, values, strict=True))
     found = _COMBINING[type(op)](op, operands, *(partial(_run, region.block, outside) for region in op.regions))
     return [np.asarray(_finished(op, array, position)) for position, array in enumerate(found)]

@@ -82,7 +82,7 @@ emits(te.YieldOp)(emit_nothing)
 
 
 def _prepare_reads(emitter: Emitter, op: Operation) -> None:
-    """Create the lists and extents that the region of `op` reads, before its loops."""
+    """Create the lists and extents that the region reads, before its loops."""
     for inner in op.walk():
         if isinstance(inner, tensor.ExtractOp):
             tensor_source(emitter, inner.tensor, inner)
@@ -162,7 +162,6 @@ def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
 
 
 def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """The accumulators after combining `new` values."""
     match op.kind:
         case Combiner.CUSTOM if op.combine is not None:
             block = op.combine.block
@@ -183,8 +182,8 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
 def least_of(
     sign: int, mask: int | None, value: float, index: int, other: float, other_index: int
 ) -> tuple[float, int]:
-    """The pair with the least value times `sign`, and the lesser index among equals; NaN is least. With a mask, values
-    are unsigned integers."""
+    """The pair with the least value times `sign`, and the lesser index among equals; NaN is least. With a mask,
+    values are unsigned integers."""
 
     def rank(pair: tuple[float, int]) -> tuple[bool, float, int]:
         return (*_rank(sign * (pair[0] if mask is None else cast("int", pair[0]) & mask)), pair[1])

@@ -36,7 +36,7 @@ def _type(value: SSAValue) -> TensorType[Attribute]:
 
 
 def shape_of_result(op: Operation, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The shape with dynamic extents `sizes`. Raises `InterpreterError` for negative ones."""
+    """`sizes` are the dynamic extents. Raises `InterpreterError` for negative ones."""
     dynamic = iter(sizes)
     shape = tuple(next(dynamic) if n == DYNAMIC_INDEX else n for n in _type(op.results[0]).get_shape())
     if min(shape, default=0) < 0:
@@ -68,7 +68,7 @@ def cast_shape(op: tensor.CastOp, source: Array) -> Array:
 
 
 def _stated(op: Operation, array: Array) -> Array:
-    """Check the shape in the result type. Raises `InterpreterError`."""
+    """Raises `InterpreterError` for another shape than the result type's."""
     if isinstance(op.results[0].type, UnrankedTensorType):
         return array
     stated = _type(op.results[0]).get_shape()
@@ -118,7 +118,7 @@ def extract_slice(op: tensor.ExtractSliceOp, source: Array, *values: int) -> Arr
 
 @evaluates(tensor.InsertSliceOp, upstream.ParallelInsertSliceOp)
 def insert_slice(op: Operation, source: Array, target: Array, *values: int) -> Array:
-    """`scf.forall` calls it for parallel insertions."""
+    """Also for the parallel insertions of `scf.forall`."""
     place, sizes = part_of(op, target, values)
     if source.size != math.prod(sizes):
         raise InterpreterError(op, f"'{op.name}' inserts {source.shape} into a slice of sizes {sizes}")

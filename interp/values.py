@@ -1,8 +1,8 @@
 """Run-time values, and their conversion from and to NumPy arrays.
 
 Arrays of i1 are bool, iN intN, uiN uintN, index int64, f16/f32/f64 float16/32/64. Functions other than graphs read
-unsigned integers as signed ones of the same width. bf16 is `ml_dtypes.bfloat16` if that package is loaded, else 16 bits
-in uint16; inside the interpreter it is float32.
+unsigned integers as signed. bf16 is `ml_dtypes.bfloat16` if that package is loaded, else 16 bits in uint16; inside
+the interpreter it is float32.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
-    """The interpreter's tensor in the shape of the type, None if there is none."""
+    """The interpreter's tensor in the shape of the type, if any."""
     element_type = value.get_element_type()
     dtype = carrier_dtype(element_type)
     if dtype is None:

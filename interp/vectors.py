@@ -51,7 +51,6 @@ def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
 
 
 def load_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Load consecutive lanes as the result of `op`."""
     count = lane_count(op, op.results[0].type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
     name = emitter.define(op.results[0], maybe_unwritten=True)
@@ -64,7 +63,6 @@ def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
 
 
 def store_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Store the first operand of `op` to consecutive elements."""
     value = op.operands[0]
     count = lane_count(op, value.type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
@@ -172,7 +170,7 @@ def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
 
 @emits(vector.ReductionOp)
 def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
-    """Reduce the lanes in order, starting with the accumulator if there is one; each step rounds."""
+    """Reduce in order, starting with the accumulator if any; each step rounds."""
     lane_count(op, op.vector.type)
     type_ = op.dest.type
     check_lane_type(op, type_)
