@@ -1,4 +1,1 @@
-"""Reference semantics of each dialect on NumPy values.
-
-`interpreter` runs functions, `compare` validates passes, and `registry` describes how a dialect defines its ops.
-"""
+"""Reference semantics of each dialect on NumPy values."""

@@ -1,7 +1,7 @@
 """Edge values: numbers for which rewrites that are valid for ordinary numbers fail, planted among ordinary
 arguments.
 
-A run has one kind, so that kinds do not mask each other, and few values that spread: one NaN turns a sum into NaN.
+A run has one kind, since kinds would mask each other, and few values that spread: one NaN turns a sum into NaN.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Planting:
     first: int = 0
 
     def into(self, position: int, array: Array, type_: Attribute, generator: np.random.Generator) -> None:
-        """Put values into the array of a selected parameter, in the interpreter's representation."""
+        """Put values into a selected parameter's array, in the interpreter's representation."""
         if position not in self.parameters or not array.size:
             return
         values = self.kind.values(cast("IntegerType | AnyFloat", type_))
@@ -164,8 +164,8 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 
 def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for arrays large enough for all of its values. Scalars and small arrays, which would
-    mask differences, have separate runs for each value, alone and together. Integers are skipped if `has_indices`."""
+    """The runs for a kind: one for arrays large enough for all values. Scalars and small arrays, which would mask
+    differences, have separate runs per value, alone and together. Integers are skipped if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
     for position, (dtype, given) in enumerate(parameters):
@@ -185,7 +185,7 @@ def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind
 
 
 def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Planting | None:
-    """The valid part, if any: divisors, subscripts and shift amounts are not defined for every value."""
+    """The valid part: divisors, subscripts and shift amounts are not defined for every value."""
     if is_valid(planting):
         return planting
     if len(planting.parameters) == 1:

@@ -1,7 +1,7 @@
 """Emission of the ops of one function as Python: values, loops, buffers, and ranges of integers.
 
-The source is fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into index
-expressions, and bounds checks only where ranges do not prove the access in bounds.
+The source is fast in CPython: a local variable per SSA value, memory as flat lists, strides folded into index
+expressions, and bounds checks unless ranges prove them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enu
 
 @dataclass(frozen=True)
 class Options:
-    """`order`: the order of `parallel` and `vectorized` loops: "forward", "reversed", "shuffled" (by `seed`),
-    "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised"
-    (interleaved, and each iteration keeps a private copy of every temporary that only its loop uses).
-    `check_uninitialised`: reads of unwritten memory raise, otherwise they are zero. `limit`: the maximum number of
-    iterations of a call."""
+    """`order` of `parallel` and `vectorized` loops: "forward", "reversed", "shuffled" (by `seed`), "interleaved"
+    (all iterations advance together, from store to store, so that races show), or "privatised" (interleaved, and
+    each iteration keeps a private copy of every temporary that only its loop uses). `check_uninitialised`: reads of
+    unwritten memory raise, else are zero. `limit`: the maximum number of iterations of a call."""
 
     order: str = "forward"
     seed: int = 0
@@ -62,7 +61,7 @@ class Options:
 
 @dataclass
 class CodeScope:
-    """Lines of one indentation level; `head` has code hoisted from inner scopes."""
+    """Lines of one indentation level; `head` is hoisted from inner scopes."""
 
     depth: int
     loops: int = 0
@@ -88,7 +87,7 @@ _MAX_NESTED_LOOPS = 16
 
 @dataclass(frozen=True)
 class BufferSource:
-    """A memref: the name of its flat list, and its extents (numbers or names)."""
+    """A memref as its flat list, and extents (numbers or names)."""
 
     data: str
     extents: tuple[int | str, ...]
@@ -145,7 +144,6 @@ class Emitter:
         return name
 
     def constant(self, thing: object, hint: str) -> str:
-        """A name for a Python object."""
         name = self._constant_names.get(id(thing))
         if name is None:
             name = f"_{hint}_{len(self.constants)}"
@@ -157,23 +155,22 @@ class Emitter:
         return self.constant(function, getattr(function, "__name__", "helper"))
 
     def operation_name(self, op: Operation) -> str:
-        """The name of `op` for helpers that raise errors about it."""
+        """The name of `op` for helpers that raise errors."""
         return self.constant(op, "op")
 
     def call(self, function: object, op: Operation, *arguments: object) -> str:
-        """A call with `op` and `arguments`."""
         return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
 
     def refuse(self, condition: str, failure: object, op: Operation, *arguments: object) -> None:
-        """Raise an error about `op` if a condition holds. `failure` is a message, formatted with `arguments`, or a
-        function that raises."""
+        """Raise an error about `op` if a condition holds. `failure` is a function that raises, or a message,
+        formatted with `arguments`."""
         if isinstance(failure, str):
             failure, arguments = fail, (repr(failure), *arguments)
         self.line(f"if {condition}: {self.call(failure, op, *arguments)}", op)
 
     def callee(self, name: str) -> str:
-        """The function @name, which takes run-time values and returns a tuple of them. Memrefs are passed as
-        `Buffer`. It is compiled at its first call, which raises `CompileError` if it is missing."""
+        """The function @name, from run-time values (memrefs as `Buffer`) to a tuple of them. It is compiled at its
+        first call, which raises `CompileError` if it is missing."""
         return f"_functions[{name!r}]"
 
     def line(self, text: str, op: Operation | None = None) -> None:
@@ -182,8 +179,8 @@ class Emitter:
 
     @contextmanager
     def store(self) -> Generator[None]:
-        """Other iterations of an interleaved loop may run before and after the store emitted in this context. Hence
-        an update that loads, computes and stores is not atomic, nor is a store with the load that reads it."""
+        """Iterations of an interleaved loop may pause around the store: neither an update that loads, computes and
+        stores is atomic, nor a store with the load that reads it."""
         pauses = self.interleaved and self.pauses_at_stores
         if pauses:
             self.line("yield")
@@ -220,8 +217,8 @@ class Emitter:
         return lines
 
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
-        """A fresh local name, which the caller's next lines assign. `interval` is the range of an integer.
-        `maybe_unwritten`: the value may be None (see `written`)."""
+        """A fresh local name, assigned by the next lines. `interval` is the range of an integer. `maybe_unwritten`:
+        the value may be None (see `written`)."""
         name = self.fresh(value.name_hint)
         self.bind(value, name, interval)
         if maybe_unwritten:
@@ -247,7 +244,7 @@ class Emitter:
         """The expression (a name or a literal) of a scalar, vector or tensor.
 
         Unwritten values are None. Python arithmetic on None raises, which is reported as a read of unwritten memory.
-        If None would not raise (`==`, a condition), use `written`.
+        Otherwise (`==`, a condition), use `written`.
         """
         try:
             return self._values[value]
@@ -269,12 +266,10 @@ class Emitter:
         return expression
 
     def assign(self, names: Sequence[str], values: Sequence[SSAValue], op: Operation) -> None:
-        """Assign simultaneously."""
         if names:
             self.line(f"{', '.join(names)} = {', '.join(map(self.value, values))}", op)
 
     def unsupported(self, value: SSAValue) -> CompileError:
-        """The interpreter does not pass this value from one op to another."""
         owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
         message = f"the interpreter cannot use a value of type {value.type} here"
         return CompileError(message) if owner is None else CompileError.at(owner, message)
@@ -293,7 +288,6 @@ class Emitter:
         return UNBOUNDED
 
     def below_of(self, value: SSAValue) -> str | None:
-        """The name of an extent greater than `value`."""
         return self._below.get(value)
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> str:
@@ -304,7 +298,6 @@ class Emitter:
         return interval_of(expr, lambda dim: self.range_of(operands[dim]))
 
     def argument(self, value: SSAValue) -> str:
-        """The expression that passes `value` to a function."""
         if not isinstance(value.type, MemRefType):
             return self.value(value)
         buffer = self.buffer(value)
@@ -317,8 +310,8 @@ class Emitter:
 
     @contextmanager
     def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Generator[str]:
-        """A Python `for` over `iterable`; its body assigns the names `carried` for later lines. The caller binds the
-        variable to the yielded name, with its range."""
+        """A Python `for`; later lines use the names `carried`. The caller binds the variable to the yielded name,
+        with its range."""
         if self.options.limit is not None:
             iterable = self.call(self.options.limit.counted, op, iterable)
         if self.scope.loops < _MAX_NESTED_LOOPS:
@@ -354,13 +347,12 @@ class Emitter:
             yield
 
     def endless_loop(self, op: Operation) -> AbstractContextManager[CodeScope]:
-        """A Python `while` that ends with `break`."""
         limit = self.options.limit
         condition = "True" if limit is None else self.call(limit.spend, op, 1)
         return self.nested(f"while {condition}:", op, loop=True)
 
     def iterations(self, extent: int | str | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
-        """The number of iterations, the interval of the variable, and an extent that bounds it."""
+        """The number of iterations, the variable's interval, and an extent that bounds it."""
         if isinstance(extent, int):
             return str(extent), (0, max(extent - 1, 0)), None
         if isinstance(extent, str):
@@ -416,8 +408,8 @@ class Emitter:
         strides: Sequence[int | str] | None = None,
         offset: int | str = 0,
     ) -> BufferSource:
-        """Bind a memref to the flat list `data`, in row-major order or at `strides` and `offset`. Layouts of types
-        describe the memory of compiled code only."""
+        """Bind a memref to the flat list `data`, row-major or at `strides` and `offset`; the type's layout is for
+        compiled code."""
         places = None if strides is None else tuple(strides)
         buffer = BufferSource(data, tuple(extents), value.name_hint or data, places, offset)
         self._buffers[value] = buffer
@@ -430,9 +422,8 @@ class Emitter:
             raise self.unsupported(value) from None
 
     def private_in(self, op: Operation, repeats: Callable[[Operation], bool]) -> list[SSAValue]:
-        """Temporaries that are private to each iteration of the parallel loop `op`: only ops inside use them. In a
-        loop that `repeats` it, they may carry values to the next run: then they are private only in order
-        "privatised"."""
+        """Temporaries that only the parallel loop `op` uses, private to its iterations. If they may carry values to
+        the next run in a loop that `repeats` it, they are so only in order "privatised"."""
         found: list[SSAValue] = []
         for value in self._buffers:
             alloc = value.owner
@@ -448,8 +439,8 @@ class Emitter:
         return found
 
     def make_private(self, value: SSAValue, iteration: str) -> BufferSource:
-        """Bind `value` to a private buffer of an iteration; return the shared one. `iteration` names the variables
-        of the enclosing interleaved loops."""
+        """Bind `value` to an iteration's private buffer; return the shared one. `iteration` names the variables of
+        the enclosing interleaved loops."""
         old = self.buffer(value)
         name = self.fresh(old.hint)
         fill = "None" if self.options.check_uninitialised else "0"
@@ -460,14 +451,12 @@ class Emitter:
         return old
 
     def keep_private(self, value: SSAValue) -> None:
-        """After an allocation: the private copies kept in order "privatised"."""
         if self.options.order == "privatised":
             name = self.fresh(f"{self.buffer(value).data}_of")
             self.line(f"{name} = {{}}")
             self._private[value] = name
 
     def set_buffer(self, value: SSAValue, buffer: BufferSource) -> None:
-        """Rebind `value` to another buffer or other names of extents."""
         self._buffers[value] = buffer
 
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
@@ -501,8 +490,7 @@ class Emitter:
         last_lanes: int = 1,
         mask: str | None = None,
     ) -> str:
-        """The flat index of an element, after bounds checks of `last_lanes` elements along the last dimension,
-        except masked ones."""
+        """The flat index, after bounds checks of `last_lanes` elements of the last dimension, except masked ones."""
         if len(indices) != len(buffer.extents):
             raise CompileError.at(
                 op, f"'{op.name}' gives {len(indices)} indices for {len(buffer.extents)} dimensions of {buffer.hint}"
@@ -585,7 +573,6 @@ def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
 def out_of_bounds(
     op: Operation, buffer: str, index: list[int], shape: list[int], mask: Sequence[bool] = (True,)
 ) -> None:
-    """Raise the error if an unmasked lane is out of bounds."""
     for lane, active in enumerate(mask):
         place = [*index[:-1], index[-1] + lane] if index else []
         if active and not all(0 <= i < extent for i, extent in zip(place, shape, strict=True)):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class InterpreterError(CompileError):
-    """Undefined behaviour at run time: an access out of bounds, a read of memory never written, a division by zero.
-    Errors of accesses have `buffer` (its name in the IR), `index` and `shape`."""
+    """Undefined behaviour at run time: an access out of bounds (of `buffer`, its name, at `index`), a read of memory
+    never written, a division by zero."""
 
     def __init__(
         self,
@@ -40,8 +40,6 @@ class IterationLimitError(CompileError):
 
 @dataclass
 class IterationLimit:
-    """Maximum number of iterations of all loops of a call."""
-
     most: int
     left: int = 0
 
@@ -57,7 +55,6 @@ class IterationLimit:
         return True
 
     def counted(self, operation: Operation, iterable: Sequence[int]) -> Sequence[int]:
-        """Count the elements as iterations."""
         is_range = isinstance(iterable, range)  # `len` rejects long ranges
         count = max(-((iterable.start - iterable.stop) // iterable.step), 0) if is_range else len(iterable)
         self.spend(operation, count)
@@ -69,4 +66,4 @@ def fail(operation: Operation, message: str, *values: object) -> NoReturn:
 
 
 class AssumptionError(InterpreterError, ValueError):
-    """A call violates an assumption on extents and index parameters."""
+    """A call violates an assumption on extents or index parameters."""

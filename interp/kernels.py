@@ -2,8 +2,7 @@
 
 Each thread is a Python generator, which pauses at barriers, shuffles and ops on tensor cores with a
 `Synchronisation`. In order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so
-that races show. In other orders blocks, and threads between synchronisations, run sequentially: forward, reversed or
-shuffled. Barriers and shuffles that not all threads reach, and reads of unwritten memory, are errors.
+that races show. Barriers and shuffles that not all threads reach, and reads of unwritten memory, are errors.
 
 Before distribution to threads, ops on tiles run once. For `wmma`, whose layout is unspecified, thread l holds the n
 elements from l * n on, in row-major order and cyclically.
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Synchronisation:
-    """The request of a thread: without a value at a barrier, with operands at an op of its warp."""
+    """The request of a thread, with operands at an op of its warp."""
 
     op: Operation
     value: Any = None
@@ -143,7 +142,6 @@ def run_warp_op(op: Operation, lanes: Lanes) -> None:
 
 
 def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
-    """An operand that must be equal in all threads."""
     values = [lane[operand] for lane in lanes]
     for number, value in enumerate(values):
         if not _is_same(values[0], value):
@@ -179,7 +177,6 @@ def _registers(op: Operation, lanes: Lanes, operand: int, count: int) -> list[Po
 
 
 def _scatter(fragment: FragmentAttr, registers: Sequence[Pointer], tile: Sequence[Any]) -> None:
-    """Distribute a row-major tile to registers."""
     count = fragment.elements_per_thread
     for lane, (memory, at) in enumerate(registers):
         memory[at : at + count] = [tile[(lane * count + number) % len(tile)] for number in range(count)]
@@ -293,7 +290,6 @@ Thread: TypeAlias = "Generator[Synchronisation | None, Any, Any]"
 
 
 def refuse_threads_in_step(function: FuncOp) -> None:
-    """Raise `CompileError` for ops of kernel threads in a function that is being lowered to kernels."""
     for op in function.walk():
         if op.has_trait(low_kernel.InKernel) or (isinstance(op, ForOp) and op.kind.data is LoopKind.THREAD_BINDING):
             raise CompileError.at(op, "kernels are interpreted when they are functions; here their threads run in step")
@@ -363,8 +359,6 @@ def emit_atomic(emitter: Emitter, op: low_kernel.AtomicOp) -> None:
 
 
 class AsyncCopies:
-    """Incomplete copies of one thread, by group."""
-
     def __init__(self) -> None:
         self.groups: list[list[tuple[list[Any], int, list[Any], int, int]]] = [[]]
 
@@ -444,7 +438,7 @@ def _put_in_order(parts: list[Any], order: str, generator: random.Random) -> Non
 
 @dataclass
 class _Block:
-    """The running threads of a block. `waiting` has their requests."""
+    """The running threads of a block, and their requests (`waiting`)."""
 
     threads: list[Thread]
     order: str
@@ -459,7 +453,6 @@ class _Block:
             yield from self._advance(self._shuffle() or self._pass_barrier())
 
     def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
-        """Resume the threads in `answers` until each waits or ends."""
         running = list(answers)
         _put_in_order(running, self.order, self.generator)
         if self.order in INTERLEAVED:
@@ -473,7 +466,6 @@ class _Block:
                 answer = None
 
     def _step(self, thread: int, answer: Any) -> bool:
-        """Return whether the thread can continue without waiting."""
         try:
             request = self.threads[thread].send(answer)
         except StopIteration:
@@ -485,7 +477,7 @@ class _Block:
         return False
 
     def _shuffle(self) -> dict[int, Any]:
-        """Results, by thread, of warp ops that all threads of a warp reached."""
+        """Results, by thread, of warp ops that all threads reached."""
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
@@ -523,7 +515,7 @@ class _Block:
 
 
 def _shuffled(op: low_kernel.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
-    """The value that each lane receives; None (never written) from a missing lane."""
+    """The value of each lane; None (never written) from a missing one."""
     width = op.lanes
     results: list[Any] = []
     for lane, request in enumerate(lanes):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _mask(type_: Any) -> int:
-    """The mask for reading a number as unsigned, or as its low bits; -1 keeps all bits."""
+    """The mask for unsigned numbers or low bits; -1 keeps all bits."""
     return -1 if is_signed(type_) else (1 << type_.width.data) - 1
 
 
@@ -54,7 +54,6 @@ def emit_dot(emitter: Emitter, op: DotOp) -> None:
 def dot(
     sums: Sequence[int], left: Sequence[int], right: Sequence[int], group: int, left_mask: int, right_mask: int
 ) -> list[int]:
-    """Each sum plus the dot product of its group."""
     found: list[int] = []
     for lane, total in enumerate(sums):
         for at in range(lane * group, (lane + 1) * group):
@@ -64,7 +63,7 @@ def dot(
 
 
 def float_dot(sums: Sequence[float], left: Sequence[float], right: Sequence[float], group: int) -> list[float]:
-    """As `dot` on bf16, rounded to f32 after each product."""
+    """Sums of bf16 products, rounded to f32 after each."""
     found: list[float] = []
     for lane, total in enumerate(sums):
         for at in range(lane * group, (lane + 1) * group):
@@ -120,7 +119,6 @@ def tile_product(
     extents: Sequence[int],
     group: int,
 ) -> None:
-    """Add a product of matrices, with a reduction over several levels, to a matrix, or overwrite it."""
     (left, a_first), (a_rows, *a_steps), a_mask = a
     (right, b_first), (b_rows, *b_steps), b_mask = b
     (sums, c_first), c_rows, from_zero = c

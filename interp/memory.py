@@ -53,8 +53,8 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
 
 @emits(StrideOp)
 def emit_stride(emitter: Emitter, op: StrideOp) -> None:
-    """Row-major, because the interpreter works on copies. The layout of a caller's view must not be visible: its
-    strides may only be stated for other buffers and used with pointers to tiles."""
+    """Row-major: the interpreter works on copies. The layout of a caller's view must not be visible: its strides are
+    only stated for other buffers and used with pointers to tiles."""
     is_view = strides_of(op.buffer.type) is not None
     if is_view and any(not isinstance(use.operation, AssumeStridesOp | TileOp) for use in op.stride.uses):
         raise emitter.unsupported(op.stride)
@@ -101,12 +101,12 @@ def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str
 
 @emits(memref.DeallocOp)
 def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
-    """Later accesses raise IndexError, reported as a use after deallocation."""
+    """Later accesses raise IndexError, reported as use after deallocation."""
     emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
 
 
 def check_alive(emitter: Emitter, buffer: SSAValue, op: Operation) -> None:
-    """A line for accesses to several elements, which would not raise on an empty list."""
+    """For accesses to several elements, which would not raise on an empty list."""
     if any(isinstance(use.operation, memref.DeallocOp) for use in buffer.uses):
         emitter.line(f"if not {emitter.buffer(buffer).data}: {emitter.helper(deallocated)}()", op)
 
@@ -177,7 +177,7 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
 
 @emits(memref.CastOp)
 def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
-    """The extents stated in the type are checked."""
+    """Extents stated in the type are checked."""
     if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
         raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
     buffer, type_ = emitter.buffer(op.source), op.dest.type
@@ -255,7 +255,6 @@ class ElementsInBytes(Sequence["Scalar | None"]):
 
 
 def _computed(emitter: Emitter, op: Operation, text: str) -> int | str:
-    """A number, or a local with the value of an expression."""
     try:
         return int(text)
     except ValueError:

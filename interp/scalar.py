@@ -1,7 +1,7 @@
 """`arith` and `math`, on scalars and lanes of vectors.
 
 Integers wrap to their width; floats are rounded to their type at each op. Division by zero, a quotient that
-overflows, and a shift by the width or more are errors. Conversions of floats to integers are defined for all numbers
+overflows, and a shift by the width or more are errors. Conversions of floats to integers are total
 (`weft.support.float_to_integer`). Elementary functions are computed in double and rounded: the error is half a unit
 in the last place, plus that of the C library in double.
 """
@@ -66,7 +66,6 @@ def integer_width(type_: Attribute) -> int:
 
 
 def interval_fits(interval: Interval, type_: Attribute) -> bool:
-    """Integers in `interval` need no wrapping."""
     if isinstance(type_, IndexType):
         return True
     if not isinstance(type_, IntegerType) or interval[0] is None or interval[1] is None:
@@ -84,12 +83,9 @@ def elementwise(
     converts: bool = False,
     **helpers: object,
 ) -> None:
-    """Define ops by an expression.
-
-    A `template` may be a string, with Python functions as `helpers` (see `_from_text`). `finish`: round or wrap the
-    result. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has the others). `silent`: Python
-    would accept None, so unwritten operands need a check.
-    """
+    """Define ops by a `template`, possibly text (`_from_text`) with Python functions as `helpers`. `finish`: round
+    or wrap the result. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has the others). `silent`:
+    Python would accept None, so unwritten operands need a check."""
     rule: Template = _from_text(template, converts=converts, **helpers) if isinstance(template, str) else template
     TEMPLATES.update((op_class.name, (rule, finish)) for op_class in op_classes)
 
@@ -103,7 +99,7 @@ def elementwise(
 
 
 def _from_text(text: str, *, converts: bool = False, **helpers: object) -> Template:
-    """In the string, `{0}`, `{1}`, ... are the operands and `{all}` their list, `{s[0]}`, `{u[0]}` integers read as
+    """In `text`, `{0}`, `{1}`, ... are the operands and `{all}` their list, `{s[0]}`, `{u[0]}` integers read as
     signed and unsigned, `{width}` the result's width, `{op}` the op, and `{name}` a function of `helpers`.
     `converts`: operands are not of the result's type."""
 
@@ -167,7 +163,7 @@ def assign(
     finish: bool = True,
     span: Interval = UNBOUNDED,
 ) -> None:
-    """Assign an expression to a scalar result; round or wrap it if `finish`. `span` is the range before wrapping."""
+    """Round or wrap the expression if `finish`. `span` is the range before wrapping."""
     type_ = result.type
     if not isinstance(type_, IntegerType | IndexType) or integer_width(type_) == 1:
         name = emitter.define(result)
@@ -201,7 +197,7 @@ def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
 
 
 def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, silent: bool) -> None:
-    """Lanes are a comprehension; a scalar operand (the condition of a select) is for all."""
+    """A scalar operand (the condition of a select) is for all lanes."""
     check_lane_type(op, op.results[0].type)
     lanes: list[str] = []
     sources: list[str] = []
@@ -266,7 +262,7 @@ def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPE
 def combined(
     emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str, type_: Attribute | None = None
 ) -> str:
-    """Combine two scalars, by default of the type of the first result of `op`, by an op of `arith`."""
+    """Combine scalars, by default of `op`'s result type, by an op of `arith`."""
     rule, finish = TEMPLATES[combining.name]
     text = rule(emitter, op, [left, right])
     return finished_scalar(emitter, text, type_ or op.results[0].type) if finish else text
@@ -339,7 +335,6 @@ for _shift, _text in ((arith.ShLIOp, "{s[0]} <<"), (arith.ShRUIOp, "{u[0]} >>"),
 
 
 def _extended(op_class: type[Operation], text: str) -> None:
-    """The low and the high part."""
     rule = _from_text(text)
 
     def emit(emitter: Emitter, op: Operation) -> None:

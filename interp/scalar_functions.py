@@ -1,7 +1,7 @@
 """Helpers for operations that differ from Python's: rounding, division, NaN, conversions.
 
-An f32 `+ - * /` or square root computed in double and rounded to f32 is correctly rounded, because 53 bits are at least
-2 * 24 + 2 (Figueroa 1995). So are f16 and bf16.
+`+ - * /` and square roots computed in double and rounded to f32, f16 or bf16 are correctly rounded, because 53 bits
+are at least 2 * 24 + 2 (Figueroa 1995).
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ def minimum_number(a: float, b: float) -> float:
 
 
 def check_overflow(op: Operation, value: int, width: int) -> int:
-    """Only the least integer divided by -1 is out of range."""
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):
         raise InterpreterError(op, f"'{op.name}' overflows: the quotient {value} does not fit {width} bits")
     return value
@@ -81,7 +80,7 @@ def check_shift(op: Operation, amount: int, width: int) -> int:
 
 
 def int_to_double(n: int) -> float:
-    """A double that rounds to narrower types like `n` (wide integers are rounded to odd at 50 bits)."""
+    """A double that rounds to narrower types like `n` (rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50
     if excess <= 3:
         return float(n)

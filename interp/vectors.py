@@ -34,7 +34,6 @@ def lane_count(op: Operation, type_: Attribute) -> int:
 def _lanes_at(
     emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue], count: int, mask: str | None = None
 ) -> tuple[BufferSource, str]:
-    """The buffer, and the index of the first lane, after the checks."""
     buffer = emitter.buffer(base)
     check_alive(emitter, base, op)
     if buffer.strides is not None and buffer.strides[-1:] != (1,):
@@ -133,7 +132,6 @@ def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
 
 
 def _lane_position(emitter: Emitter, op: vector.ExtractOp | vector.InsertOp, type_: Attribute) -> str:
-    """The lane that an op accesses, after a check."""
     count = lane_count(op, type_)
     positions = op.get_mixed_position()
     if len(positions) != 1:
