@@ -144,6 +144,7 @@ class Emitter:
         return name
 
     def constant(self, thing: object, hint: str) -> str:
+        """A name for a Python object."""
         name = self._constant_names.get(id(thing))
         if name is None:
             name = f"_{hint}_{len(self.constants)}"

@@ -1,11 +1,9 @@
-"""Placement of buffers with lifetimes in one arena, or in several slots for devices that cannot address parts of
-memory.
+"""Placement of buffers with lifetimes in one arena, or in slots for devices that cannot address parts of memory.
 
-Sizes are polynomials of extents (`graph_shapes`). With numeric sizes, each buffer in turn gets the smallest sufficient
-gap among the buffers alive with it (best fit, Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net
-Inference, 2020); the order with the smallest arena is kept. Symbolic offsets keep the order of the buffers in the
-arena: each starts at the maximal end of lower ones alive with it. Thus buffers overlap only if their lifetimes are
-disjoint, for all extents.
+Sizes are polynomials of extents (`graph_shapes`). With numeric sizes, each buffer in turn gets the smallest
+sufficient gap (best fit, Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020).
+Symbolic offsets keep this order of buffers: each starts at the maximal end of lower ones alive with it, so that
+lifetimes of overlapping buffers are disjoint for all extents (docs/decisions/0047-memory-plan.md).
 """
 
 from __future__ import annotations
@@ -92,7 +90,7 @@ class SlotLayout:
 
 
 def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> SlotLayout:
-    """Returns slots: each contains one buffer at a time, at its start."""
+    """Returns slots, which contain one buffer at a time, at their start."""
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(lifetime.size) for lifetime in lifetimes]
     slots = share_slots(spans, typical)
@@ -191,7 +189,7 @@ def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
 
 
 def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Returns offsets, given the first and last step of each lifetime, and the sizes."""
+    """Returns offsets. `spans` are the first and last steps of lifetimes."""
     least = _most_at_once(spans, sizes)
     best: list[int] = []
     best_end = -1
@@ -216,10 +214,8 @@ def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> lis
 
 
 def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Returns slots, from 0, given the first and last step of each lifetime, and the sizes.
-
-    Each buffer in turn gets the free slot that grows least, then wastes least (greedy by size, Pisarchyk and Lee).
-    """
+    """Returns slots, from 0. Each buffer in turn gets the free slot that grows least, then wastes least (greedy by
+    size, Pisarchyk and Lee)."""
     best: list[int] = []
     least = -1
     for key in _ORDERS:
@@ -232,7 +228,6 @@ def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[
 def _least_growth(
     order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Returns the slot of each buffer, and the sizes of slots."""
     slots = [0] * len(sizes)
     rooms: list[int] = []
     taken: list[list[tuple[int, int]]] = []
@@ -279,7 +274,6 @@ def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int
 
 
 def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Place each buffer in the smallest, then lowest, sufficient gap, else above all."""
     offsets = [0] * len(sizes)
     placed = _Alive(max((last for _, last in spans), default=0))
     for buffer in order:
@@ -296,11 +290,8 @@ def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Seq
 
 
 class _Alive:
-    """Intervals of steps 1 .. `last`, each with a number, in an interval tree.
-
-    Steps are nodes of a binary tree: even steps are above odd ones, multiples of 4 above these, and so on. The
-    uppermost node that an interval contains stores it.
-    """
+    """Intervals of steps 1 .. `last` in an interval tree: even steps are above odd ones, multiples of 4 above these,
+    and so on. The uppermost node that an interval contains stores it."""
 
     def __init__(self, last: int) -> None:
         self._levels = range(last.bit_length() + 1)

@@ -63,12 +63,11 @@ def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExten
 
 
 def counted(extent: KnownExtent) -> int:
-    """Returns `fitted.SYMBOLIC_PIXELS` for a symbolic extent."""
     return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
 def elements_of(value: SSAValue) -> int:
-    """Returns the elements of images; an unknown batch counts as one image."""
+    """Counts an unknown batch as one image."""
     batch, *space = image_of(value) or (0,)
     return prod(map(counted, space)) * (batch if isinstance(batch, int) else 1)
 
@@ -155,7 +154,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
 
 
 def _grouped(op: Operator, groups: int, width: int, products: int, moved: Mapping[str, Attribute]) -> Operator:
-    """Returns a convolution of groups, merged to whole blocks of `width` by weights of 0."""
+    """Returns a convolution of groups, merged to whole blocks by weights of 0."""
     import numpy as np
 
     weight = cast("ConstantOp", op.operands[1].owner)

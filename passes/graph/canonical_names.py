@@ -31,7 +31,6 @@ class CanonicalNames:
     """
 
     def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:
-        """The types in `operands` bind names."""
         own = [extent for type_ in operands for extent in _dynamic(type_)]
         bound = {lone_name(extent) for extent in own}
         users: dict[str, set[Extent]] = {}

@@ -1,7 +1,7 @@
 """Calls that only copy: the result is a contiguous part of an operand, or a concatenation of operands.
 
-The loops of the callee are analysed, so that any operator qualifies: reshape, squeeze, a slice or split along the first
-axis, concatenate and stack along it.
+The loops of the callee decide, so that any operator qualifies: reshape, a slice or split along the first axis,
+stack.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class ContiguousCopies:
         self._nests: dict[FuncOp, Sequence[_CopyNest]] = {}
 
     def functions(self) -> list[FuncOp]:
-        """Returns the analysed functions that only copy."""
         return [function for function, nests in self._nests.items() if nests]
 
     def of(self, call: CallTirOp) -> Sequence[Sequence[Copied]]:
@@ -80,7 +79,7 @@ class ContiguousCopies:
 def _extents_of_dimensions(
     function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
 ) -> Mapping[SSAValue, KnownExtent] | None:
-    """Returns the extents that a function queries for these shapes, or None if it does not accept them."""
+    """Returns None for shapes that the function does not accept."""
     extents: dict[SSAValue, KnownExtent] = {}
     for op in operations_in(function):
         if isinstance(op, memref.DimOp):
@@ -108,8 +107,6 @@ _Condition: TypeAlias = tuple[SSAValue, bool]
 
 @dataclass(frozen=True)
 class _CopyNest:
-    """A block that stores elements of parameters to another parameter."""
-
     block: BlockOp
     store: memref.StoreOp
     loads: Sequence[tuple[memref.LoadOp, Sequence[_Condition]]]
@@ -138,7 +135,7 @@ class _CopyNest:
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
     ) -> dict[SSAValue, KnownExtent]:
-        """Returns the iterators as symbols, or as numbers if the conditions determine them."""
+        """Returns symbols, or numbers that the conditions determine."""
         found: dict[SSAValue, KnownExtent] = {}
         for position, (variable, extent) in enumerate(zip(self.block.iter_vars, self.block.extents, strict=True)):
             most = ExtentNames(extents).extent(extent) if isinstance(extent, SSAValue) else extent
@@ -176,7 +173,7 @@ _RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
 
 
 def without_remainders(extent: KnownExtent) -> KnownExtent:
-    """Returns the same number without remainders and nested quotients, so that equal positions compare equal."""
+    """Returns an equal number without remainders and nested quotients, so that equal positions compare equal."""
     if isinstance(extent, int):
         return extent
     total: KnownExtent = 0
@@ -226,7 +223,7 @@ def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
 
 
 def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
-    """Returns a copy per result, or nothing if the function does anything else."""
+    """Returns one copy per result, or nothing if the function does anything else."""
     if len(function.body.blocks) != 1 or function.function_type.outputs.data:
         return ()
     if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
@@ -262,7 +259,6 @@ _HARMLESS = (AssumeShapeOp, BlockOp, ForOp, FuncOp, ReturnOp, scf.IfOp, scf.Yiel
 def _loads(
     value: SSAValue, conditions: tuple[_Condition, ...]
 ) -> Iterator[tuple[memref.LoadOp | None, tuple[_Condition, ...]]]:
-    """Yields the loads, one of which gives a value, and None for other sources."""
     op = value.owner
     if isinstance(value, OpResult) and isinstance(op, scf.IfOp):
         position = value.index

@@ -55,7 +55,7 @@ class _Weights:
 
     @property
     def narrowed(self) -> _Weights | None:
-        """Returns 4-bit weights if 16 consecutive integers contain the integers and zero points, else None."""
+        """Returns 4-bit weights if 16 consecutive integers contain the integers and zero points."""
         values = (self.integers, *(() if self.zero_point.dtype.kind == "f" else (self.zero_point,)))
         for first in (_SIGNED_NARROW, 0, int(self.integers.min(initial=255))):
             if self.bits == 8 and all(v.size and v.min() >= first and v.max() < first + 16 for v in values):

@@ -45,9 +45,7 @@ from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """Yields the functions over tensors with graph ops or called by control flow, except callees of
-    `graph.call_tir`.
-    """
+    """Yields functions over tensors with graph ops or called by control flow, except callees of `graph.call_tir`."""
     called = tensor_callees(module)
     branches = control_callees(module)
     for op in list(module.body.block.ops):
@@ -102,7 +100,7 @@ def holds_graph_ops(function: FuncOp) -> bool:
 
 
 def inline_dataflow(function: FuncOp) -> None:
-    """Inline dataflow regions, which fixes the order, and make tensor constants of arith graph constants."""
+    """Inline dataflow regions, which fixes the order. Tensor constants of arith become graph constants."""
     for op in list(function.walk()):
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
             constant = ConstantOp(op.value)
@@ -173,7 +171,6 @@ def retype(value: SSAValue, type_: Attribute) -> None:
 
 
 def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attribute]) -> None:
-    """Change all tensor types, also in tuples and the signature."""
 
     def changed(type_: Attribute) -> Attribute:
         if isinstance(type_, TensorType):
@@ -192,8 +189,7 @@ def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attrib
 
 def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
     """Replace names of extents in types, attributes and preconditions. Raises `CompileError` for a false
-    precondition.
-    """
+    precondition."""
 
     def changed(type_: TensorType[Attribute]) -> TensorType[Attribute]:
         shape: Shape = shape_of(type_)

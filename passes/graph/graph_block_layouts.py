@@ -39,7 +39,6 @@ _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "ope
 
 
 def width_of(channels: int, lanes: int) -> int | None:
-    """Returns whole vectors that divide `channels`, or None."""
     for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
         for vectors in fitted.BLOCK_VECTORS:
             if channels % (vectors * wide) == 0:
@@ -57,8 +56,6 @@ class _Group:
 
 
 class _Layouts:
-    """Operators that compute in blocks of channels."""
-
     def __init__(self, block: Block, target: Target, winograd: bool) -> None:
         self._target = target
         self.forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
@@ -79,14 +76,13 @@ class _Layouts:
                 group.width = width
 
     def choose(self) -> None:
-        """Drop groups whose gain is at most the cost of conversions at their borders, repeatedly, since this reduces
-        the gain of others."""
+        """Drop groups that cost more than they gain, repeatedly, since this reduces the gain of others."""
         while worse := [root for root, group in self.groups.items() if self._gain(group) <= 0]:
             for root in worse:
                 self._drop(root)
 
     def width_for(self, images: Collection[SSAValue], filters: int = 0) -> int | None:
-        """Returns the channels of a block, or None. Groups of `filters` limit blocks, to a vector or more."""
+        """Returns the channels of a block. Groups of `filters` limit blocks, to a vector or more."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
@@ -96,7 +92,7 @@ class _Layouts:
         return width_of(channels, lanes) if lanes > 1 else None
 
     def tile_elements(self, value: SSAValue) -> int:
-        """Returns the channels that a tile register holds, 0 if the target has no such tile products."""
+        """Returns the channels in a tile register, 0 without tile products of such data."""
         element = type_of(value).element_type
         signs = {"bfloat16": (None, None), "uint8": (False, True)}.get(element_name(element) or "")
         has_tiles = signs is not None and tile_product_intrinsic(self._target, *signs)
@@ -159,7 +155,6 @@ def _convert(layouts: _Layouts) -> None:
 
 
 def _data_width(layouts: _Layouts, form: Form) -> int:
-    """Returns the channels per block of data: 1 without blocks."""
     if form.data is None:
         return 1
     if (group := layouts.group_of(form.data)) is not None:
@@ -179,7 +174,7 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
-    """Convert operators to blocks of channels if profitable, or `everywhere` possible. Returns their number."""
+    """Convert operators if profitable, or `everywhere` possible. Returns their number."""
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
@@ -199,16 +194,17 @@ class GraphBlockLayoutsPass(ModulePass):
     """Lay out the images of convolution nets in NCHWc, (N, C / b, H, W, b), when profitable.
 
     A block is one to five vectors of channels, or 64 channels for bytes on CPUs that multiply tiles of them.
-    Convolutions with constant weights, packed at compile time, compute in blocks, as do the operators around them whose
-    tensor expressions read whole blocks: activations, sums with images and per-channel terms, pools, means of images,
-    resizing, concatenation. Other producers and consumers get `graph.pack` and `graph.unpack`; data of a few channels
-    are read unblocked. Operators that share images are laid out together if the estimated gain of the convolutions
-    exceeds the conversions. Images stay unchanged if their channels are not a multiple of a vector, or the target is
-    not `llvm`. 3 x 3 windows of floats with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved
-    multiply-adds exceed the transforms and the loads of larger weights.
+    Convolutions with constant weights, packed at compile time, compute in blocks, as do operators around them that
+    read whole blocks: activations, sums with images and per-channel terms, pools, means, resizing, concatenation.
+    Other producers and consumers get `graph.pack` and `graph.unpack`; data of a few channels are read unblocked.
+    Operators that share images are laid out together if the estimated gain exceeds the conversions. Images stay
+    unchanged if their channels are not a multiple of a vector, or the target is not `llvm`. 3 x 3 windows of floats
+    with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the
+    transforms and the loads of larger weights.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
-    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds more.
+    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds
+    more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {

@@ -45,8 +45,8 @@ pointers."""
 def fuse(module: ModuleOp, target: str) -> int:
     """Group operators as `graph-fuse`. Returns the number of groups. Raises `CompileError` for an unknown target.
 
-    All uses of a member other than the last, the root, are in its group. Thus no path leaves a group and returns,
-    nothing is computed twice, and the results are those of the root.
+    All uses of a member other than the last, the root, are in its group: no path re-enters a group, and nothing is
+    computed twice (docs/decisions/0046-fusion.md).
     """
     kind = target.partition(" ")[0]
     if not is_target_kind(kind):
@@ -64,7 +64,7 @@ def fuse(module: ModuleOp, target: str) -> int:
 
 
 def copy_widenings(block: Block, patterns: Patterns) -> None:
-    """Copy a dequantization to each reader, since groups of several readers would store floats."""
+    """Copy a dequantization to each reader: groups of several readers would store floats."""
     for op in reversed(list(block.ops)):
         users = [use.operation for result in op.results for use in result.uses]
         if not isinstance(op, Operator) or len(op.results) != 1 or len(set(users)) < 2:
@@ -101,7 +101,6 @@ class Patterns:
         self._patterns: dict[Operation, OperatorPattern | None] = {}
 
     def of(self, op: Operation) -> OperatorPattern | None:
-        """Returns None for other ops and unknown extents."""
         if op not in self._patterns:
             of_call = self._of_call(op) if isinstance(op, CallTirOp) else None
             self._patterns[op] = pattern_of(op) if isinstance(op, Operator) else of_call
@@ -116,7 +115,7 @@ class Patterns:
         return self._of_function[function]
 
     def widening(self, value: SSAValue) -> list[Operator]:
-        """Returns the cheap elementwise operators that widen integers of 8 or 16 bits or bf16 to floats, in order. Only
+        """Returns the cheap elementwise operators that widen 8- or 16-bit integers or bf16 to floats, in order. Only
         the last may have several users."""
         chain: list[Operator] = []
         while isinstance(op := value.owner, Operator) and (not chain or value.has_one_use()):
@@ -130,7 +129,6 @@ class Patterns:
         return []
 
     def _widened_operand(self, op: Operator) -> int | None:
-        """Returns the only operand that is no constant of one number, or None."""
         pattern = self.of(op)
         if pattern is None or len(op.results) != 1 or pattern.kind > OperatorKind.BROADCAST or not pattern.is_cheap:
             return None
@@ -159,7 +157,6 @@ def _is_narrow(value: SSAValue) -> bool:
 
 
 def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
-    """Returns whether the callee consists of tensor expressions whose shape assumptions hold."""
     types = (*function.function_type.inputs, *function.function_type.outputs)
     ops = [] if function.is_declaration else list(function.body.block.ops)
     is_te = any(isinstance(op, ComputeOp) for op in ops) and all(isinstance(type_, TensorType) for type_ in types)
@@ -202,10 +199,10 @@ def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> lis
     """Returns the groups of several operators in a block.
 
     Two sweeps run from the last operator to the first. The first adds elementwise consumers to contractions and
-    reductions, so that a value belongs to the epilogue of its producer, and narrowing consumers to transposes and
-    slices. One of two added products is then alone: operators that round its results to fewer bits return to it. A
-    dequantization at the end of a group is split off if its reader can compute it. The second sweep joins transposes
-    and slices with their readers, and producers with reductions and contractions.
+    reductions, and narrowing consumers to transposes and slices. One of two added products is then alone: operators
+    that round its results to fewer bits return to it. A dequantization at the end of a group is split off if its
+    reader can compute it. The second joins transposes and slices with their readers, and producers with reductions
+    and contractions.
     """
     fusion = _Fusion(patterns, most_buffers)
     for op in reversed(list(block.ops)):
@@ -239,7 +236,6 @@ class _Fusion:
             self._group_of[op] = single
 
     def _continues(self, single: Group, group: Group) -> bool:
-        """Returns whether `group`, the only user, is an elementwise epilogue, or narrows elements."""
         if not single.is_injective:
             return self._fits(single, group, producers=False)
         is_narrower = _bits(group.root.results[0]) < _bits(single.root.results[0])
@@ -247,7 +243,6 @@ class _Fusion:
         return is_narrower and is_elementwise and self._fits(single, group, producers=True)
 
     def return_narrowings(self) -> None:
-        """Move elementwise operators after a product or reduction, up to its narrowest result, to its group."""
         for group in self._groups:
             user = self._only_user(group.root)
             if group.kind not in (OperatorKind.CONTRACTION, OperatorKind.REDUCTION) or user is None or user is group:
@@ -261,8 +256,7 @@ class _Fusion:
                 self._group_of.update(dict.fromkeys(chain, group))
 
     def _narrowing(self, value: SSAValue, user: Group) -> list[Operator]:
-        """Returns the elementwise operators of `user` that compute its narrowest value from `value` alone, if any has
-        fewer bits."""
+        """Returns the elementwise operators of `user` that compute its narrowest value from `value` alone."""
         chain: list[Operator] = []
         least, count = _bits(value), 0
         while value.has_one_use():
@@ -284,7 +278,6 @@ class _Fusion:
         return chain[:count]
 
     def split_widenings(self) -> None:
-        """Split off dequantizations that the only reader of a group can compute."""
         for group in list(self._groups):
             chain = self._patterns.widening(group.root.results[0]) if len(group.root.results) == 1 else []
             user = self._only_user(group.root)
@@ -330,8 +323,7 @@ class _Fusion:
             self._group_of[op] = user
 
     def _fits(self, group: Group, user: Group, *, producers: bool) -> bool:
-        """Returns whether a group may join its only user; with `producers`, also if that reduces or reads at other
-        indices."""
+        """With `producers`, the user may reduce or read at other indices."""
         if len(group.members) + len(user.members) > MOST_OPERATORS or self._has_too_many_buffers(group, user):
             return False
         uses = [self._patterns.access(use.operation, use.index) for result in group.root.results for use in result.uses]
@@ -362,14 +354,13 @@ class _Fusion:
         return len(results) == 1 and len(self._patterns.widening(results[0])) >= len(group.members)
 
     def _narrows(self, group: Group) -> bool:
-        """Such a group is kept, because it reduces memory traffic."""
+        """A group that gathers and narrows elements is kept, because it reduces memory traffic."""
         patterns = [(op, self._patterns.of(op)) for op in group.members]
         moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
 
     def _parts_rows(self, group: Group) -> bool:
-        """Returns whether a product would read rows of several axes out of memory order. A copy of them is a matrix,
-        and the last axis may have one row."""
+        """Returns whether a product would read rows of several axes out of memory order, which a copy avoids."""
         if not group.is_injective:
             return False
         for use in (use for result in group.root.results for use in result.uses):
@@ -390,7 +381,6 @@ class _Fusion:
         return len(operands) + len(user.root.results) > self._most_buffers
 
     def _follow(self, group: Group, user: Group, most: Access) -> bool:
-        """Returns whether `user` accesses values computed from `group` by at most `most`."""
         reached: set[SSAValue] = set(group.root.results)
         for op in user.members:
             on_the_way = [at for at, operand in enumerate(op.operands) if operand in reached]
@@ -490,7 +480,7 @@ def _label(op: Member) -> str:
 
 
 def _parts(group: Group, patterns: Patterns) -> list[Operation]:
-    """Returns the members after the constants of one number that they read element by element."""
+    """Returns the members after constants of one number that they read element by element."""
     found: dict[ConstantOp, bool] = {}
     for op in group.members:
         for at, operand in enumerate(op.operands):
@@ -532,12 +522,11 @@ def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
 class GraphFusePass(ModulePass):
     """Group operators that one kernel computes in functions with the attribute `graph.fused`.
 
-    The tensor expressions of operators and of functions called by `graph.call_tir` are analysed
-    (`analysis.operator_patterns`). A group is a chain of injective operators; or a contraction or convolution with its
-    elementwise epilogue (bias, activation, residual) and injective producers of its operands; or reductions over rows
-    (softmax, norms) with their producers and consumers. Every member except the last is only used in the group.
-    Constants of one number move into the group; others are operands. Reshapes at the ends of a group, and single
-    operators, are not grouped.
+    A group is a chain of injective operators; or a contraction or convolution with its elementwise epilogue (bias,
+    activation, residual) and injective producers of its operands; or reductions over rows (softmax, norms) with
+    their producers and consumers, as the tensor expressions of operators and of functions called by `graph.call_tir`
+    show. Every member except the last is only used in the group. Constants of one number move into the group.
+    Reshapes at the ends of a group, and single operators, are not grouped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
 

@@ -52,7 +52,6 @@ def name_parameters(function: FuncOp) -> None:
 
 
 def _infer_block(block: Block, bound: set[str]) -> None:
-    """Adds the names that ops bind to `bound`."""
     for op in block.ops:
         match op:
             case Operator():

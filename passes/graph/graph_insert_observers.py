@@ -39,7 +39,6 @@ class Layer:
 
     @property
     def weights(self) -> Sequence[ConstantOp]:
-        """The weights: two of a recurrent network, else one."""
         values = _recurrent_weights(self.op) if self.op.has_trait(Recurrent) else [self.op.operands[1]]
         return [owner for value in values if isinstance(owner := value.owner, ConstantOp)]
 
@@ -72,7 +71,6 @@ def _recurrent_weights(op: Operator) -> list[SSAValue]:
 
 
 def _axis_of_scales(op: Operation) -> int | None:
-    """Returns the axis with a scale per element of a float product's constant weights, or None."""
     if isinstance(op, Operator) and op.has_trait(Recurrent):
         weights = _recurrent_weights(op)
         are_constant = all(isinstance(value.owner, ConstantOp) for value in weights)
@@ -87,10 +85,8 @@ def _axis_of_scales(op: Operation) -> int | None:
 
 
 def insert_observers(function: FuncOp, skip: Sequence[str] = ()) -> list[str]:
-    """Insert `graph.observe` for activations that static quantization rounds.
-
-    Returns the names of layers and activations. Raises `CompileError` for unknown names in `skip`.
-    """
+    """Insert `graph.observe`. Returns the names of layers and activations. Raises `CompileError` for unknown names
+    in `skip`."""
     inline_dataflow(function)
     layers = layers_of(function)
     names = _value_names(function, {layer.name for layer in layers})
@@ -128,7 +124,6 @@ def _is_float(value: SSAValue) -> bool:
 
 
 def _activations(function: FuncOp, layers: Sequence[Operation]) -> list[SSAValue]:
-    """Returns the data of layers, and the results of kernels between layers."""
     data = {op.operands[0] for op in layers}
     after = _reached(data.union(*(op.results for op in layers)), _values(function))
     before = _needed(data, reversed(list(function.body.block.ops)))
@@ -158,7 +153,7 @@ def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
 
 
 def _inside_groups(block: Block) -> set[SSAValue]:
-    """Returns values used only within a kernel, hence not stored in memory."""
+    """Returns values used only within a kernel, hence not stored."""
     module = block.parent_op()
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -199,8 +194,8 @@ class GraphInsertObserversPass(ModulePass):
     """Insert `graph.observe` for the activations that static quantization rounds to 8 bits.
 
     These are the data of layers (products and recurrent networks with constant weights), and the float32 results of
-    kernels (`graph-fuse`) between layers. Values within one kernel are not rounded, and reordered copies of an observed
-    tensor get an observer only if a layer reads them. Dataflow regions are inlined.
+    kernels (`graph-fuse`) between layers. Reordered copies of an observed tensor get an observer only if a layer
+    reads them. Dataflow regions are inlined.
 
     Requires: graph functions whose types are known (`graph-infer-types`), with constants folded
     (`graph-fold-constants`) and norms folded into weights (`graph-rewrite`).

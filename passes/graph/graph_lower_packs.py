@@ -21,8 +21,8 @@ _RULES: Final = (Rule(frozenset(("pack", "unpack")), lambda op: as_views(cast("O
 class GraphLowerPacksPass(ModulePass):
     """Replace `graph.pack` and `graph.unpack` of full tiles by reshapes and at most one transpose.
 
-    Reshapes are views, and transposes are fused into neighbouring kernels. Tensors whose elements keep their order,
-    such as images of one pixel, are only reshaped.
+    Reshapes are views, and transposes are fused into neighbouring kernels. Images of one pixel, and others whose
+    elements keep their order, are only reshaped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: packs and unpacks of partial tiles, which read or write fewer elements than they have, and of unknown

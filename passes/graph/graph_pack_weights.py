@@ -42,8 +42,7 @@ _WORD: Final = 4
 
 def panel_width(columns: int, target: Target, sums: int = 1) -> int:
     """Returns the most columns, whole vectors, with `sums` sums each in registers; if possible a divisor of
-    `columns`.
-    """
+    `columns`."""
     lanes = max(target.vector_bytes // 4, 1)
     most = _VECTORS
     while most > 1 and sums * most > target.vector_registers // 2:
@@ -53,7 +52,6 @@ def panel_width(columns: int, target: Target, sums: int = 1) -> int:
 
 
 def _sums(op: Operator, data: SSAValue) -> int:
-    """Returns the sums per column: for dot products of bytes, one per byte of each row."""
     count = 1 if "compute_dtype" in op.properties else BYTES_OF[dtype_of(data)]
     rows = prod(ROWS if extent < 0 else extent for extent in type_of(data).get_shape()[:-1])
     return count * max(min(rows, ROWS), 1)
@@ -132,13 +130,13 @@ def _packed(op: Operation, target: Target) -> Replacement:
 class GraphPackWeightsPass(ModulePass):
     """Pack constant weights of `graph.dequantized_matmul` in panels of columns, several vectors of `target` wide.
 
-    A vector of a panel contains 32 bits of weights of each of its columns, and is loaded at once. Kernels for any
-    number of rows read the same panels. For targets with dot products of such weights and signed bytes, the 32 bits are
-    four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
+    A vector of a panel contains 32 bits of weights of each of its columns. Kernels for any number of rows read the
+    same panels. For targets with dot products of such weights and signed bytes, the 32 bits are four bytes of uint8,
+    whose low halves contain four consecutive 4-bit weights.
 
     Recurrent networks get the tile of the weights of their states, which lowering packs: sequences that a thread
-    computes together, fewer for more threads, and at most 32 gate elements, whose sums of 4 sequences fill half of the
-    registers.
+    computes together, fewer for more threads, and at most 32 gate elements, whose sums of 4 sequences fill half of
+    the registers.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: the same functions; weights that are not constant, or whose columns are not whole 32-bit words, are

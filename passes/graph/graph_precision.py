@@ -156,7 +156,7 @@ class _Narrowing:
         return self._rounded[value]
 
     def _with_channel(self, value: SSAValue, op: Operator) -> SSAValue:
-        """Append a channel of zeros, which makes the number of channels even."""
+        """Append a channel of zeros, so that their number is even."""
         import numpy as np
 
         if value not in self._padded:
@@ -181,8 +181,8 @@ def _is_read_by_convolution(value: SSAValue) -> bool:
 
 
 def _sums_pairs(op: Operator) -> bool:
-    """Returns whether a convolution of one group with constant kernels sums an even number of channels, or an odd one
-    that a channel of zeros makes little larger."""
+    """Returns whether a convolution of one group with constant kernels sums an even number of channels, possibly
+    after appending one."""
     arguments, kernel = arguments_of(op), op.operands[1]
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
@@ -211,12 +211,11 @@ class GraphPrecisionPass(ModulePass):
 
     Without a precision, float32 products of a function with bf16 tensors are unchanged (`graph-widen-floats`). All
     other operators keep their types: sums, softmax and norms are in float32. Casts follow the producer of a value,
-    before its views, and are thus fused into its kernel, which stores 16 bits. Other readers of an image that a
-    convolution reads widen the rounded one, so that memory contains no other. Convolutions and attention change if the
-    CPU multiplies pairs of bf16; convolutions also require constant weights of one group and an even number of
-    channels. So do constant weights of the states of recurrent networks, whose states are then rounded in each step;
-    f16 stores them on every CPU. On other CPUs the first factor is rounded to bf16 and widened again, and the second is
-    stored as bf16.
+    before its views, and are thus fused into its kernel, which stores 16 bits. Other readers of an image that a convolution reads
+    widen the rounded one. Convolutions and attention change if the CPU multiplies pairs of bf16; convolutions also
+    require constant weights of one group and an even number of channels. So do constant weights of the states of
+    recurrent networks, whose states are then rounded in each step; f16 stores them on every CPU. On other CPUs the
+    first factor is rounded to bf16 and widened again, and the second is stored as bf16.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
     Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target

@@ -52,8 +52,7 @@ def activation_parameters(low: float, high: float) -> tuple[Array, int]:
 
 def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
     """Rounds weights to -127 to 127 with one scale per element along an axis: the greatest absolute weight / 127, or
-    1.
-    """
+    1 for zeros."""
     import numpy as np
 
     rest = tuple(at for at in range(weights.ndim) if at != axis)
@@ -65,7 +64,7 @@ def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
 
 
 def rounded_activation(op: ObserveOp) -> SSAValue:
-    """Returns the quantized and dequantized operand of an observer, as detached ops."""
+    """Returns the quantized and dequantized operand, as detached ops."""
     import numpy as np
 
     limits = op.limits
@@ -83,7 +82,7 @@ def rounded_activation(op: ObserveOp) -> SSAValue:
 
 @dataclass(frozen=True)
 class RoundedWeights:
-    """Dequantized weights that replace a constant, as detached ops."""
+    """Dequantized weights, as detached ops."""
 
     value: SSAValue
     scales: Array
@@ -115,14 +114,12 @@ def _along(scales: Array, rank: int, axis: int) -> Array:
 
 @dataclass(frozen=True)
 class RoundedLayer:
-    """Weights and properties of an 8-bit layer, as detached ops."""
-
     weights: Sequence[RoundedWeights]
     properties: dict[str, FloatAttr]
 
 
 def rounded_layer(layer: Layer) -> RoundedLayer:
-    """States of a recurrent network have the range of its observed results, or -1 to 1."""
+    """The range of a recurrent network's states is that of its observed results, or -1 to 1."""
     properties: dict[str, FloatAttr] = {}
     if "state_scale" in layer.op.SIGNATURE.parameters:
         readers = [use.operation for result in layer.op.results for use in result.uses]
@@ -134,8 +131,7 @@ def rounded_layer(layer: Layer) -> RoundedLayer:
 
 def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
     """Round observed activations and the weights that multiply them. Returns the errors of the weights of all
-    layers.
-    """
+    layers."""
     rows: list[QuantizedLayer] = []
     for layer in layers_of(function):
         observer = layer.op.operands[0].owner
@@ -214,7 +210,7 @@ def _round_bias(op: Operator, scales: Array) -> None:
 
 
 def _channel_axis(op: Operator, bias: Array, is_operand: bool) -> int | None:
-    """Returns the axis of a bias with an element per output channel, or None."""
+    """Returns the axis of a bias with an element per output channel."""
     axes, rank = channel_axes(op), type_of(op.results[0]).get_num_dims()
     if axes is None:
         return None
@@ -229,7 +225,7 @@ class GraphQuantizeObservedPass(ModulePass):
 
     An activation has one scale and zero point (uint8); weights have a scale per output channel (int8, from -127 to
     127); a bias has the scale of the sums (int32). Layers still compute with dequantized floats, as in imported
-    quantized models: `graph-rewrite{rules=quantized}` converts them to integer products.
+    quantized models: `graph-rewrite{rules=quantized}` converts them.
 
     Requires: observers with a range for all rounded tensors (`graph-insert-observers`, and calibration).
     Leaves: graph functions without observers. Observers without a range are erased; layers that read no rounded

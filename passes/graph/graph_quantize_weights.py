@@ -98,8 +98,8 @@ class Rounded:
 def rounded(weights: Array, rounding: Rounding) -> Rounded:
     """Round weights (groups, size, n) in float64.
 
-    Symmetric: the scale is the least for which -2**(bits - 1) to 2**(bits - 1) - 1 cover the group; zero points are 0.
-    Otherwise 0 to 2**bits - 1 cover the group and 0, and a weight of 0 is exact. A group of zeros has scale 1. Raises
+    Symmetric: the least scale for which -2**(bits - 1) to 2**(bits - 1) - 1 cover the group; zero points are 0.
+    Otherwise 0 to 2**bits - 1 cover the group and 0, and 0 is exact. A group of zeros has scale 1. Raises
     `CompileError` for scales that their type cannot represent.
     """
     import numpy as np
@@ -131,8 +131,8 @@ def _in_type(numbers: Array, dtype: str) -> Array:
 
 
 def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLayer]:
-    """Round constant weights of products. Raises `CompileError`, which names the weights, if groups do not divide rows,
-    for non-finite weights, and for unknown names to skip."""
+    """Round constant weights of products. Raises `CompileError` with their name for groups that do not divide rows,
+    non-finite weights, and unknown names to skip."""
     found: dict[ConstantOp, list[tuple[Operator, int]]] = {}
     for op in function.walk():
         constant, column = _constant_weights(op)
@@ -158,7 +158,6 @@ def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLaye
 
 
 def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
-    """Returns the constant weights of a float product, or None, and their axis of columns."""
     column = column_axis(op)
     weight = None if column is None else op.operands[1]
     if column is None or weight is None or not isinstance(weight.owner, ConstantOp):

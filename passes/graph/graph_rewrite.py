@@ -94,12 +94,11 @@ class GraphRewritePass(ModulePass):
     | `bytes` | convolutions and products of bytes less a zero point take the bytes, and add a term; not by default |
     | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
-    `quantized` computes exact integer sums instead of rounded float sums, so that results may differ by one
-    quantization step. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers, except that
-    `transposes` reorders the sums of convolutions with a window of one element, which become products; the others round
-    differently: a recognised pattern is one operator, a weight is scaled in float64 and rounded once, sums are
-    reassociated. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` no longer overflow. A match whose inner values have users
-    outside is not replaced.
+    `quantized` computes exact integer sums instead of rounded float sums: results may differ by one quantization
+    step. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers, except that `transposes`
+    reorders the sums of convolutions with a window of one element; the others round differently: a recognised
+    pattern is one operator, a weight is scaled in float64 and rounded once, sums are reassociated. `log(1 + exp(x))`
+    and `exp(x) / sum(exp(x))` no longer overflow. A match whose inner values have users outside is not replaced.
 
     Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`) and
     constants folded (`graph-fold-constants`); not folded for `quantized` and `dequantized`, which `lower-graph` applies

@@ -162,7 +162,7 @@ class _Widening:
 
 
 def insert_after(new: Operation, value: SSAValue) -> SSAValue:
-    """Insert an op after the definition of a value, with its name hint."""
+    """Insert an op after the definition of `value`, with its name hint."""
     owner = value.owner
     if isinstance(owner, Operation):
         new.location = owner.location
@@ -174,7 +174,6 @@ def insert_after(new: Operation, value: SSAValue) -> SSAValue:
 
 
 def _data(op: Operator) -> int:
-    """Returns the number of leading operands of the computation's type."""
     trait = op.get_trait(Dequantizing)
     return len(op.operands) if trait is None else trait.data
 
@@ -209,10 +208,10 @@ def _block_of(op: Operation) -> Block:
 class GraphWidenFloatsPass(ModulePass):
     """Compute on tensors of float16 and bfloat16 in float32, and round the results of the function.
 
-    Results of operators are casts of float32 results, whose consumers read the value before rounding; explicit casts to
-    16 bits still round. Values that no operator computes keep their type in memory: the second operand of a matrix
-    product is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) are unchanged.
-    Results are closer to the real numbers than with rounding after each operator.
+    Results of operators are casts of float32 results, whose consumers read the value before rounding; explicit casts
+    to 16 bits still round. Values that no operator computes keep their type in memory: the second operand of a
+    matrix product is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) are
+    unchanged.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: graph functions with the same parameters and results.

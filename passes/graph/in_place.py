@@ -1,7 +1,6 @@
-"""Calls that overwrite a dead operand by a result.
+"""Calls that overwrite a dead operand by a result (docs/decisions/0105-donated-arguments.md).
 
-A function promises that its buffers do not overlap, so one buffer cannot be passed twice. A call in place calls a copy
-of the function with a single parameter that it reads and writes.
+Buffers of a function do not overlap: a call in place calls a copy of it with one parameter that it reads and writes.
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ _RENAMES = (memref.CastOp, memref.ReinterpretCastOp)
 
 
 class InPlaceFunctions:
-    """Functions that may write a result over an operand, and in-place copies."""
-
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
         self._names = named_ops(module)
@@ -58,7 +55,7 @@ class InPlaceFunctions:
         return self._found[key]
 
     def overwriting(self, name: str, operand: int, result: int) -> FuncOp:
-        """Returns the copy without parameter `result`, which writes to `operand` instead."""
+        """Returns the copy without parameter `result`, which writes to `operand`."""
         key = name, operand, result
         if key not in self._copies:
             function = self._names[name]
@@ -234,15 +231,13 @@ def _is_dimension_of(buffer: SSAValue, at: int, value: SSAValue) -> bool:
 
 
 def write_over_operands(function: FuncOp, functions: InPlaceFunctions) -> None:
-    """Let calls write results over temporaries of the same shape that they read last. Once a result of the function
-    contains an operand of the call, it is overwritten, too."""
+    """Let calls write results over temporaries of the same shape that they read last, or results of the function
+    that contain an operand."""
     _Caller(function, functions).run()
 
 
 @dataclass
 class _Life:
-    """First and last op that uses a buffer under any name, as positions."""
-
     first: int
     last: int
 
@@ -329,7 +324,6 @@ class _Caller:
         return isinstance(root, BlockArgument) and has_argument_attribute(self._function, root.index, DONATED)
 
     def _donate(self, source: SSAValue, target: BlockArgument) -> bool:
-        """Let a donated parameter hold a result, and erase the result's."""
         function, stated = self._function, self._function.attributes.get(RETURNED)
         if not isinstance(source, BlockArgument) or not self._is_donated(source) or not isinstance(stated, ArrayAttr):
             return False

@@ -83,7 +83,7 @@ def definition(op: Operator, names: CanonicalNames) -> Application:
 
 
 def build_fused_function(group: FuncOp) -> FuncOp:
-    """Returns the composed definitions of operators and callees. Raises `CompileError` for an unknown extent."""
+    """Raises `CompileError` for an unknown extent."""
     name = group.sym_name.data
     types = cast("Sequence[Tensor]", group.function_type.inputs.data)
     inputs = Placeholders(types)

@@ -28,7 +28,6 @@ _MOST_OPERATORS: Final = 64
 
 
 def looked_up(op: Operation) -> bool:
-    """Returns whether an operator looks bytes up in a constant table."""
     if not isinstance(op, Operator) or name_of(op) != "take" or arguments_of(op)["mode"] != "fast":
         return False
     table = op.operands[0]
@@ -37,7 +36,6 @@ def looked_up(op: Operation) -> bool:
 
 
 def _is_number(value: SSAValue) -> bool:
-    """Returns whether all elements are one constant, possibly dequantized."""
     if isinstance(value.owner, ConstantOp):
         return splat_value(value.owner) is not None
     op = source_of(value, "dequantize")
@@ -104,7 +102,7 @@ def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
 
 
 def _table_of(leaf: SSAValue, ops: Sequence[Operator]) -> Any:
-    """Returns the results of the last op for all bytes. Views keep the order of elements."""
+    """Returns the results of the last op for all bytes, in the order of elements, which views keep."""
     import numpy as np
 
     least = _LEAST[dtype_of(leaf)]

@@ -135,7 +135,7 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
-    """Replace the elements of tuples by their values. Returns the values of each tuple."""
+    """Replace elements of tuples by their values. Returns the values of each tuple."""
     tuples: dict[SSAValue, Sequence[SSAValue]] = {}
     for op in function.body.block.ops:
         if isinstance(op, MakeTupleOp):
@@ -164,11 +164,9 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
 
 
 def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
-    """Mark parameters of private functions that get constants of the module in every call (`tir.constant`).
-
-    A function with a reduction that gets a constant from some calls is copied for these: packing is worth it. Only
-    calls from `callers` are known to pass constants.
-    """
+    """Mark parameters of private functions that get constants in every call (`tir.constant`). A function with a
+    reduction that gets a constant from some calls of `callers` is copied for these
+    (docs/decisions/0048-constants.md)."""
     names = named_ops(module)
     constants = [op.type for op in module.ops if isinstance(op, memref.GlobalOp) and op.constant is not None]
     are_many = sum(map(buffer_bytes, constants)) > _IN_CACHES
@@ -216,11 +214,11 @@ class LowerGraphToTirPass(ModulePass):
     """Give graph functions buffers and calls.
 
     Parameters and results become `memref` parameters (results last, under their own names), intermediates
-    `memref.alloc`, constants `memref.global`, `graph.call_tir` a `func.call`, `graph.call_dps` a `low.call_registered`.
-    A call that only copies becomes a view if possible: of a part of an operand, such as a reshape or a slice along the
-    first axis, or of a concatenation, into whose parts temporaries are then computed. Parameters of private functions
-    that get constants in every call are marked `tir.constant`; in a module with more than 16 MiB of constants, their
-    functions are marked `tir.constants_from_memory`. Raises `CompileError` for unknown extents.
+    `memref.alloc`, constants `memref.global`, `graph.call_tir` a `func.call`, `graph.call_dps` a
+    `low.call_registered`. A call that only copies becomes a view if possible: of a part of an operand, such as a
+    reshape or a slice along the first axis, or of a concatenation, into whose parts temporaries are then computed.
+    Parameters of private functions that get constants in every call are marked `tir.constant`; with more than 16 MiB
+    of constants, their functions are marked `tir.constants_from_memory`. Raises `CompileError` for unknown extents.
 
     Requires: graph functions whose callees work on buffers (`lower-te-to-tir`).
 
@@ -334,7 +332,6 @@ class _FunctionLowering(Bufferization):
         return not set[str]().union(*names).isdisjoint(self._bound)
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
-        """State the extents of a parameter, unless all are read from it."""
         extents = self._dynamic(type_)
         if not all(isinstance(e.owner, memref.DimOp) and e.owner.source is buffer for e in extents) or (
             len(set(extents)) < len(extents)
@@ -539,7 +536,6 @@ class _FunctionLowering(Bufferization):
         self.insert(loop, self.end)
 
     def _while(self, op: WhileOp) -> None:
-        """Results hold the carried values and are overwritten after each step."""
         self._allocate_results(op)
         carried = [self.memory[result] for result in op.results]
         test, body = (function_of(op, callee.string_value()) for callee in op.callees)
@@ -563,7 +559,6 @@ class _FunctionLowering(Bufferization):
         return self._helper_call(function, [*step, source, target])
 
     def _helper_call(self, function: FuncOp, arguments: Sequence[SSAValue]) -> CallOp:
-        """Add the function to the module unless one of this name and type exists."""
         name, key = function.sym_name.data, (function.sym_name.data, function.function_type)
         if key not in self._helpers:
             module = cast("ModuleOp", self.function.parent_op())
@@ -597,7 +592,6 @@ class _FunctionLowering(Bufferization):
         return self._value(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self.end, op)
 
     def _copy_results(self) -> None:
-        """Copy results that no call computes, and repeated returns of one tensor, into their parameters."""
         for value, target in self.results:
             source = self._buffer(self.function, value)
             if target in self.allocated:
@@ -622,7 +616,7 @@ def _ties(callee: FuncOp) -> list[tuple[Quantity, Quantity]]:
 
 def _check_call_shapes(call: CallTirOp, callee: FuncOp, ties: Sequence[tuple[Quantity, Quantity]]) -> None:
     """Compiled calls pass each extent once, so a result declared too small would be written out of bounds. Raises
-    `CompileError` for dimensions that `callee` states to be equal and that differ."""
+    `CompileError` for different dimensions that `callee` states to be equal."""
     tensors = (*call.operands, *[None] * len(call.passed_extents), *call.results)
     shapes = [() if value is None else shape_of(cast("Tensor", value.type)) for value in tensors]
 

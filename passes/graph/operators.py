@@ -80,7 +80,6 @@ def operands_of(op: Operator) -> dict[str, SSAValue | None]:
 
 
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
-    """Returns the properties as arguments of `made`, except the given names."""
     return {name: attribute for name, attribute in op.properties.items() if name not in (SEGMENTS, *without)}
 
 
@@ -95,7 +94,7 @@ def axes_of(op: Operator) -> list[int]:
 
 
 def counted_axes(op: Operator) -> list[int]:
-    """Returns the axes of the attribute `axis`, sorted; all by default."""
+    """Returns the axes of attribute `axis`, sorted; all by default."""
     rank = type_of(op.operands[0]).get_num_dims()
     axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
     return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))

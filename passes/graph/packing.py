@@ -39,7 +39,7 @@ def packing_of(op: Operator) -> Packing:
 
 
 def has_full_tiles(op: Operator) -> bool:
-    """Returns whether the tiles are known to divide the extents."""
+    """Returns whether tiles are known to divide the extents."""
     shape, packing = _unpacked_shape(op), packing_of(op)
     return all(modulo(shape[d], packing.tile(d)) == 0 for d in packing.positions)
 
@@ -85,15 +85,12 @@ def pack(value: SSAValue, positions: Sequence[int], tiles: Sequence[int]) -> SSA
 
 @dataclass(frozen=True)
 class PackedOperator:
-    """An operator that computes tiles of an axis from tiles of operands."""
-
     axis: int
     """The packed axis of the result."""
     axes: tuple[int | None, ...]
     """The packed axis of each operand, or None if all tiles read the same elements."""
 
     def of(self, op: Operator, tile: int) -> Operator:
-        """Returns `op` on packed operands, not inserted yet."""
         values: list[SSAValue] = []
         for value, axis in zip(op.operands, self.axes, strict=True):
             if axis is not None:
@@ -108,8 +105,8 @@ class PackedOperator:
 def packed_operator(op: Operator, axis: int, tile: int) -> PackedOperator | None:
     """Returns `op` with an axis of its result in tiles, or None if whole tiles depend on other elements.
 
-    The operands are packed as its tensor expressions require (`packed_axes`). Those of `op` on these, with adapted
-    attributes, must equal its packed expressions.
+    Its expressions on operands packed as required (`packed_axes`), with adapted attributes, must equal its packed
+    expressions (docs/decisions/0104-packed-layouts.md).
     """
     if not op.operands:
         return None

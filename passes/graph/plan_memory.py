@@ -89,8 +89,6 @@ class PlanMemoryPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Temporary:
-    """An allocation, and the positions of the first and last op that accesses it."""
-
     alloc: memref.AllocOp
     first: int
     last: int
@@ -143,8 +141,8 @@ def _is_plain(alloc: memref.AllocOp) -> bool:
 
 
 def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None:
-    """Returns the ops that access a buffer under any name, and adds alias ops to `renames`. None if one may pass the
-    buffer on, or is in a block, which accesses only its own buffers."""
+    """Returns the ops that access a buffer under any name, and adds alias ops to `renames`. None if one may pass it
+    on, or is in a block, which accesses only its own buffers."""
     found: list[Operation] = []
     for use in buffer.uses:
         user = use.operation
@@ -222,7 +220,6 @@ def _share_memory(
 
 
 def _decided_by_data(block: Block) -> dict[str, SSAValue]:
-    """Returns the clamped extents that depend on data, by name."""
     found: dict[str, SSAValue] = {}
     for op in block.ops:
         if isinstance(op, MaxSIOp | MinSIOp) and (label := _label_of(op.lhs, found)) is not None:

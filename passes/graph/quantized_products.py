@@ -1,7 +1,7 @@
-"""Rules that convert quantized models to integer computations.
+"""Rules that convert quantized models to integer computations (docs/decisions/0084-quantized-models.md).
 
 A quantized number is (integer - zero point) * scale. Products of the differences, which fit in 16 bits, are summed
-exactly in 32 bits, and the sums multiplied by the scales.
+exactly in 32 bits.
 """
 
 from __future__ import annotations
@@ -80,7 +80,6 @@ def _parameter(op: Operator, role: int) -> Array | None:
 
 
 def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
-    """Returns float32 scale and zero point of a per-tensor quantization, or None."""
     import numpy as np
 
     scale, zero = _parameter(op, 1), _parameter(op, 2)
@@ -93,7 +92,6 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 
 
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
-    """Returns bytes, scale and zero point of a float32 tensor, or None."""
     op = source_of(value, "dequantize")
     limits = None if op is None else _NARROW.get(dtype_of(op.operands[0]))
     if op is None or limits is None or dtype_of(value) != "float32":
@@ -103,8 +101,7 @@ def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
 
 
 def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
-    """Returns the integers minus zero points and the scale of each element, of a dequantized constant or its views, or
-    None."""
+    """Returns the integers minus zero points and the scale of each element of a dequantized constant or its views."""
     import numpy as np
 
     view = source_of(value, ViewLike, "transpose")
@@ -136,7 +133,7 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 
 
 def _greatest_sum(sums: SSAValue) -> int | None:
-    """Returns a bound of the absolute sums of an integer product or addition, or None."""
+    """Returns a bound of the absolute sums of an integer product or addition."""
     import numpy as np
 
     op = sums.owner
@@ -163,14 +160,13 @@ def _greatest_sum(sums: SSAValue) -> int | None:
 
 
 def product_channels(op: Operation) -> ChannelAxes | None:
-    """Returns the output channels of a float32 product that has an integer form with int32 sums, or None."""
+    """Returns the output channels of a float32 product with an integer form, or None."""
     if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
     return channel_axes(op) if dtype_of(op.results[0]) == "float32" else None
 
 
 def _product(op: Operation) -> Replacement:
-    """Multiply integers instead of dequantized numbers, then scale."""
     import numpy as np
 
     axes = product_channels(op)
@@ -239,7 +235,7 @@ def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
 
 
 def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
-    """Inverse of `_scaled_sums` for a value with one user, or None."""
+    """Inverse of `_scaled_sums` for a value with one user."""
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
     factors = None if scaling is None else known_array(scaling.operands[1])
@@ -272,7 +268,6 @@ def _bias(op: Operation) -> Replacement:
 
 
 def _mean(op: Operation) -> Replacement:
-    """Sum the integers instead of dequantized numbers, then scale."""
     import numpy as np
 
     found = _quantization(op.operands[0])
@@ -475,7 +470,6 @@ def _fits_integers(value: SSAValue) -> bool:
 
 
 def _users_less(value: SSAValue, zero: int) -> list[Operator]:
-    """Returns the int16 values of a byte value minus a zero point."""
     found: list[Operator] = []
     for use in value.uses:
         user = use.operation
@@ -616,7 +610,6 @@ def _multiply_shifted(op: Operator) -> bool:
 
 
 def _weight_of_bytes(op: Operator) -> Array | None:
-    """Returns the weights if data are bytes less a known zero point, or None."""
     if not op.operands or _least_byte(op.operands[0]) is None:
         return None
     weight = _matrix(op)
@@ -648,7 +641,7 @@ def _missing(channels: int) -> int:
 
 
 def _least_byte(centred: SSAValue) -> int | None:
-    """Returns the least int16 of bytes less a known zero point, from a clip or from bytes in memory, or None."""
+    """Returns the least int16 of bytes less a known zero point, from a clip or bytes in memory."""
     if dtype_of(centred) != "int16":
         return None
     minus = source_of(centred, "subtract")
@@ -682,7 +675,6 @@ def _bytes_of(centred: SSAValue, least: int) -> SSAValue:
 
 
 def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> None:
-    """Let products take bytes; other readers of a clip get int16."""
     import numpy as np
 
     least, owner = _least_byte(centred) or 0, cast("Operation", centred.owner)
@@ -738,7 +730,6 @@ def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
-    """Returns the addition of a constant that is the only user, and the constant."""
     result = op.results[0]
     user = next(iter(result.uses)).operation if result.has_one_use() else None
     if not isinstance(user, Operator) or name_of(user) != "add" or user.operands[0] is not result:

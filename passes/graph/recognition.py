@@ -1,6 +1,7 @@
-"""Rules that recognise activations, normalizations and attention in compositions of operators.
+"""Rules that recognise activations, normalizations and attention in compositions of operators
+(docs/decisions/0053-graph-rewriting.md).
 
-One operator replaces them: one pass over the data, in float32 for 16-bit floats, with different rounding.
+The recognised operator makes one pass over the data, in float32 for 16-bit floats, and rounds differently.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def _axes_of(value: SSAValue) -> list[int]:
 
 
 def _normalized(name: str, found: Match, reductions: Sequence[str]) -> Replacement:
-    """Returns a norm over the common axes of the reductions, if each divides by the number of elements."""
+    """Returns a norm over the common axes of reductions that divide by the number of elements."""
     axes = _axes_of(found[reductions[0]])
     epsilon = number_of(found["epsilon"]) if found.get("epsilon") else 0.0
     if not axes or epsilon is None or any(_axes_of(found[reduction]) != axes for reduction in reductions):
@@ -214,7 +215,7 @@ def _scaled_norm(op: Operation) -> Replacement:
 
 
 def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | None:
-    """Returns a tensor with an element per index of the last `axes` of `like`, in their shape, or None."""
+    """Returns a tensor with an element per index of the last `axes` of `like`, in their shape."""
     whole, shape = extents_of(like), extents_of(value)
     if list(axes) != list(range(len(whole) - len(axes), len(whole))):
         return None
@@ -274,7 +275,6 @@ def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
 
 
 def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
-    """Returns a value without constant factors, and their product."""
     scale = 1.0
     while (op := _only_source(value, "multiply", "divide")) is not None:
         left, right = op.operands
@@ -288,7 +288,7 @@ def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
 
 
 def _masks(scores: SSAValue) -> Sequence[tuple[SSAValue, SSAValue | None, bool]]:
-    """Returns decompositions of scores: scaled product, mask, is causal."""
+    """Returns scaled products, masks, and whether these are causal."""
     found: list[tuple[SSAValue, SSAValue | None, bool]] = []
     added, chosen = _only_source(scores, "add"), _only_source(scores, "where")
     if added is not None:

@@ -51,7 +51,6 @@ def _product_of_data(op: Operation) -> Replacement:
 
 
 def with_tile(op: Operation, target: Target) -> Replacement:
-    """Choose the sequences and gate elements that a CPU computes together."""
     if not isinstance(op, Operator) or "tile" in op.properties:
         return None
     batch = type_of(op.operands[0]).get_shape()[1]

@@ -32,7 +32,7 @@ _REWRITTEN = (Operator, CallTirOp, CallDpsOp)
 
 @dataclass(frozen=True)
 class Rule:
-    """A rewrite of named ops. It creates ops, not inserted yet, only if it applies."""
+    """A rewrite of named ops, which creates ops, not inserted yet, only if it applies."""
 
     names: frozenset[str] | None
     """The names of the ops that the rule may replace, without the dialect, or None for all."""
@@ -40,7 +40,7 @@ class Rule:
 
 
 def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) -> Rule:
-    """Replace values that match, unless an inner operator has users outside, and thus remains (or `allow_shared`)."""
+    """Replace matches, unless an inner operator has users outside, and thus remains (or `allow_shared`)."""
 
     def apply(op: Operation) -> Replacement:
         match = pattern.match(op.results[0]) if len(op.results) == 1 else None
@@ -58,9 +58,9 @@ def is_closed(match: Match, root: Operation) -> bool:
 def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True) -> int:
     """Apply rules in order to the ops of a graph function. Returns the number of replacements.
 
-    Ops are visited in order, and again after a replaced operand or user; so are new ops. Unless `until_done`, each op
-    is visited once, in reverse order, so that a larger match is replaced first. Replacements of another type are
-    rejected. Unused ops are erased.
+    Ops are visited in order, and again after a replaced operand or user. Unless `until_done`, each op is visited
+    once, in reverse order, so that a larger match is replaced first. Replacements of another type are rejected.
+    Unused ops are erased.
     """
     by_name: dict[str, list[Rule]] = {}
     ops = [op for op in function.walk() if isinstance(op, _REWRITTEN)]
@@ -103,7 +103,6 @@ class _Work:
 
 
 def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
-    """Returns values of the same types, or None."""
     try:
         found = rule.apply(op)
     except ShapeError:  # for operands that an operator does not accept

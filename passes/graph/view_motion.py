@@ -39,8 +39,7 @@ _Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
 
 
 def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Operator], _Moved]) -> Operator | None:
-    """Returns `op` on the sources of unshared views of a kind. `operand`, given the first view, converts other
-    operands."""
+    """Returns `op` on the sources of unshared views of a kind. `operand`, given the first view, converts others."""
     result = op.results[0]
     if not isinstance(op, Operator) or (name_of(op) == "cast" and _widens(op)):
         return None
@@ -63,7 +62,6 @@ def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Ope
 
 
 def _source_like(view: Operator, first: Operator) -> SSAValue | None:
-    """Returns the source if both views change the shape alike, or None."""
     source, other = view.operands[0], first.operands[0]
     if extents_of(source) != extents_of(other):
         return None
@@ -179,7 +177,6 @@ def _is_transposed_later(value: SSAValue, axes: list[int]) -> bool:
 
 
 def _transpose_of_units(op: Operation) -> Replacement:
-    """Reshape instead of transposing axes of extent 1."""
     shape = extents_of(op.results[0])
     axes = axes_of(cast("Operator", op))
     long = [axis for axis, extent in zip(axes, shape, strict=True) if extent != 1]

@@ -17,9 +17,9 @@ from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_
 class Views:
     """Redundant calls, and the memory of the tensors of a function without them.
 
-    A part of a tensor, as of a slice or reshape, is a view. Tensors that a call concatenates are computed into the
-    result. Data of the caller must not change: a result is not a view of a parameter, and a view of a caller's buffer
-    starts at its start, since `memref.view` requires a byte buffer. Without parts, all views do.
+    Tensors that a call concatenates are computed into the result. Data of the caller must not change: a result is
+    not a view of a parameter, and a view of a caller's buffer starts at its start, since `memref.view` requires a
+    byte buffer. Without parts, all views do.
     """
 
     def __init__(
@@ -56,7 +56,6 @@ class Views:
         return tensor, before
 
     def _are_views(self, call: CallTirOp, parts: Sequence[Sequence[Copied]]) -> bool:
-        """Decide whether a call is redundant, and record its views."""
         pairs = list(zip(call.results, parts, strict=True))
         if len(pairs) == 1 and len(parts[0]) > 1:
             return self._joins(call.results[0], [(call.operands[part.operand], part.offset) for part in parts[0]])
@@ -84,7 +83,6 @@ class Views:
         self._around[result] = source, offset
 
     def _joins(self, result: SSAValue, parts: Sequence[tuple[SSAValue, KnownExtent]]) -> bool:
-        """Place the temporaries in `result` at offsets, if all can be."""
         roots = [self.place(part)[0] for part, _ in parts]
         if not self._has_parts or result in self._returned or len(set(roots)) < len(roots):
             return False

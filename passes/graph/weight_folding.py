@@ -31,7 +31,7 @@ def _constant(value: SSAValue) -> ConstantOp | None:
 
 @dataclass(frozen=True)
 class _Product:
-    """A product with constant weights, separate for each index of one result axis."""
+    """A product with constant weights, separate per index of one result axis."""
 
     op: Operator
     weight: ConstantOp
@@ -72,7 +72,6 @@ class _Affine:
 
 
 def _affine(op: Operation, steps: int) -> _Affine | None:
-    """Returns `op` as a function of a product at most `steps` operators before it, or None."""
     import numpy as np
 
     for position in _DATA.get(name_of(op), ()):
@@ -97,7 +96,6 @@ _DATA: Final = {"multiply": (0, 1), "add": (0, 1), "subtract": (0, 1), "divide":
 
 
 def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None:
-    """Returns scale and shift of the operand at `position`, if the others are constants."""
     import numpy as np
 
     type_ = type_of(op.results[0])
@@ -150,8 +148,7 @@ def _unfolded_norm(op: Operation) -> Replacement:
 
 
 def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
-    """Returns a broadcast constant in float64, one number or one per index of `axis`, or None if it varies along
-    others."""
+    """Returns a broadcast constant in float64, one number or one per index of `axis`."""
     import numpy as np
 
     constant = _constant(value)
@@ -260,8 +257,8 @@ def _data_and_constant(op: Operation) -> tuple[SSAValue | None, ConstantOp | Non
 
 
 def merge_products(function: FuncOp) -> int:
-    """Merge products of one operand with constant matrices into one, whose columns are split. Returns the number merged
-    into others."""
+    """Merge products of one operand with constant matrices into one, whose columns are split. Returns how many were
+    merged into others."""
     blocks = {op.parent_block(): None for op in function.walk() if isinstance(op, Operator)}
     return sum(_merge_in(block) for block in blocks if block is not None)
 
