@@ -25,9 +25,9 @@ from weft.dialects.graph_shapes import (
 
 
 class CanonicalNames:
-    """Renames the names in extents to s0, s1, ... in the order of occurrence.
+    """Renames names in extents to s0, s1, ... in the order of occurrence.
 
-    An expression is renamed as a whole if no operand binds its names and nothing else uses them: `8 * n` is s0.
+    An expression whose names no operand binds and nothing else uses is renamed as a whole: `8 * n` is s0.
     """
 
     def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:

@@ -137,8 +137,8 @@ class GraphBindParamsPass(ModulePass):
     """Replace parameters of a graph function by constants, the arrays of an `.npz` file:
     `graph-bind-params{func=main params="weights.npz"}`.
 
-    A symbolic extent of a bound parameter becomes the array's extent in the whole function. Raises `CompileError` for
-    an unknown parameter, a wrong element type or shape, different extents for one name, and an unreadable file.
+    A symbolic extent of a bound parameter becomes the array's extent in the whole function. Raises `CompileError`
+    for an unknown parameter, a wrong element type or shape, different extents for one name, and an unreadable file.
 
     Requires: a graph function with parameters of static shapes.
 

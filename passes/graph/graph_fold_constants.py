@@ -31,8 +31,7 @@ SMALL_BYTES = 1 << 16
 def fold_constants(function: FuncOp, limit: int = SMALL_BYTES) -> int:
     """Evaluate ops of constant operands. Returns their number. Raises the `CompileError`s of the interpreter.
 
-    Results of more than `limit` bytes are kept unless operands are as large: a broadcast constant would waste
-    memory.
+    Results of more than `limit` bytes are kept unless operands are as large: broadcasts would waste memory.
     """
     folded = 0
     for op in list(function.walk()):

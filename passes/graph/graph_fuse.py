@@ -151,7 +151,6 @@ def _bits(value: SSAValue) -> int:
 
 
 def _is_narrow(value: SSAValue) -> bool:
-    """Returns whether a shift or one instruction widens the elements."""
     element = value.type.element_type if isinstance(value.type, TensorType) else None
     return isinstance(element, BFloat16Type) or (isinstance(element, IntegerType) and element.width.data > 1)
 
@@ -201,7 +200,7 @@ def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> lis
     Two sweeps run from the last operator to the first. The first adds elementwise consumers to contractions and
     reductions, and narrowing consumers to transposes and slices. One of two added products is then alone: operators
     that round its results to fewer bits return to it. A dequantization at the end of a group is split off if its
-    reader can compute it. The second joins transposes and slices with their readers, and producers with reductions
+    reader can compute it. The second sweep joins transposes and slices with readers, and producers with reductions
     and contractions.
     """
     fusion = _Fusion(patterns, most_buffers)

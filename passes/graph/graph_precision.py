@@ -211,15 +211,15 @@ class GraphPrecisionPass(ModulePass):
 
     Without a precision, float32 products of a function with bf16 tensors are unchanged (`graph-widen-floats`). All
     other operators keep their types: sums, softmax and norms are in float32. Casts follow the producer of a value,
-    before its views, and are thus fused into its kernel, which stores 16 bits. Other readers of an image that a convolution reads
-    widen the rounded one. Convolutions and attention change if the CPU multiplies pairs of bf16; convolutions also
-    require constant weights of one group and an even number of channels. So do constant weights of the states of
-    recurrent networks, whose states are then rounded in each step; f16 stores them on every CPU. On other CPUs the
-    first factor is rounded to bf16 and widened again, and the second is stored as bf16.
+    before its views, and are thus fused into its kernel, which stores 16 bits. Other readers of an image that a
+    convolution reads widen the rounded one. Convolutions and attention change if the CPU multiplies pairs of bf16;
+    convolutions also require constant weights of one group and an even number of channels. So do constant weights of
+    the states of recurrent networks, whose states are then rounded in each step; f16 stores them on every CPU. On
+    other CPUs the first factor is rounded to bf16 and widened again, and the second is stored as bf16.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
-    Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target
-    does not support.
+    Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the
+    target does not support.
 
     ```mlir
     func.func @f(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {

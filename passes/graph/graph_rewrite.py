@@ -100,9 +100,9 @@ class GraphRewritePass(ModulePass):
     pattern is one operator, a weight is scaled in float64 and rounded once, sums are reassociated. `log(1 + exp(x))`
     and `exp(x) / sum(exp(x))` no longer overflow. A match whose inner values have users outside is not replaced.
 
-    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`) and
-    constants folded (`graph-fold-constants`); not folded for `quantized` and `dequantized`, which `lower-graph` applies
-    first, since folding makes dequantized weights floats.
+    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
+    and constants folded (`graph-fold-constants`), except for `quantized` and `dequantized`: folding makes
+    dequantized weights floats, so `lower-graph` applies these first.
     Leaves: graph functions.
 
     ```mlir

@@ -50,7 +50,7 @@ def is_narrow(value: SSAValue) -> bool:
 
 
 def widen_floats(function: FuncOp) -> int:
-    """Compute operators on 16-bit floats in float32. Returns their number."""
+    """Returns the number of operators computed in float32."""
     _mark_products_of_float32(function)
     widening = _Widening()
     count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))

@@ -117,7 +117,7 @@ def copied_first(function: FuncOp, operand: int, result: int) -> Operation | Non
     """Returns the loops that copy `operand` to `result`, if they contain no other op, precede all other accesses to
     `result`, and are the only reads of `operand`: a scatter, whose copy is redundant in place.
 
-    Their block has iterators that are, at the same dimensions, indices of the copy and of every access to `result`, so
+    Iterators of their block are, at the same dimensions, indices of the copy and of every access to `result`, so
     that instances access different elements.
     """
     source, target = function.args[operand], function.args[result]

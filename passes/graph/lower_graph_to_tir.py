@@ -472,7 +472,6 @@ class _FunctionLowering(Bufferization):
         return self._reshaped(self._memory(op, source), type_, op, tensor.name_hint)
 
     def _reshaped(self, buffer: SSAValue, type_: Tensor, op: Operation, hint: str | None) -> SSAValue:
-        """Returns the first elements of a buffer in the shape of a tensor."""
         extents = self._extents_of(type_)
         strides: list[int | SSAValue] = []
         for stride, static in zip(

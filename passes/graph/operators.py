@@ -29,8 +29,8 @@ OPERATOR_OF: Final = {operator.name.removeprefix("graph."): operator for operato
 
 
 def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> Operator:
-    """Returns the operator, not inserted yet, with attributes or Python values as properties. Raises `ShapeError` for
-    operands that it does not accept."""
+    """Returns the operator, not inserted yet, with attributes or Python values as properties. Raises `ShapeError`
+    for operands that do not fit."""
     given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
     return OPERATOR_OF[name].of(operands, given)
 
@@ -101,7 +101,7 @@ def counted_axes(op: Operator) -> list[int]:
 
 
 def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
-    """Returns the windows of a convolution or pool, whose spatial axes follow the channels."""
+    """Returns the windows of a convolution or pool; spatial axes follow the channels."""
     arguments, extents = arguments_of(op), type_of(op.operands[0]).get_shape()[2:]
     kernel = arguments["kernel"] if "kernel" in arguments else type_of(op.operands[1]).get_shape()[2:]
     sizes = integers(kernel, f"{op.name}: kernel", len(extents))

@@ -47,11 +47,9 @@ class PlanMemoryPass(ModulePass):
 
     A temporary is alive from the first call that uses it to the last. Temporaries never alive together may overlap
     (`passes/graph/arena_layout.py`). The last user of a temporary writes its result over it if the callee computes
-    element by element (`passes/graph/in_place.py`). Offsets and sizes that depend on extents are computed at the call.
-    `tir.arena_bytes` states the bytes of the arena.
-
-    Devices may be unable to address parts of buffers. With `arena=false` each of several slots has a buffer, and
-    temporaries start at the beginning of one. `tir.arena_bytes` lists their bytes.
+    element by element (`passes/graph/in_place.py`). Offsets and sizes that depend on extents are computed at the
+    call. With `arena=false`, for devices that cannot address parts of buffers, each of several slots has a buffer,
+    and temporaries start at its beginning. `tir.arena_bytes` states the bytes of each buffer.
 
     Requires: functions over buffers that allocate and call (`lower-graph-to-tir`). Temporaries that loops of the
     function access are unchanged. Raises `CompileError` if the arena exceeds an address space, and for functions of

@@ -226,7 +226,6 @@ def _elementwise_of_view(op: Operation) -> Replacement:
 
 
 def _narrow(op: Operation) -> Replacement:
-    """Drop a cast from float32 back to the type of all operands, if the operator computes in float32."""
     inner = op.operands[0].owner
     narrow: Attribute = type_of(op.results[0]).element_type
     if not isinstance(inner, Operator) or not op.operands[0].has_one_use() or not inner.operands:

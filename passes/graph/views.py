@@ -17,9 +17,8 @@ from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_
 class Views:
     """Redundant calls, and the memory of the tensors of a function without them.
 
-    Tensors that a call concatenates are computed into the result. Data of the caller must not change: a result is
-    not a view of a parameter, and a view of a caller's buffer starts at its start, since `memref.view` requires a
-    byte buffer. Without parts, all views do.
+    Data of the caller must not change: a result is not a view of a parameter, and a view of a caller's buffer starts
+    at its start, since `memref.view` requires a byte buffer. Without parts, all views do.
     """
 
     def __init__(

@@ -257,8 +257,8 @@ def _data_and_constant(op: Operation) -> tuple[SSAValue | None, ConstantOp | Non
 
 
 def merge_products(function: FuncOp) -> int:
-    """Merge products of one operand with constant matrices into one, whose columns are split. Returns how many were
-    merged into others."""
+    """Merge products of one operand with constant matrices into one, whose columns are split. Returns the number
+    removed."""
     blocks = {op.parent_block(): None for op in function.walk() if isinstance(op, Operator)}
     return sum(_merge_in(block) for block in blocks if block is not None)
 
