@@ -3,8 +3,8 @@
 Block iterators are replaced by their bindings. Guards, conditions of `scf.if` and the first reduction step of a
 `tir.init` become conditions. A non-affine index (a loaded subscript, a product of values) stays opaque.
 
-Other ops than loads and stores access whole buffers, listed by `weft.dialects.effects`. An opaque op reads and writes
-every buffer that it can reach, and `WORLD`.
+Other ops than loads and stores access whole buffers (`weft.dialects.effects`). An opaque op reads and writes every
+buffer that it can reach, and `WORLD`.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
 
 
 def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
-    """Values in indices and conditions that are computed in the bodies of `loops`, such as a remainder by a symbol."""
+    """Values in indices and conditions that are computed inside `loops`, such as a remainder by a symbol."""
     used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
     values = dict.fromkeys(value for index in used for value in index.values())
     return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
@@ -224,7 +224,7 @@ def accesses(root: Operation) -> list[Access]:
 
 
 def accesses_in_scope(root: Operation) -> list[Access]:
-    """The accesses over the iterators of the enclosing block and the loops in it."""
+    """The accesses over iterators of the enclosing block and loops in it."""
     found: list[Access] = []
     _walk_op(root, Context.in_scope(root), found, {})
     return found
@@ -348,7 +348,7 @@ def _root(buffer: SSAValue, roots: _Roots) -> SSAValue:
 
 
 def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:
-    """Conditions implied by a true (or false) `i1` value, from comparisons and conjunctions."""
+    """Conditions implied by a true (or false) `i1`, from comparisons and conjunctions."""
     op = condition.owner
     if isinstance(op, arith.AndIOp) and holds:
         return condition_of(op.lhs, True, iterators) & condition_of(op.rhs, True, iterators)

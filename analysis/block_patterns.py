@@ -1,8 +1,8 @@
 """Patterns of blocks: updates of accumulators, and the class of a block.
 
 A reduction may be reassociated if its combiner is, or is declared, associative and commutative, and, if that changes
-the rounding, its function has the assumption `reassoc`. Patterns are derived from accesses over the iterators, so loops
-and names do not matter.
+the rounding, its function has the assumption `reassoc`. Loops and names do not matter: patterns are derived from
+accesses over the iterators.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from weft.support.errors import InternalError, Violation
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
-    """Whether an init in `block` contains `op`, at any depth."""
     return any(isinstance(parent, InitOp) for parent in takewhile(lambda parent: parent is not block, ancestors(op)))
 
 
@@ -79,7 +78,7 @@ def _may_reassociate(op: Operation) -> bool:
 
 
 def has_known_combiners(block: BlockOp) -> bool:
-    """Whether updates commute, up to rounding: all stores combine the accumulator, by one known combiner, with a term
+    """Whether updates commute, up to rounding: stores combine the accumulator, by one known combiner, with a term
     that depends on no accumulator; or the block is declared commutative, or chooses the same value in any order."""
     if _chooses_freely(block):
         return True
@@ -163,7 +162,7 @@ class Update:
 
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
     """The updates, or None if one is not recognised. A block declared or proved commutative may `select` between old
-    and new values (argmax, argmin), over several accumulators at once."""
+    and new values (argmax, argmin), of several accumulators at once."""
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
     if takes_pointers(block) or len(by_buffer) != len(stores) or not stores:

@@ -1,8 +1,8 @@
 """The structure of a tir function: blocks and their loops, scopes, producers and consumers.
 
-A *scope* is a function or the body of a block; its *child blocks* are not nested in another block of it. A block is a
-producer of its consumer if that, in the same scope, reads a buffer that it writes. A function is *plain* while
-unscheduled, with one nest of serial loops per block. Functions `why_*` return None if the property holds.
+A *scope* is a function or the body of a block; its *child blocks* are not nested in another block of it. A consumer
+reads a buffer that a producer in its scope writes. A function is *plain* while unscheduled, with one nest of serial
+loops per block. Functions `why_*` return None if the property holds.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """Raises `CompileError`, with suggestions."""
+    """Raises `CompileError`."""
     known = {f.sym_name.data: f for f in functions(module)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
@@ -132,8 +132,8 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp:
-    """The block in the named function, or in the only one that has it. Raises `CompileError` if there is none (with
-    suggestions) or more than one."""
+    """The block called `name` in the named function, or in the only one that has it. Raises `CompileError` if there
+    is none or more than one."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     blocks = [op for f in candidates for op in operations_in(f) if isinstance(op, BlockOp)]
     matching = [b for b in blocks if b.label == name]
@@ -197,7 +197,6 @@ def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) ->
 
 
 def why_overlapping(block: BlockOp) -> Violation | None:
-    """A violation if a block writes a buffer and accesses another that may overlap it."""
     if not any(isinstance(parent, FuncOp) and PROMISES in parent.attributes for parent in ancestors(block)):
         return None  # The usual case needs no walk of the block.
     found = overlapping_pair(buffers_loaded(block), buffers_written(block))
@@ -330,7 +329,7 @@ def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAV
 
 
 def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
-    """A load from a written buffer, in the init or from an element that the block does not store to."""
+    """A load from a written buffer, in the init or from an element that is not stored to."""
     places: dict[SSAValue, set[tuple[Index, ...]]] = {}
     for op in operations_in(block):
         if isinstance(op, memref.StoreOp):
@@ -379,8 +378,8 @@ def precedes(first: Operation, second: Operation) -> bool:
 
 
 def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
-    """The `operations`, in one block, that precede `place` (None: the end). Searches in both directions, so that
-    neighbours among thousands of ops are found early."""
+    """The `operations`, in one block, that precede `place` (None: the end). Searches in both directions to find
+    neighbours among thousands of ops early."""
     if place is None:
         return set(operations)
     left, found = set(operations) - {place}, set[Operation]()
@@ -423,13 +422,12 @@ def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
 
 
 def holds_one_nest(loop: ForOp) -> bool:
-    """Whether a loop contains one loop, block or condition, and index arithmetic."""
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
-    """Explain why a function counts as scheduled: an annotation of an automatic scheduler, a block that is not plain,
-    or a temporary with a memory scope or attributes. Blocks may share loops unless `alone`."""
+    """Explain why a function counts as scheduled: an annotation of an automatic scheduler, a block that is not
+    plain, a temporary with a memory scope or attributes. Blocks may share loops unless `alone`."""
     asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
     if asked:
         return f"the function has annotations: {', '.join(sorted(asked))}"

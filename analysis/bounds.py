@@ -90,7 +90,6 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """`block "B" reads A out of bounds otherwise`."""
         verb = "writes" if self.access.is_write else "reads"
         return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
 
@@ -114,8 +113,6 @@ _MOST_ALTERNATIVES: Final = 8
 
 @dataclass
 class Bounds:
-    """Decides about the accesses of one function. `names` has the values in conditions."""
-
     function: FuncOp
     extents: Extents = field(init=False)
     names: ExtentNames = field(default_factory=ExtentNames)
@@ -169,7 +166,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """Whether a range, or a loop's extent with this factor, shows that a divisor is at least 1."""
+        """Whether a range, or a loop's extent with this factor, shows that a divisor is positive."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -233,7 +230,7 @@ class Bounds:
         return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
 
     def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """Sizes for which some iteration leaves the buffer for all data, from clamped subscripts and empty buffers."""
+        """Sizes for which some iteration leaves the buffer for all data, by clamped subscripts and empty buffers."""
         index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
         if extent is None or extent.is_constant:
             return None
@@ -263,8 +260,8 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """Alternatives that exclude bad values of `keep`; empty if there are too many parts. Raises `CompileError` if
-        all sizes of 1 and more are bad."""
+        """Alternatives that exclude bad values of `keep`; empty if too many. Raises `CompileError` if all sizes of 1
+        and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
             known.row(Index({value: 1}), known.naming(""))

@@ -96,7 +96,6 @@ def check_independence(loop: ForOp) -> None:
 
 
 def check_blocks(kernel: ForOp) -> None:
-    """Data must not pass between thread blocks from one loop over them to another."""
     try:
         conflict = block_conflict(kernel)
     except NotProved:
@@ -119,7 +118,6 @@ def check_thread_axis(loop: ForOp) -> None:
 
 
 def check_outputs(block: BlockOp) -> None:
-    """Refuse a reduce iterator in an output's index: its instances combine into one element."""
     for op, dimension, variable in reduced_store_indices(block):
         raise CompileError.at(
             op,
@@ -129,8 +127,8 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
-    """Declared regions must contain each access, except loads of the init. Accesses not known exactly (through
-    pointers, data-dependent) are assumed to be as declared."""
+    """Accesses not known exactly (through pointers, data-dependent) are assumed to be as declared; loads of the init
+    are exempt."""
     regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
     if not regions:
         return
@@ -204,7 +202,7 @@ def _report_uncovered(
 
 
 def check_coverage(block: BlockOp) -> None:
-    """Loops must run every instance, and a non-idempotent one once. Parts of one block are checked together."""
+    """Loops must run every instance, and a non-idempotent one once. Parts are checked together."""
     domain = domain_of(block)
     parts = parts_of(block)
     others = [domain_of(part) for part in parts if part is not block]
@@ -329,7 +327,6 @@ def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
 
 
 def check_reads(found: Sequence[Access]) -> None:
-    """Some access must write every element of a temporary that is read."""
     for access in found:
         if access.is_write or not is_temporary(access.buffer):
             continue

@@ -38,10 +38,9 @@ def actions_in(op: Operation) -> list[Operation]:
 
 
 def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
-    """Other actions whose order with some instance of `block` changes if it moves under `loop`: between both, or under
-    the outermost loop around one, where instances of other iterations are reordered. In an iteration of the `kept`
-    loops around both, outermost first, the block runs the same instances as before: only actions in the innermost are
-    passed."""
+    """Other actions whose order with some instance of `block` changes if it moves under `loop`: between both, or
+    under the outermost loop around one. In an iteration of the `kept` loops around both, outermost first, the block
+    runs the same instances as before: only actions in the innermost are passed."""
     scope = scope_of(block)
     body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
     return actions_between(block, body, child_towards(body, loop))
@@ -117,8 +116,8 @@ def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Viol
 
 
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
-    """Explain why the init of a reduction cannot run before `loop`: instances of the loop must not update or initialize
-    elements of each other, and the init must read the same values as in it."""
+    """Explain why the init of a reduction cannot run before `loop`: instances of the loop update or initialize
+    elements of each other, or the init reads other values in it."""
     spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
     several = any(around.induction_variable in spatial for around in loops_around(block) if around not in outside)
@@ -142,8 +141,8 @@ def _same_element(first: Access, second: Access) -> bool:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Instances with different spatial iterators that store to one element, so that their order, which motion changes,
-    matters. None if there provably are none."""
+    """Instances with different spatial iterators that store to one element, so that their order matters. None if
+    there provably are none."""
     spatial: dict[SSAValue, int | SSAValue] = {
         variable: extent
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)

@@ -25,8 +25,8 @@ def is_constant(value: SSAValue) -> bool:
 
 
 def is_dequantized(value: SSAValue) -> bool:
-    """Whether a value is a temporary of floats computed from a smaller `tir.constant` parameter of integers. Each call
-    recomputes it, piece by piece: weights stay in memory as stored."""
+    """Whether a value is a temporary of floats computed from a smaller `tir.constant` parameter of integers; each
+    call recomputes it, because weights stay in memory as stored."""
     if not isinstance(value.owner, AllocOp):
         return False
     writers = [nest for nest in _nests_using(value.owner) if _writes(nest, value)]

@@ -80,9 +80,9 @@ def missed_instance(
 ) -> Missed | None:
     """An iterator point that no loop point of `domain` or the `others`, of the same block, reaches.
 
-    With `loops_run`, loops of symbolic extent run at least once. With `along`, only the iterators at these positions
-    must take all values, for the reached values of the others. Points at which an index in `given` is negative are not
-    missed: the context does not execute there.
+    With `loops_run`, loops of symbolic extent run at least once. With `along`, only these iterators must take all
+    values, for the reached values of the others. Points at which an index in `given` is negative are not missed: the
+    context does not execute there.
     """
     given_parts = (domain, *others)
     parts = tuple(unfused(part) for part in given_parts)
@@ -146,7 +146,7 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
 
 
 def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
-    """A product of symbols and its factors; of quotients and products of loop variables only the factors."""
+    """Products of symbols and their factors; of other products and quotients only the factors."""
     if is_fixed(value):
         yield value
     if value not in own:
@@ -299,8 +299,7 @@ def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> 
 def _ordered_pair(
     domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
 ) -> Counterexample | None:
-    """Loop points, equal in the `fixed` loops and iterators `same`; the second is later, and 0 in the iterators
-    `zero`."""
+    """The second point is later, and 0 in the iterators `zero`."""
     symbols = _symbols(domain, fixed)
     moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
     values = [loop.induction_variable for loop in moving]
@@ -321,7 +320,7 @@ def _ordered_pair(
 
 
 def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
-    """Whether `other` runs every instance of `domain` in the same iteration of the common `loops`."""
+    """Whether `other` runs every instance of `domain` in one iteration of the common `loops`."""
     symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
     outside = [loop.induction_variable for loop in loops]
     keep = [*outside, *(value for value in symbols if value not in outside), *places(len(domain.bindings))]
@@ -355,9 +354,9 @@ def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
 
 
 def fills_box_around(write: Access, read: Access) -> bool:
-    """Whether loops around only `write` fill a dense box around all elements that `read` touches, in each iteration of
-    the common loops. Sufficient, not necessary: in each dimension, `write` touches `base + v` with v in 0 .. size-1
-    over loops that no other dimension uses, and `read - base` is in 0 .. size-1."""
+    """Whether loops around only `write` fill a dense box around what `read` touches, in each iteration of the common
+    loops. Sufficient, not necessary: in each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops
+    that no other dimension uses, and `read - base` is in 0 .. size-1."""
     if write.indices is None or read.indices is None or write.conditions.positives or write.conditions.zeros:
         return False
     common = [loop.induction_variable for loop in write.loops if loop in read.loops]
@@ -503,8 +502,6 @@ def _uncovered_is_empty(
     settled: Sequence[SSAValue],
     loop: ForOp | None,
 ) -> bool:
-    """Whether `writes` write all of `read` in the same iteration of the loops around both, or `earlier` ones in an
-    earlier iteration of a serial loop inside `loop`."""
     outer = [loop.induction_variable for loop in read.loops]
     sizes = (value for extent in free.values() for value in extent.values())
     fixed = dict.fromkeys([*_fixed_values([read, *writes, *earlier]), *sizes, *settled])
@@ -549,12 +546,12 @@ def _touched(
     before: ForOp | None = None,
     free: Mapping[int, Index] | None = None,
 ) -> isl.Set:
-    """The elements that `access` touches, over symbols, `common` values and element indices, if no index in `assumed`
-    is negative.
+    """The elements that `access` touches, over symbols, `common` values and element indices, if no index in
+    `assumed` is negative.
 
     With `before`, only iterations of that loop before its value in the set. `opaque` values are unconstrained.
-    Definitions of `settled` values are constraints; the set may then be an over-approximation. All elements along the
-    `free` dimensions, given with their extents, are included.
+    Definitions of `settled` values are constraints; the set may then be an over-approximation. `free` dimensions
+    have the given extents.
     """
     question = Question(common, opaque=opaque)
     naming = question.naming("own")

@@ -1,8 +1,9 @@
 """Dependence analysis: whether instances of two accesses touch the same element.
 
-Two accesses *conflict* if at least one writes and some pair of their instances touches the same element. A loop that
-both instances share is one variable of the system, other loops are two. A conflict that involves opaque values (loaded
-subscripts, non-affine conditions), or parameters that may overlap (`dialects/aliasing.py`), is possible, not proved.
+Accesses *conflict* if at least one writes and some pair of their instances touches the same element. A loop that
+both instances share is one variable of the system, other loops are two. A conflict that involves opaque values
+(loaded subscripts, non-affine conditions), or parameters that may overlap (`dialects/aliasing.py`), is possible, not
+proved.
 """
 
 from __future__ import annotations
@@ -124,7 +125,6 @@ R = TypeVar("R")
 
 
 def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
-    """Decorator: return the violation of `undecided` for `NotProved`."""
 
     @wraps(question)
     def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
@@ -214,8 +214,7 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
 
 
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
-    """Loop variables that `index` determines: the weight of each exceeds the maximum of all terms of smaller weight.
-    Values in `same` are equal and carry no weight."""
+    """Loop variables that `index` determines (`mixed_radix`). Values in `same` are equal and carry no weight."""
     weights: list[tuple[int, SSAValue, int | None]] = []
     for atom, weight in index.terms.items():
         if not isinstance(atom, SSAValue):
@@ -275,13 +274,12 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 
 
 def is_accumulation(first: Access, second: Access) -> bool:
-    """Whether both update one accumulator in a reassociable order."""
     reduces = any(IterKind.REDUCE in block.kinds for block in first.blocks)
     return reduces and not first.in_init and not second.in_init and _combine_freely(first, second)
 
 
 def is_reduction_step(first: Access, second: Access) -> bool:
-    """Whether both belong to one reduction, init or update, whose updates may run in any order."""
+    """Whether both belong to one reduction, init or update, that may be reordered."""
     return first.block is not None and IterKind.REDUCE in first.block.kinds and _combine_freely(first, second)
 
 
@@ -301,8 +299,8 @@ def is_known(access: Access) -> bool:
 
 
 def is_determined(access: Access, common: Collection[SSAValue]) -> bool:
-    """Whether an access is affine in loop variables and values that are the same for all of its instances: fixed in the
-    function, or within an iteration of the loops of `common`."""
+    """Whether an access is affine in loop variables and values that are the same for all of its instances: fixed in
+    the function, or constant in an iteration (`common`)."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)
 
 

@@ -1,8 +1,8 @@
-"""Footprints: the bounding box of the elements that one iteration of a loop accesses.
+"""Footprints: the bounding box of the elements that one iteration of a loop accesses, an over-approximation.
 
 Per dimension, an index is an outer part (values fixed in the iteration: enclosing loop variables, symbols) plus an
-inner part with a known range. Accesses have one box if their outer parts differ by constants; otherwise callers use the
-whole extent. A box is an over-approximation.
+inner part with a known range. Accesses have one box if their outer parts differ by constants; otherwise callers use
+the whole extent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Span:
         return (self.extent - 1) // self.step + 1
 
     def in_runs(self, period: int, length: int) -> Span:
-        """The span restricted to runs, up to the end of the last, if that has fewer values."""
+        """The span up to the end of the last run, if that has fewer values."""
         last = (self.extent - 1) // period * period
         span = replace(self, extent=last + length, tight=False, runs=Runs(period, length))
         return span if length <= period and span.count < self.count else self
@@ -133,7 +133,7 @@ def source_of(atom: Atom) -> SSAValue | None:
 
 
 def preimage(atom: Atom, span: Span) -> Span | None:
-    """Values of `source_of(atom)` for which the atom is in a span; None if they form no span."""
+    """Values of `source_of(atom)` for which the atom is in a span."""
     while not isinstance(atom, SSAValue):
         if span.step != 1 or (span.runs is not None and isinstance(atom, Remainder)):
             return None
@@ -159,8 +159,7 @@ def _step_of(inner: dict[Atom, int], ranges: RangeOf) -> int:
 
 
 def _takes_every_value(inner: dict[Atom, int], ranges: RangeOf) -> bool:
-    """Whether a sum of loop variables attains every value between its bounds: each coefficient is at most the range of
-    the smaller terms plus one."""
+    """Whether a sum of loop variables attains every value between its bounds (`mixed_radix`)."""
     digits: list[tuple[int, SSAValue, int]] = []
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(ranges)
@@ -205,9 +204,9 @@ def _length_of_run(span: Span, period: int) -> int:
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> tuple[Span | None, ...]:
-    """One span per dimension of the accesses, all inside `loop`, in an iteration of it, or in the whole scope; None for
-    a dimension that may be touched entirely. With `by_all_threads`, loops over the threads of a block are inner loops.
-    """
+    """A span per dimension of the accesses in an iteration of `loop`, which contains them, or in the whole scope;
+    None for a dimension that may be touched entirely. With `by_all_threads`, loops over the threads of a block are
+    inner loops."""
     around = [] if loop is None else [outer for outer in found[0].loops if outer.is_ancestor(loop)]
     if by_all_threads:
         around = [outer for outer in around if not runs_over_threads(outer)]

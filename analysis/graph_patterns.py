@@ -321,7 +321,7 @@ class Chain(Pattern):
     def _expansions(
         self, value: SSAValue, limit: int, depth: int
     ) -> Iterator[tuple[tuple[SSAValue, ...], float, tuple[Operation, ...]]]:
-        """Expand a value into at most `limit` leaves and a number, with the operators in between."""
+        """Expand a value into at most `limit` leaves and a number."""
         neutral = 1.0 if self.is_product else 0.0
         owner = value.owner
         if isinstance(owner, ConstantOp):
@@ -384,11 +384,10 @@ def const(value: Number | Callable[[Array], bool] | None = None, name: str | Non
 
 
 def op(name: str, *operands: object, result: int = 0, **attributes: object) -> Pattern:
-    """The `result` of the operator with that name. Operands are patterns or numbers, or a list of them for a variadic
-    operand.
+    """The `result` of an operator. Operands are patterns or numbers, or a list of them for a variadic operand.
 
-    Operands not given must be absent in the graph, unless `optional`. `attributes` are values (omitted attributes of an
-    op have their defaults) or predicates. Raises `CompileError` for an unknown operator or too many operands.
+    Operands not given must be absent in the graph, unless `optional`. `attributes` are values (omitted attributes of
+    an op have their defaults) or predicates. Raises `CompileError` for an unknown operator or too many operands.
     """
     if name not in _NAMES:
         raise CompileError(f"there is no operator '{name}'{did_you_mean(name, _NAMES)}")
@@ -482,12 +481,12 @@ def array_of_constant(constant: ConstantOp) -> Array:
 
 
 def number_of(value: SSAValue) -> Number | None:
-    """The number that all elements of a constant equal, or None."""
+    """The number that all elements of a constant equal."""
     return splat_value(value.owner) if isinstance(value.owner, ConstantOp) else None
 
 
 def is_near(found: Number, expected: Number, value: SSAValue, roundings: int = 1) -> bool:
-    """Whether numbers are equal up to `roundings` of the element type of `value`; integers must be equal."""
+    """Whether numbers are equal up to `roundings` of the type of `value`; integers must be equal."""
     type_ = cast("TensorType[Attribute]", value.type)
     epsilon = _EPSILON.get(str(element_name(type_.element_type)), 0.0) * max(roundings, 1)
     return found == expected or isclose(found, expected, rel_tol=epsilon, abs_tol=0.0)

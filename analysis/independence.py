@@ -35,9 +35,9 @@ def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = N
 
 
 def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
-    """Whether `buffer` can be privatized to the iterations of `loop`: it is a temporary used nowhere else, and every
-    element that an iteration reads was certainly written earlier in it. `found` holds the accesses of the loop, in
-    program order. Raises `NotProved`, also if the answer depends on data."""
+    """Whether `buffer`, a temporary used nowhere else, can be privatized to the iterations of `loop`: every element
+    that an iteration reads was certainly written earlier in it. `found` holds the accesses of the loop, in program
+    order. Raises `NotProved`, also if the answer depends on data."""
     if not is_temporary(buffer) or not all(loop.is_ancestor(use.operation) for use in buffer.uses):
         return False
     inside = [a for a in found if a.buffer is buffer]
@@ -80,7 +80,7 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element the init starts in only one spatial instance."""
+    """Whether both are steps of one reduction whose element starts in only one spatial instance."""
     block = first.block
     if block is None or not is_reduction_step(first, second):
         return False
@@ -109,16 +109,15 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Explain why the iterations are dependent, or None if they provably are not. Parameters as in
-    `carried_conflict`."""
+    """Explain why the iterations are dependent, or None if provably not. Parameters as in `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Explain why loops over thread blocks may not run as one, or None if provably no data passes between them. `bound`
-    counts as bound to `axis`."""
+    """Explain why loops over thread blocks may not run as one, or None if provably no data passes between them.
+    `bound` counts as bound to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
@@ -162,8 +161,8 @@ def _inverted(
 ) -> Conflict | None:
     """Instances of which `earlier` runs first in the old order and last in the new one.
 
-    The old order is decided at level p (all loops outside p equal), the new one at level q: then q is inside p in the
-    old order and outside p in the new one. Neither is in `same`.
+    The old order is decided at level p (all loops outside p equal), the new one at level q: q is inside p in the old
+    order and outside p in the new one. Neither is in `same`.
     """
     place = {loop: at for at, loop in enumerate(new)}
     for p_at, p in enumerate(old):

@@ -1,7 +1,8 @@
-"""Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a remainder.
+"""Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a
+remainder.
 
-`Index` is the algebra of passes and analyses; `AffineMap`, with the same functions, is the form in the IR: floor
-division and non-negative remainder by positive constants. A product of two values is opaque.
+Floor division and non-negative remainder are by positive constants, as in `AffineMap`, the form in the IR. A product
+of two values is opaque.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class Index:
 
     @staticmethod
     def of(value: SSAValue | int, known: dict[SSAValue, Index] | None = None) -> Index:
-        """Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an atom.
-        `known` memoizes traced values, so that each value of a chain is traced once."""
+        """Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an
+        atom. `known` memoizes traced values."""
         if isinstance(value, int):
             return Index({}, value)
         # `isinstance` of an abstract class costs more than the rest.
@@ -250,8 +251,7 @@ class Index:
         return _owning(terms, self.constant)
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
-        """An equal function on the given ranges, with fewer quotients and remainders if possible. A value with a single
-        number as range becomes constant."""
+        """An equal function on the given ranges, with fewer quotients and remainders if possible."""
         once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
@@ -381,8 +381,8 @@ def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue
 
 
 def mixed_radix(digits: Iterable[tuple[int, _Digit, int | None]]) -> Iterator[tuple[int, _Digit, int | None]]:
-    """Order the digits `(weight, digit, maximum)` of a sum by weight, as `(weight, digit, reach)`: `reach` is the
-    maximum of the preceding weighted sum, None if unbounded. Digits are non-negative.
+    """Order the digits `(weight, digit, maximum)` of a sum, not negative, by weight, as `(weight, digit, reach)`:
+    `reach` is the maximum of the preceding weighted sum, None if unbounded.
 
     The sum determines a digit if its weight and all larger ones exceed the reach. It takes every value up to its
     maximum if no weight exceeds the reach plus one.

@@ -1,8 +1,8 @@
 """Integer ranges of index values; assumptions about symbols (`tir.assume`, `tir.assume_shape`); non-affine index
 values.
 
-A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic extent, is not affine, but an SSA
-value computed by `arith` ops, which `meaning_of` reads.
+Quotients, remainders and products by a symbol, as of fused loops of dynamic extent, are computed by `arith` ops,
+which `meaning_of` reads.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
     """The `Division`, `Product` or `Choice` that computes a value.
 
-    The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation must
-    equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
+    The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation
+    must equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -77,7 +77,8 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
 
 def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> arith.RemSIOp | None:
     """The truncating division x of `select(wrong, x + divisor, x)` if that is the remainder with the sign of the
-    divisor. `wrong`: x is not 0 and differs in sign from the divisor, or x is negative and the divisor is not."""
+    divisor: `wrong` states that x is not 0 and differs in sign from the divisor, or that x is negative and the
+    divisor is not."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
     if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
         return None
@@ -129,7 +130,7 @@ def is_symbol(value: SSAValue) -> bool:
 
 
 def is_fixed(value: SSAValue) -> bool:
-    """Whether a value is defined at the top level of the function, hence invariant in all loops."""
+    """Whether a value is at the top level of the function, hence invariant in all loops."""
     return type(value.owner.parent_op()) is FuncOp
 
 
@@ -206,7 +207,7 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 def _is_extent(parameter: BlockArgument) -> bool:
-    """Whether `tir.assume_shape` states that a parameter is an extent. An element of an array may be negative."""
+    """Whether `tir.assume_shape` states that a parameter is an extent. Elements of arrays may be negative."""
     function = parameter.block.parent_op()
     if isinstance(function, FuncOp) and has_argument_attribute(function, parameter.index, ELEMENT):
         return False
@@ -260,8 +261,8 @@ def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 class Ranges:
-    """`range_of`, `meaning_of` and assumptions, memoized, because a value in nested minima and maxima has many paths to
-    it. Valid as long as the IR does not change."""
+    """`range_of`, `meaning_of` and assumptions, memoized: values in nested minima and maxima have many paths. Valid
+    as long as the IR does not change."""
 
     def __init__(self, compute: Callable[[SSAValue, RangeOf], Interval] = range_of) -> None:
         self._compute = compute

@@ -1,12 +1,11 @@
 """Index maps on a box of indices: image, injectivity, missed indices, and inverses (docs/decisions/0007-layouts.md).
 
-`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps into a box of 3 x 8 x 4, is injective, misses `4 * co + ci >=
-30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be symbols.
+`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps into a box of 3 x 8 x 4, is injective, misses `4 * co + ci
+>= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be
+symbols.
 
-An inverse is derived from digits (`index.mixed_radix`) if possible. Pieces of one numerator, `x floordiv 4` and `x mod
-4`, are recombined; the numerator may be a sum.
-
-The inverse of an access, `AccessInverse`, is the instance that touches an element: `B[v * 16 + w]` touches `e` at `(e
+An inverse is derived from digits (`index.mixed_radix`) if possible; `x floordiv 4` and `x mod 4` are recombined. The
+inverse of an access, `AccessInverse`, is the instance that touches an element: `B[v * 16 + w]` touches `e` at `(e
 floordiv 16, e mod 16)`.
 """
 
@@ -43,7 +42,7 @@ def inverse_by_digits(
     range_of_input: RangeOf,
     range_of_output: RangeOf,
 ) -> tuple[Index, ...] | None:
-    """The inputs as functions of the outputs, the values of `results`; None if digits do not determine them."""
+    """The inputs as functions of the outputs, the values of `results`, if digits determine them."""
     solver = _Solver(set(inputs), range_of_input, range_of_output)
     for result, output in zip(results, outputs, strict=True):
         solver.read(result, Index.of(output))
@@ -255,7 +254,7 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The new extents, or None if one has no expression over the old ones."""
+        """The new extents, if over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -295,7 +294,7 @@ class LayoutMap:
         return self.new_extents
 
     def count(self) -> int | None:
-        """The number of missed indices, for an injective map on static extents."""
+        """The number of missed indices, for injective maps on static extents."""
         extents, old_extents = self._known_extents(), self.old_extents
         return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
@@ -353,7 +352,7 @@ class LayoutMap:
         return Piece(tuple(positives), tuple(zeros), tuple(spans))
 
     def inverse(self) -> tuple[Index, ...] | None:
-        """Old indices over `outputs`, valid on the image of an injective map; None if not single expressions."""
+        """Old indices over `outputs`, valid on the image of an injective map, if single expressions."""
         told = None
         if self.new_extents is not None:
             told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
@@ -434,7 +433,6 @@ class AccessInverse:
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """Variables in their domains, and equal indices: then an instance touches `element`."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip

@@ -27,7 +27,7 @@ from weft.dialects.te_extern import ExternOp
 
 def packed_axes(function: FuncOp, axis: int, tile: int) -> tuple[int | None, ...] | None:
     """The axis to pack of each tensor operand for `axis` of the only result; None for tensors accessed alike in all
-    tiles. None if the axis cannot be packed."""
+    tiles, or if the axis cannot be packed."""
     axes = _axes_of_tensors(function, axis, tile)
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     return None if axes is None else tuple(axes.get(tensor) for tensor in tensors)
@@ -95,8 +95,7 @@ def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, i
 
 
 def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
-    """An index and its shifts by whole tiles; None if used otherwise than as index or compared with multiples of the
-    tile."""
+    """An index and its shifts by whole tiles, if only used as indices or compared with multiples of the tile."""
     found: set[SSAValue] = set()
     pending = [index]
     while pending:

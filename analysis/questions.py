@@ -166,7 +166,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Missed:
-    """A point (iterators or indices) that no instance of some domains reaches."""
+    """An iterator point or element that no instance of some domains reaches."""
 
     place: tuple[int, ...]
     symbols: Mapping[SSAValue, int]
@@ -253,9 +253,9 @@ class _Relation:
 class Question(System):
     """Constraints on instances of the program, each with a *role*: of a pair, "first" and "second".
 
-    A value is one variable per role. Values that are fixed in the function, and those in `shared`, are the same in all
-    roles; with `own`, so are all values not in it. `values` are concrete values of symbols; values in `opaque` are
-    unconstrained, even if computed.
+    A value is one variable per role, except values that are fixed in the function, those in `shared`, and, if given,
+    those not in `own`. `values` are concrete values of symbols; values in `opaque` are unconstrained, even if
+    computed.
     """
 
     def __init__(
@@ -311,8 +311,7 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """Equate the variables of `places` with indices, which in `free` dimensions are only bounded by the given
-        extents."""
+        """Equate `places` with indices, bounded only by the given extents in `free` dimensions."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
                 self.bound_place(role, at, free[at])
@@ -345,11 +344,11 @@ class Question(System):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put a pair in the same iteration of `loop`, the second of `other` if given."""
+        """Put a pair in the same iteration of `loop`, the second of `other`."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put the first in an earlier iteration of `loop` than the second, in `loop` or `other`."""
+        """Put the first in an earlier iteration of `loop` than the second, or of `other`."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
@@ -437,7 +436,7 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
 
 
 def places(rank: int) -> list[Variable]:
-    """Variables for the iterators of a block, or the indices of an element."""
+    """Variables for iterators of a block, or indices of an element."""
     return [("place", at) for at in range(rank)]
 
 
@@ -468,8 +467,7 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """Instances at which no index of `positives` is negative. Their role is "", and each value is a separate
-    variable."""
+    """Instances, in role "", at which no index of `positives` is negative. Each value is a separate variable."""
     question = Question(own=())
     question.add("", at)
     for index in positives:

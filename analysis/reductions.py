@@ -1,7 +1,7 @@
 """Reductions: blocks whose init starts each element that their updates combine into.
 
 A `tir.init` and the updates of its block may access separate elements. Only if each update reads an element that the
-init of the same instance stores to, the init may run earlier, for several instances at once, or in copies of the
+init of its instance stores to, the init may run earlier, for several instances at once, or in copies of the
 accumulator.
 """
 
@@ -74,11 +74,11 @@ def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | Non
 
 
 def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
-    """Explain why updates of an instance may read an element, of a buffer that the block writes (or only of `buffer`),
-    that its init does not store to. None also without init.
+    """Explain why updates of an instance may read an element, of a buffer that the block writes (or only of
+    `buffer`), that its init does not store to. None also without init.
 
-    Init and updates are compared as functions of the iterators, with conditions and inner loops. Elements that the
-    updates of the instance store to before reading them need no start.
+    Init and updates are compared as functions of the iterators. Elements that the updates of the instance store to
+    before reading them need no start.
     """
     init = block.init
     if init is None or _starts_what_it_reads(block, init):
@@ -135,8 +135,6 @@ def _in_any_step(access: Access, block: BlockOp) -> Access:
 
 @dataclass(frozen=True)
 class _Start:
-    """Whether the init of an instance stores to each element that a read of the instance touches."""
-
     block: BlockOp
     read: Access
     starts: Sequence[Access]

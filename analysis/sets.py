@@ -375,7 +375,7 @@ class System:
         raise NotProved("it depends on products or quotients of values that are known at run time only")
 
     def find_candidate(self) -> Point | None:
-        """A point, possibly infeasible, that satisfies every constraint; small values are preferred."""
+        """As `find_point`, but possibly infeasible; small values are preferred."""
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
         case = self._case(self._alternatives())
@@ -409,12 +409,12 @@ class System:
 
     @property
     def is_linear(self) -> bool:
-        """Whether no variable is a product, a quotient by a symbol, or a choice."""
+        """Whether no variable is a product, quotient by a symbol, or choice."""
         return not (self._products or self._divisions or self._choices)
 
     @property
     def is_affine(self) -> bool:
-        """Whether no variable is a product or a quotient by a symbol."""
+        """Whether no variable is a product or quotient by a symbol."""
         return not (self._products or self._divisions)
 
     @property
@@ -469,7 +469,6 @@ class System:
     def _case_of(
         self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
-        """`points` are over `variables`; `left[0]` is the remaining work."""
         left[0] -= max(WORK // CASES, len(variables) * (len(self.zeros) + len(self.positives)))
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases, or fewer of large systems")
@@ -538,8 +537,8 @@ class System:
         return False
 
     def _digits_of_difference(self, row: Row) -> list[tuple[Variable, Variable]]:
-        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the maximum of all
-        smaller terms."""
+        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the sum of all smaller
+        terms."""
         if row.constant:
             return []
         by_weight: dict[int, list[Variable]] = {}
@@ -577,8 +576,8 @@ class System:
         return _from_rows(variables, self.zeros, rows)
 
     def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
-        """The projection onto `keep`, in that order of dimensions. Quotients by symbols may make it an
-        over-approximation: allowed with `may_grow`, otherwise `NotProved`."""
+        """The projection onto `keep`, in order. Quotients by symbols may make it an over-approximation: with
+        `may_grow`, else `NotProved`."""
         import islpy as isl
 
         if self._divisions:
@@ -649,8 +648,8 @@ def _number(value: int) -> isl.Val:
 
 
 def _common_factor(row: Row, is_zero: bool) -> int:
-    """The common factor of a row, by which the constant is divided and rounded down; 1 if that would change an
-    equation. With common factors, isl's `lexmin` may report a non-empty set as empty."""
+    """The factor by which the constant is divided and rounded down; 1 if that would change an equation. With common
+    factors, isl's `lexmin` may report a non-empty set as empty."""
     common = gcd(*row.terms.values())
     return 1 if common == 0 or (is_zero and row.constant % common) else common
 

@@ -41,7 +41,6 @@ def structural_equal(left: Operation, right: Operation) -> bool:
 
 @checked
 def assert_structural_equal(left: Operation, right: Operation) -> None:
-    """Raise `AssertionError` with the first difference and its place."""
     difference = first_difference(left, right)
     if difference is not None:
         raise AssertionError(f"the programs differ: {difference}")

@@ -14,8 +14,7 @@ from weft.analysis.structural_equality import compared_ops, scalar_constant
 
 def structural_digest(root: Operation) -> bytes:
     """A digest of 16 bytes, the same in all processes and for other names of values, locations and places of scalar
-    constants, but not of symbols: give functions one name before comparing them. Dense constants are hashed as bytes,
-    other attributes as text."""
+    constants, but not of symbols: give functions one name first."""
     hasher = _Hasher()
     hasher.operation(root)
     return hasher.digest()

@@ -54,8 +54,8 @@ def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
 
 
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
-    """Another loop, around or inside of `loop`, over `axis` that is not cooperative. A thread has one index per axis,
-    so only iterations of both with equal values would run."""
+    """Another, not cooperative loop over `axis`, around or inside of `loop`. A thread has one index per axis, so
+    only iterations of both with equal values would run."""
     if axis == VIRTUAL:
         return None
     for parent in ancestors(loop):
@@ -98,7 +98,7 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Transitive sources, each once. Those of loop variables and iterators are the operands of the loop or block."""
+    """Transitive sources, each once, through operands of loops and blocks."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
@@ -114,7 +114,6 @@ def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
 
 
 def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
-    """Whether a value may depend on thread indices along `axes`, or on memory."""
     for found in _sources([value]):
         owner = found.owner
         if isinstance(owner, Operation):
@@ -131,8 +130,8 @@ _COMPUTATIONS = ("arith.", "math.", "affine.apply", "memref.dim")
 def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], carried: ForOp | None) -> Conflict | None:
     """An element that one thread touches in `first` and another of the block later in `second`. Raises `NotProved`.
 
-    Later means in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
-    the same one of the loops around it.
+    Later means in the same iteration of the loops around both or, with `carried`, in a later one of that loop and
+    the same one of loops around it.
     """
     around = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
     common = [loop for loop in around if loop.parent is not None]  # a thread executes all iterations over a box
@@ -146,7 +145,6 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
 
 
 def kernel_around(loop: ForOp) -> ForOp:
-    """The outermost bound loop around `loop`, or itself, which becomes a kernel."""
     bound = [op for op in ancestors(loop) if isinstance(op, ForOp) and axis_of(op) is not None]
     return bound[-1] if bound else loop
 
