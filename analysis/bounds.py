@@ -1,8 +1,8 @@
 """Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided
 (docs/bounds.md, docs/decisions/0095-symbolic-bounds.md).
 
-*Bad* sizes, for which some instance leaves its buffer, are projected by integer sets. If they contain every size of 1
-and more, the access is refuted. Products and quotients of symbols are numbers that a call computes. For products with
+Integer sets project the *bad* sizes, for which some instance leaves its buffer. If these contain every size of 1 and
+more, the access is refuted. Products and quotients of symbols are numbers that a call computes. For products with
 loop variables, interval arithmetic on polynomials gives the greatest index, if attained.
 """
 

@@ -84,7 +84,7 @@ def check_function(function: FuncOp) -> None:
 
 def check_independence(loop: ForOp) -> None:
     """Concurrent iterations must be independent, except that lanes of a vectorized loop and threads of a block may
-    accumulate into one element: they become a vector reduction, run in order, or combine partial results."""
+    accumulate into one element: they are combined, or run in order."""
     threads = axis_of(loop) in THREAD_AXES
     try:
         conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL, inits=not threads)
@@ -234,8 +234,8 @@ def check_coverage(block: BlockOp) -> None:
 
 
 def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
-    """Whether guards over iterators of enclosing blocks select the instances. Each instance of those then excludes
-    others, and their own coverage and guards determine which run."""
+    """Whether guards over iterators of enclosing blocks select the instances, so that each instance of those
+    excludes others, and their own coverage and guards determine which run."""
     for part in parts:
         around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
         if any(side.depends_on(around) for guard in guards_of(part) for side in guard):

@@ -29,7 +29,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class Choice:
-    """Selections of a block that each store the old value of an accumulator or a new one."""
+    """Selections of a block that store the old value of an accumulator or a new one."""
 
     selects: tuple[arith.SelectOp, ...]
     values: tuple[tuple[SSAValue, SSAValue], ...]
@@ -90,7 +90,6 @@ class Choice:
         raise _Unknown
 
     def combined(self, at: int, known: Mapping[SSAValue, SSAValue], body: Block) -> SSAValue:
-        """Append a selection with replaced old and new values to `body`."""
         select = self.selects[at]
         condition = self._copied(select.cond, known, body)
         made = arith.SelectOp(condition, *(self._copied(value, known, body) for value in (select.lhs, select.rhs)))

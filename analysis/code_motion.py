@@ -47,7 +47,7 @@ def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[O
 
 
 def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
-    """Other actions of a scope (or loop) in and between the nests of `block` and `end`."""
+    """Other actions in a scope (or loop) from the nest of `block` to that of `end`."""
     start = child_towards(scope, block)
     first, last = (end, start) if precedes(end, start) else (start, end)
     nests = [first]
@@ -92,9 +92,9 @@ def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
 def passing_conflict(
     block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool = False
 ) -> Violation | None:
-    """Explain why `block` cannot be reordered with `others`: they touch an element that one of them writes, in one
-    iteration of the `shared` loops. With `flow_to` the others may read elements that it writes (consumers, which the
-    caller checks); otherwise they may write elements that it reads (producers)."""
+    """Explain why `block` cannot be reordered with `others`: in one iteration of the `shared` loops, they touch an
+    element that one of them writes. With `flow_to` the others may read what it writes (consumers, which the caller
+    checks); otherwise they may write what it reads (producers)."""
     own = accesses(block)
     for other in others:
         of_other = accesses(other)

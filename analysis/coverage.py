@@ -1,10 +1,9 @@
 """Coverage of iteration domains by loops, and of reads by earlier writes. Functions raise `NotProved` if undecided.
 
-An iterator point that no loop point is bound to is *missed*; two loop points with the same iterator point *repeat* it.
-Bindings that are mixed-radix numbers of all loops, as after split and fuse, are decided without integer sets.
-
-A read is *covered* in an iteration of a loop if earlier writes in it touch all of its elements. Writes that fill a box
-around the read, as copies do, are decided without integer sets.
+An iterator point that no loop point is bound to is *missed*; two loop points with the same iterator point *repeat*
+it. A read is *covered* in an iteration of a loop if earlier writes in it touch all of its elements. Two cases are
+decided without integer sets: bindings that are mixed-radix numbers of all loops, as after split and fuse, and writes
+that fill a box around the read, as copies do.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
 def are_digits(domain: Domain) -> bool:
     """Whether each iterator is a mixed-radix number of separate loops, so that every point runs exactly once. Guards
-    may only keep an iterator inside its domain (`iterator < extent`)."""
+    may only state `iterator < extent`."""
     used: set[SSAValue] = set()
     for index, extent in zip(domain.bindings, domain.extents, strict=True):
         if not extent.is_constant or index.constant != 0:
@@ -164,7 +163,7 @@ def unfused(domain: Domain) -> Domain:
     """Replace fused loops by separate loops for their quotients and remainders by symbols.
 
     For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other; so do the loops that f was
-    split into, under a guard that keeps their sum below n*m. A domain with other uses of f is unchanged.
+    split into, under a guard that keeps their sum below n*m. Domains with other uses of f stay unchanged.
     """
     while (step := _unfuse_one(domain)) is not None:
         domain = step
@@ -288,8 +287,8 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample 
 
 
 def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
-    """A reduction that starts after one of its steps: loop points, equal in the `fixed` loops and in all iterators
-    except those at `steps`, which are 0 in the later point."""
+    """A reduction that starts after one of its steps: loop points, equal in the `fixed` loops and in iterators other
+    than `steps`, which are 0 in the later point."""
     if are_digits(domain):
         return None
     same = [at for at in range(len(domain.bindings)) if at not in steps]
@@ -395,7 +394,7 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
 
 
 def reads_own_stores(block: BlockOp, buffer: SSAValue) -> bool:
-    """Whether each instance provably stored what it reads of the buffer, earlier in itself."""
+    """Whether each instance provably stores what it reads of the buffer before."""
     found = [access for access in accesses(block) if access.buffer is buffer]
     around = loops_around(block)
     innermost = around[-1] if around else None
@@ -439,9 +438,8 @@ def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
 
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
-    """Accesses before `read` in the same iteration of the loops around both. The init of its block is included without
-    condition if the first reduction step is in the same iteration of `loop`: in a legal program that step runs first.
-    """
+    """Accesses before `read` in the same iteration of the loops around both. The init of its block is included
+    without condition if the first reduction step, which runs first, is in the same iteration of `loop`."""
     result: list[Access] = []
     for access in found:
         if access.op is read.op:
@@ -465,9 +463,9 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
 
 
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
-    """An element that `read` touches in some iteration and none of `writes` ever does; None also if an access is not
-    exact. Loops of symbolic extent around the writes are assumed to run: an empty reduction that leaves its result
-    unwritten is no error."""
+    """An element that `read` touches in some iteration and none of `writes` ever does; None also for inexact
+    accesses. Loops of symbolic extent around the writes are assumed to run: an empty reduction that leaves its
+    result unwritten is no error."""
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
     extents = {extent for write in writes for extent in dynamic_extents(write.loops)}
@@ -484,8 +482,7 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
 
 
 def _inside_symbolic_extents(read: Access, free: Collection[int] = ()) -> list[Index]:
-    """Indices, not negative if a read is within the symbolic extents of dimensions not `free`: reads beyond them are
-    conditions of the call."""
+    """Indices, not negative if a read is within symbolic extents: reads beyond them are conditions of the call."""
     return [
         bound
         for dim, (index, extent) in enumerate(zip(read.indices or (), _extents(read.buffer), strict=False))

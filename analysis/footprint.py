@@ -62,7 +62,7 @@ class Runs:
 
 
 def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf = range_of) -> Span | None:
-    """The span, or None if unbounded. A set `fixed` is extended by values fixed in the function and iterators of the
+    """The span, unless unbounded. A set `fixed` is extended by values fixed in the function and iterators of the
     enclosing block."""
     if not callable(fixed):
         return span_of(index, lambda v: v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)), ranges)
@@ -205,8 +205,8 @@ def _length_of_run(span: Span, period: int) -> int:
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> tuple[Span | None, ...]:
     """A span per dimension of the accesses in an iteration of `loop`, which contains them, or in the whole scope;
-    None for a dimension that may be touched entirely. With `by_all_threads`, loops over the threads of a block are
-    inner loops."""
+    None for a dimension that may be touched entirely. With `by_all_threads`, loops over threads of a block are inner
+    loops."""
     around = [] if loop is None else [outer for outer in found[0].loops if outer.is_ancestor(loop)]
     if by_all_threads:
         around = [outer for outer in around if not runs_over_threads(outer)]

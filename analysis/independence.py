@@ -54,8 +54,8 @@ def carried_conflict(
     """Two iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
 
     Buffers that can be privatized are exempt; if that is undecided, a conflict is not proved. Without `reductions`,
-    updates of one accumulator are exempt; without `inits`, also its init in the same block. `found` may contain only
-    the accesses to the buffers of interest.
+    updates of one accumulator are exempt; without `inits`, also its init in the same block. `found` may lack
+    accesses to other buffers.
     """
     found = accesses(loop) if found is None else found
     private: dict[SSAValue, bool | NotProved] = {}
@@ -116,8 +116,8 @@ def dependent_iterations(
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Explain why loops over thread blocks may not run as one, or None if provably no data passes between them.
-    `bound` counts as bound to `axis`."""
+    """Explain why loops over thread blocks may not run as one: data may pass between them. `bound` counts as bound
+    to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None

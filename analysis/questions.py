@@ -1,8 +1,8 @@
 """Questions about instances of the program, such as whether two of them touch one element, in this order.
 
-A `Question` over index expressions is solved by isl as linear constraints, and validated by evaluation of the IR at the
-point found (`Instance`), without integer sets or the index algebra
-(docs/decisions/0008-counterexamples-and-fuzzing.md). A value that cannot be evaluated refutes nothing.
+isl solves a `Question` as linear constraints; validation evaluates the IR at the point found (`Instance`), without
+integer sets or the index algebra (docs/decisions/0008-counterexamples-and-fuzzing.md). A value that cannot be
+evaluated refutes nothing.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ _TRIES = 4000
 
 @dataclass
 class _PointSearch:
-    """Searches for a loop point with the wanted conditions and bindings, from the outermost loop inwards, without
-    points that ranges exclude. Uses no integer sets."""
+    """Searches for a loop point with the wanted conditions and bindings, from the outermost loop inwards, pruned by
+    ranges. Uses no integer sets."""
 
     loops: Sequence[tuple[SSAValue, int | SSAValue | Index]]
     bindings: Sequence[Index]
@@ -344,11 +344,11 @@ class Question(System):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put a pair in the same iteration of `loop`, the second of `other`."""
+        """Put a pair in the same iteration of `loop`, the second of `other` if given."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put the first in an earlier iteration of `loop` than the second, or of `other`."""
+        """Put the first in an earlier iteration of `loop` than the second, which is of `other` if given."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
@@ -447,8 +447,8 @@ def points_that_agree(
     *,
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
-    """Different points of a box (value -> extent), roles "first" and "second", at which all `indices` are equal, or
-    those of the first equal the `others` of the second. Raises `NotProved`."""
+    """Different points of a box (value -> extent), "first" and "second", at which all `indices` are equal, or those
+    of the first equal the `others` of the second. Raises `NotProved`."""
     orders = (("first", "second"),) if others is None else (("first", "second"), ("second", "first"))
     known: list[Index] = []
     for value in values:

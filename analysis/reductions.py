@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """A *reduction* has an init that starts all elements that it combines into; these depend on spatial iterators only;
-    it reads no other elements of these or overlapping buffers, and contains no opaque op."""
+    """A *reduction* has an init that starts all elements that it combines into; these depend on spatial iterators
+    only; it reads no other elements of these or overlapping buffers, and contains no opaque op."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -66,7 +66,6 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
 
 
 def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | None:
-    """Explain why a block may read earlier contents of a buffer that it writes."""
     elsewhere = None if block.init is None else load_elsewhere(block)
     if (block.init is None and buffer in buffers_loaded(block)) or (elsewhere and elsewhere.memref is buffer):
         return f"it reads {buffer_name(buffer)} as it was before"

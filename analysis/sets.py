@@ -2,9 +2,9 @@
 (docs/decisions/0003-set-questions-as-one-conjunction.md).
 
 A `System` is a conjunction of linear constraints over *variables* (any hashable key: a loop variable, that of the
-second instance, a symbol). Quotients and remainders by constants are bounded variables, shared between equal
-expressions. Emptiness is decided exactly within a budget of isl operations (Verdoolaege, "isl: An Integer Set Library
-for the Polyhedral Model", ICMS 2010); past it, `NotProved` is raised.
+second instance, a symbol). Quotients and remainders by constants are bounded variables. Emptiness is decided exactly
+within a budget of isl operations (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010);
+past it, `NotProved` is raised.
 
 Products and quotients by a symbol are cases (docs/decisions/0010-symbols.md): *parts* `whole == divisor * quotient +
 rest` with the same divisor, which is at least 1, satisfy
@@ -12,8 +12,7 @@ rest` with the same divisor, which is at least 1, satisfy
 - for equal quotients: `whole - whole' == rest - rest'`
 - for a smaller quotient (of either part): `whole' - whole >= divisor + rest' - rest`
 
-Maxima and minima are cases, too: one of two sides that they bound. A system is empty if it is so in every combination
-of cases.
+Maxima and minima are cases, too: one of two sides. A system is empty if it is so in every combination of cases.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ class Part:
     """Whether it is a product of symbols or a multiple of the divisor. Pairs of fixed parts add no constraint."""
 
     def distance(self, other: Part) -> tuple[Row, Row]:
-        """Differences of the quotients, and of the multiples of the divisor: zero for equal quotients, non-negative if
-        this one is not smaller."""
+        """Differences of quotients, and of multiples of the divisor: zero if equal, non-negative if this quotient is
+        not smaller."""
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
         apart.add(other.rest)
@@ -133,8 +132,8 @@ class Divisions:
                 yield from (part.whole, part.quotient, part.rest)
 
     def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
-        """A divisor, a varying part, and a fixed one that may bound it: a product of symbols, or a multiple of the
-        divisor in `positives`."""
+        """A divisor, a varying part, and one that may bound it: a product of symbols, or a multiple of the divisor
+        in `positives`."""
         for key, parts in self._parts.items():
             divisor = self._divisors[key]
             varying = [part for part in parts.values() if not part.fixed]
@@ -517,8 +516,8 @@ class System:
         return self._forced_equalities_contradict()
 
     def _forced_equalities_contradict(self) -> bool:
-        """Whether a row is violated once variables that equations force to be equal are merged. Commonly, equal indices
-        force equal digits, which contradicts a strict order of loops."""
+        """Whether a row is violated once variables that equations force to be equal are merged: commonly, digits of
+        equal indices, which contradict a strict order of loops."""
         merged: dict[Variable, Variable] = {}
         for row in self.zeros:
             for kept, dropped in self._digits_of_difference(row):
@@ -537,8 +536,8 @@ class System:
         return False
 
     def _digits_of_difference(self, row: Row) -> list[tuple[Variable, Variable]]:
-        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the sum of all smaller
-        terms."""
+        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the greatest sum of
+        smaller terms."""
         if row.constant:
             return []
         by_weight: dict[int, list[Variable]] = {}

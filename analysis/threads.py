@@ -1,12 +1,12 @@
 """Loops bound to thread axes: work that the threads of a block share, and reductions across thread blocks.
 
-In *cooperative fetching*, a nest fills shared memory in a loop bound to a thread axis, independently of an outer loop
-over the same axis. In loop order each iteration of the outer loop fills it with the same values; a thread block fills
-it once, thread t runs iteration t of the inner loop (docs/decisions/0011-kernels.md).
+In *cooperative fetching*, a nest fills shared memory in a loop bound to a thread axis, independently of an outer
+loop over the same axis. In loop order each iteration of the outer loop fills it with the same values; a thread block
+fills it once, thread t runs iteration t of the inner loop (docs/decisions/0011-kernels.md).
 
-Thread blocks do not synchronize: they combine by atomic operations on device memory, which no other op may access until
-the kernel has ended (docs/decisions/0024-atomic-reductions.md). So does a thread that updates an accumulator that an
-earlier kernel initializes.
+Thread blocks do not synchronize: they combine by atomic operations on elements of device memory that no other op
+accesses until the kernel has ended (docs/decisions/0024-atomic-reductions.md). So does a thread that updates an
+accumulator that an earlier kernel initializes.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
 
 
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
-    """Another, not cooperative loop over `axis`, around or inside of `loop`. A thread has one index per axis, so
-    only iterations of both with equal values would run."""
+    """Another, not cooperative loop over `axis`, around or inside of `loop`: only iterations of both with equal
+    values would run."""
     if axis == VIRTUAL:
         return None
     for parent in ancestors(loop):
@@ -151,10 +151,8 @@ def kernel_around(loop: ForOp) -> ForOp:
 
 def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Conflict | None:
     """An element that a thread block touches in one loop of `kernel` over a block axis, and another block in another
-    such loop, at least one writing. `bound` counts as bound to `axis`. Raises `NotProved`.
-
-    The loops become one. For memory private to each thread block, only pairs of a write and a read conflict.
-    """
+    such loop, at least one writing; two writes only in memory that blocks share. `bound` counts as bound to `axis`.
+    Raises `NotProved`."""
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
     over_blocks = [loop for loop, axis in axes.items() if axis in BLOCK_AXES]

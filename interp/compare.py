@@ -180,9 +180,9 @@ class _Edges:
 class Reference:
     """The results of a module's functions, for comparison with other modules. The module is not kept.
 
-    A private function is compared through its callers, because passes may change its interface, unless these cannot
-    be compared. `tries` sets of arguments have different dynamic extents. With `edges`, functions also run on edge
-    values (`edge_values.KINDS`) and extents of 0 and 1, if the module defines the result.
+    A private function is compared through its callers, if these can be, because passes may change its interface.
+    `tries` sets of arguments have different dynamic extents. With `edges`, functions also run on edge values
+    (`edge_values.KINDS`) and extents of 0 and 1, if the module defines the result.
     """
 
     def __init__(
@@ -541,7 +541,7 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 
 
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
-    """Raises `CompileError` if the function fails, rejects the arguments, or returns results too large to compare."""
+    """Raises `CompileError` if the function fails, rejects the arguments, or returns too large results."""
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
         with recorded_calls() as calls:

@@ -225,7 +225,7 @@ def emit_loop(
     emitter: Emitter, variable: SSAValue, body: Block, extent: int | SSAValue, op: Operation, *, free: bool
 ) -> None:
     """A loop from 0 to `extent`; `free` if iterations may run in any order, except threads and lanes of a reduction,
-    since lowering decides how they are combined."""
+    which lowering combines."""
     free = free and not combines_iterations(op)
     count, interval, below = emitter.iterations(extent, op)
     order = emitter.options.order

@@ -164,7 +164,7 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 
 def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for arrays large enough for all values. Scalars and small arrays, which would mask
+    """One run for arrays large enough for all values of a kind. Scalars and small arrays, which would mask
     differences, have separate runs per value, alone and together. Integers are skipped if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}

@@ -163,15 +163,15 @@ class Emitter:
         return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
 
     def refuse(self, condition: str, failure: object, op: Operation, *arguments: object) -> None:
-        """Raise an error about `op` if a condition holds. `failure` is a function that raises, or a message,
-        formatted with `arguments`."""
+        """Raise an error about `op` if a condition holds. `failure` is a function that raises, or a message for
+        `arguments`."""
         if isinstance(failure, str):
             failure, arguments = fail, (repr(failure), *arguments)
         self.line(f"if {condition}: {self.call(failure, op, *arguments)}", op)
 
     def callee(self, name: str) -> str:
-        """The function @name, from run-time values (memrefs as `Buffer`) to a tuple of them. It is compiled at its
-        first call, which raises `CompileError` if it is missing."""
+        """The function @name, from run-time values (memrefs as `Buffer`) to a tuple, compiled at its first call,
+        which raises `CompileError` if it is missing."""
         return f"_functions[{name!r}]"
 
     def line(self, text: str, op: Operation | None = None) -> None:

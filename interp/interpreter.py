@@ -50,8 +50,6 @@ class InterpretedSource:
 
 
 class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
-    """Functions by name, compiled at the first call."""
-
     def __init__(self, find: Callable[[str], FuncOp], options: Options) -> None:
         super().__init__()
         self._find = find

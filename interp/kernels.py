@@ -2,7 +2,8 @@
 
 Each thread is a Python generator, which pauses at barriers, shuffles and ops on tensor cores with a
 `Synchronisation`. In order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so
-that races show. Barriers and shuffles that not all threads reach, and reads of unwritten memory, are errors.
+that races show; else they run sequentially. Barriers and shuffles that not all threads reach, and reads of unwritten
+memory, are errors.
 
 Before distribution to threads, ops on tiles run once. For `wmma`, whose layout is unspecified, thread l holds the n
 elements from l * n on, in row-major order and cyclically.

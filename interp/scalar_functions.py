@@ -117,7 +117,7 @@ def fma_double(a: float, b: float, c: float) -> float:
 
 
 def total(function: Callable[..., float], fallback: Callable[..., Any]) -> Callable[..., float]:
-    """With IEEE results where `function` raises (poles, overflow, outside the domain)."""
+    """IEEE results where `function` raises (poles, overflow, outside the domain)."""
 
     def run(*operands: float) -> float:
         try:
@@ -137,7 +137,7 @@ def reciprocal_root(x: float) -> float:
 
 
 def to_integral(x: float, rounding: Callable[[float], int]) -> float:
-    """Infinities, NaN and the sign of zero are kept."""
+    """Keeps infinities, NaN and the sign of zero."""
     return math.copysign(float(rounding(x)), x) if math.isfinite(x) else x
 
 

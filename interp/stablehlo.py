@@ -485,7 +485,6 @@ def sort(op: stablehlo.SortOp, operands: Sequence[Array], region: Region) -> lis
 
 
 def select_and_scatter(op: stablehlo.SelectAndScatterOp, operands: Sequence[Array], *regions: Region) -> list[Array]:
-    """Window by window, in the order of the specification."""
     operand, source, initial = operands
     select, combine = regions
     ones = (1,) * operand.ndim
@@ -538,7 +537,6 @@ def run_combining(
 
 
 def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
-    """Run a region on arrays of all elements for its scalars."""
     op = cast("Operation", block.parent_op())
     known = {**outside, **dict(zip(block.args, arguments, strict=True))}
     for inner in block.ops:

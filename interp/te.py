@@ -190,5 +190,4 @@ def least_of(
 
 
 def _rank(value: float) -> tuple[bool, float]:
-    """NaN is first."""
     return (True, value) if value == value else (False, 0.0)

@@ -172,7 +172,6 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
-    """The interpreter's tensor in the shape of the type, if any."""
     element_type = value.get_element_type()
     dtype = carrier_dtype(element_type)
     if dtype is None:

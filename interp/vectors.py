@@ -168,7 +168,7 @@ def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
 
 @emits(vector.ReductionOp)
 def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
-    """Reduce in order, starting with the accumulator if any; each step rounds."""
+    """Lanes are reduced in order, after the accumulator if any; each step rounds."""
     lane_count(op, op.vector.type)
     type_ = op.dest.type
     check_lane_type(op, type_)
