@@ -1,10 +1,9 @@
-"""Memory accesses of tir programs, as functions of loop variables and symbols.
+"""Memory accesses of tir programs, as functions of loop variables and symbols. See
+docs/decisions/0003-set-questions-as-one-conjunction.md.
 
-Block iterators are replaced by their bindings. Guards, conditions of `scf.if` and the first reduction step of a
-`tir.init` become conditions. A non-affine index (a loaded subscript, a product of values) stays opaque.
-
-Other ops than loads and stores access whole buffers (`weft.dialects.effects`). An opaque op reads and writes every
-buffer that it can reach, and `WORLD`.
+Guards, conditions of `scf.if` and the first reduction step of a `tir.init` become conditions. A non-affine index (a
+loaded subscript, a product of values) stays opaque. Other ops than loads and stores access whole buffers
+(`weft.dialects.effects`). An opaque op reads and writes every buffer that it can reach, and `WORLD`.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool
 
 
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
-    """The neutral element, of signed integers."""
+    """The neutral element for a type; integers are signed."""
     combination = None if operation is None else COMBINATIONS.get(operation)
     return None if combination is None else combination.neutral(type_)
 

@@ -1,5 +1,5 @@
-"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided
-(docs/bounds.md, docs/decisions/0095-symbolic-bounds.md).
+"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided. See
+docs/bounds.md and docs/decisions/0095-symbolic-bounds.md.
 
 Integer sets project the *bad* sizes, for which some instance leaves its buffer. If these contain every size of 1 and
 more, the access is refuted. Products and quotients of symbols are numbers that a call computes. For products with

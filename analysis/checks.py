@@ -1,7 +1,8 @@
 """Checks of tir programs: coverage of domains, bounds of accesses, outputs, independence of parallel iterations.
 
-They run at level boundaries and after parsing. Provable errors are reported as `CompileError`, unless validation of the
-counterexample contradicts. A check undecided within the budget passes; the interpreter checks it at run time.
+They run at level boundaries and after parsing. Errors are raised as `CompileError`, unless validation contradicts
+(docs/decisions/0008-counterexamples-and-fuzzing.md). A check undecided within the budget passes; the interpreter
+checks it at run time.
 """
 
 from __future__ import annotations

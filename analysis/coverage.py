@@ -160,11 +160,8 @@ def _require_free(symbols: Sequence[SSAValue]) -> None:
 
 
 def unfused(domain: Domain) -> Domain:
-    """Replace fused loops by separate loops for their quotients and remainders by symbols.
-
-    For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other; so do the loops that f was
-    split into, under a guard that keeps their sum below n*m. Domains with other uses of f stay unchanged.
-    """
+    """Replace fused loops by separate loops for their quotients and remainders by symbols
+    (docs/decisions/0010-symbols.md). Domains with other uses of fused variables stay unchanged."""
     while (step := _unfuse_one(domain)) is not None:
         domain = step
     return domain

@@ -481,7 +481,6 @@ def array_of_constant(constant: ConstantOp) -> Array:
 
 
 def number_of(value: SSAValue) -> Number | None:
-    """The number that all elements of a constant equal."""
     return splat_value(value.owner) if isinstance(value.owner, ConstantOp) else None
 
 

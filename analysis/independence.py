@@ -161,8 +161,8 @@ def _inverted(
 ) -> Conflict | None:
     """Instances of which `earlier` runs first in the old order and last in the new one.
 
-    The old order is decided at level p (all loops outside p equal), the new one at level q: q is inside p in the old
-    order and outside p in the new one. Neither is in `same`.
+    The old order is decided at p (loops outside p are equal), the new one at q, inside p in the old order and
+    outside p in the new one. Neither is in `same`.
     """
     place = {loop: at for at, loop in enumerate(new)}
     for p_at, p in enumerate(old):

@@ -1,4 +1,4 @@
-"""Index maps on a box of indices: image, injectivity, missed indices, and inverses (docs/decisions/0007-layouts.md).
+"""Index maps on a box of indices: image, injectivity, missed indices, and inverses. See docs/decisions/0007-layouts.md.
 
 `f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps into a box of 3 x 8 x 4, is injective, misses `4 * co + ci
 >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be
@@ -64,7 +64,6 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """The placeholders of results, the same in each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
@@ -212,7 +211,6 @@ class LayoutMap:
         return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
-        """Two old indices with the same image."""
         if are_determined(self.inputs, self.results, self._range):
             return None
         extents = dict(zip(self.inputs, self.old_extents, strict=True))
@@ -299,7 +297,7 @@ class LayoutMap:
         return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
     def missed(self) -> tuple[Piece, ...]:
-        """The new indices outside of the image of an injective map."""
+        """The new indices outside of an injective map's image."""
         if self.count() == 0:
             return ()
         rest = self._missed_set()
@@ -427,7 +425,6 @@ class AccessInverse:
     back: tuple[Index, ...]
 
     def instance(self, element: Sequence[Index]) -> tuple[Index, ...]:
-        """The variables of the instance that touches `element`, if any."""
         moved = (place - shift for place, shift in zip(element, self.shifts, strict=True))
         mapping = dict(zip(self.placeholders, moved, strict=True))
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)

@@ -1,7 +1,7 @@
 """Structural matching of a block body against a description, op by op, up to the regions of buffers.
 
 A description is a function with the loops, blocks and expressions of the body. Each of its small buffers is a box of
-one of the program: indices differ by a corner that is invariant in the block.
+one of the program, whose corner is invariant in the block.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Packing the axes of a function of tensor expressions: which axes of the operands are packed with one of the result
-(docs/decisions/0104-packed-layouts.md).
+"""Packing the axes of a function of tensor expressions: which axes of the operands are packed with one of the result.
+See docs/decisions/0104-packed-layouts.md.
 
-Each stage must read whole tiles: the index of the axis, or its shift by a multiple of the tile, is an index of all
-reads that depend on it, and is otherwise only compared with multiples of the tile.
+Each stage must read whole tiles: the index of the axis, or its shift by whole tiles, is an index of all reads that
+depend on it, and is otherwise only compared with multiples of the tile.
 """
 
 from __future__ import annotations
@@ -131,7 +131,6 @@ def _shift(op: ApplyOp, value: SSAValue) -> float:
 
 
 def _count_tiles(value: SSAValue, tile: int) -> None:
-    """Convert an index to a tile number: divide the constants added to it or compared with it."""
     if isinstance(value.owner, ApplyOp):
         (operand,) = value.owner.operands
         shift = int(_shift(value.owner, operand)) // tile

@@ -1,5 +1,5 @@
-"""Integer sets: whether a point satisfies a conjunction of constraints on index expressions
-(docs/decisions/0003-set-questions-as-one-conjunction.md).
+"""Integer sets: whether a point satisfies a conjunction of constraints on index expressions. See
+docs/decisions/0003-set-questions-as-one-conjunction.md.
 
 A `System` is a conjunction of linear constraints over *variables* (any hashable key: a loop variable, that of the
 second instance, a symbol). Quotients and remainders by constants are bounded variables. Emptiness is decided exactly

@@ -18,7 +18,7 @@ from weft.support.locations import render_operation
 
 
 class Difference(Exception):
-    """The first difference of two programs, and the op on each side if any."""
+    """The first difference, and the op on each side if any."""
 
     def __init__(self, message: str, left: Operation | None, right: Operation | None) -> None:
         super().__init__(message)

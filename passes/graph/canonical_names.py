@@ -27,7 +27,7 @@ from weft.dialects.graph_shapes import (
 class CanonicalNames:
     """Renames names in extents to s0, s1, ... in the order of occurrence.
 
-    An expression whose names no operand binds and nothing else uses is renamed as a whole: `8 * n` is s0.
+    An expression is renamed as a whole if its names have no other use and no operand binds them: `8 * n` is s0.
     """
 
     def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:

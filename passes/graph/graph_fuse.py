@@ -523,9 +523,9 @@ class GraphFusePass(ModulePass):
 
     A group is a chain of injective operators; or a contraction or convolution with its elementwise epilogue (bias,
     activation, residual) and injective producers of its operands; or reductions over rows (softmax, norms) with
-    their producers and consumers, as the tensor expressions of operators and of functions called by `graph.call_tir`
-    show. Every member except the last is only used in the group. Constants of one number move into the group.
-    Reshapes at the ends of a group, and single operators, are not grouped.
+    their producers and consumers. The tensor expressions of operators, and of functions that `graph.call_tir` calls,
+    determine the kinds. Every member except the last is only used in the group. Constants of one number move into
+    the group. Reshapes at the ends of a group, and single operators, are not grouped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
 

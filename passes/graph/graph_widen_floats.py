@@ -211,7 +211,7 @@ class GraphWidenFloatsPass(ModulePass):
     Results of operators are casts of float32 results, whose consumers read the value before rounding; explicit casts
     to 16 bits still round. Values that no operator computes keep their type in memory: the second operand of a
     matrix product is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) are
-    unchanged.
+    unchanged. Results are closer to the real numbers than with rounding after each operator.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: graph functions with the same parameters and results.

@@ -1,4 +1,4 @@
-"""Calls that overwrite a dead operand by a result (docs/decisions/0105-donated-arguments.md).
+"""Calls that overwrite a dead operand by a result. See docs/decisions/0105-donated-arguments.md.
 
 Buffers of a function do not overlap: a call in place calls a copy of it with one parameter that it reads and writes.
 """

@@ -133,10 +133,10 @@ def _check_extents(op: Operator) -> None:
 
 @dataclass(frozen=True)
 class LegalizeGraphToTePass(ModulePass):
-    """Replace each operator of graph functions by `graph.call_tir` of a tensor expression function that defines it,
-    shared by equal operators, and each fused group (`graph.fused`) by such a function.
+    """Replace each operator of graph functions by `graph.call_tir` of a function that defines it as a tensor
+    expression, and each fused group (`graph.fused`) by such a function.
 
-    Raises `CompileError` for an unknown shape.
+    Equal operators share one function. Raises `CompileError` for an unknown shape.
 
     Requires: graph functions of known shapes (`graph-infer-types`).
 

@@ -1,4 +1,4 @@
-"""Rules that convert quantized models to integer computations (docs/decisions/0084-quantized-models.md).
+"""Rules that convert quantized models to integer computations. See docs/decisions/0084-quantized-models.md.
 
 A quantized number is (integer - zero point) * scale. Products of the differences, which fit in 16 bits, are summed
 exactly in 32 bits.

@@ -1,5 +1,5 @@
-"""Rules that recognise activations, normalizations and attention in compositions of operators
-(docs/decisions/0053-graph-rewriting.md).
+"""Rules that recognise activations, normalizations and attention in compositions of operators. See
+docs/decisions/0053-graph-rewriting.md.
 
 The recognised operator makes one pass over the data, in float32 for 16-bit floats, and rounds differently.
 """
