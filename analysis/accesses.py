@@ -87,7 +87,6 @@ class Access:
         return self.indices is None and is_opaque(self.op)
 
     def surely_covers(self, other: Access) -> bool:
-        """Whether both touch the same element in one iteration, this one under a subset of the conditions."""
         return (
             self.indices == other.indices
             and self.indices is not None

@@ -150,7 +150,7 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 
 def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp | FuncOp:
-    """As `find_block`; "root", unless a block has that name, is the function."""
+    """As `find_block`, but "root" is the function, unless a block has that name."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     if name != ROOT or any(isinstance(op, BlockOp) and op.label == ROOT for f in candidates for op in operations_in(f)):
         return find_block(module, name, func_name)
@@ -309,7 +309,7 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
 
 
 def updates_in_place(block: BlockOp) -> bool:
-    """Whether a block is *complete*, except that it reads the elements that it overwrites."""
+    """Whether a block is *complete*, except that it reads what it overwrites."""
     if block.init is not None or any(kind is IterKind.REDUCE for kind in block.kinds):
         return False
     unknown = why_opaque(block, "") or why_named_twice(block) or why_overlapping(block)
@@ -345,7 +345,6 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
 
 
 def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
-    """Explain why another block of the scope may write an output, or `block` reads one."""
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
@@ -426,8 +425,7 @@ def holds_one_nest(loop: ForOp) -> bool:
 
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
-    """Explain why a function counts as scheduled: an annotation of an automatic scheduler, a block that is not
-    plain, a temporary with a memory scope or attributes. Blocks may share loops unless `alone`."""
+    """Explain why a function counts as scheduled. Blocks may share loops unless `alone`."""
     asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
     if asked:
         return f"the function has annotations: {', '.join(sorted(asked))}"

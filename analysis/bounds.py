@@ -421,7 +421,7 @@ def check_bounds(bounds: Bounds, access: Access) -> None:
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """True unless proved otherwise; loaded values are unconstrained."""
+    """Whether an instance may be out of bounds; loaded values are unconstrained."""
     if access.indices is None or extent is None:
         return True
     try:

@@ -53,8 +53,8 @@ from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
-    """Check a function, or those of a module with tir loops or blocks, except functions of the low signature, which
-    have lost their assumptions."""
+    """Check a function, or those of a module with tir loops or blocks. Functions of the low signature have lost
+    their assumptions."""
     for op in operations_in(root):
         if not isinstance(op, FuncOp) or PARAMS in op.attributes:
             continue

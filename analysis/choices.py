@@ -152,7 +152,7 @@ def _compare(name: str, left: tuple[int, int], right: tuple[int, int]) -> int:
 
 
 def _is_same(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two scalars in one block, before its stores, are computed alike."""
+    """Compares scalars in one block, before its stores."""
     if one is other:
         return True
     if isinstance(one.type, IndexType) and isinstance(other.type, IndexType):

@@ -85,7 +85,7 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """Outermost first."""
+    """The loops around both, outermost first."""
     return [op for op in ancestors(first) if isinstance(op, ForOp) and op.is_ancestor(second)][::-1]
 
 

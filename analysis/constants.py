@@ -52,7 +52,7 @@ def is_constant_nest(nest: Operation) -> bool:
 
 
 def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
-    """The temporaries `inside`, whose nests are being checked, count as constant."""
+    """The temporaries `inside`, being checked, count as constant."""
     if value in inside:
         return True
     if isinstance(value, BlockArgument):
@@ -91,7 +91,7 @@ def _nests_using(op: AllocOp) -> list[Operation]:
 
 
 def verify_constants(function: FuncOp) -> None:
-    """Raises `VerifyException` unless `tir.constant` parameters are buffers of static shape that are never written."""
+    """Raises `VerifyException` for a `tir.constant` parameter that is no buffer of static shape, or is written."""
     for argument in function.args:
         if not has_argument_attribute(function, argument.index, CONSTANT):
             continue

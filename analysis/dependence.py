@@ -46,7 +46,6 @@ class Conflict:
     """The values of symbols at which it was found."""
 
     def describe(self) -> str:
-        """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
         first, second = self._instance_text(self.first, "first"), self._instance_text(self.second, "second")
         given = ", ".join(f"{name} = {number}" for name, number in self._named_values().items())
         return f"with {given}: {first}; {second}" if given else f"{first}; {second}"
@@ -137,8 +136,6 @@ def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
 
 
 class PairQuestion(Question):
-    """Instances "first" and "second" that touch the same element."""
-
     def __init__(
         self,
         first: Access,

@@ -123,7 +123,6 @@ def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
 
 
 def source_of(atom: Atom) -> SSAValue | None:
-    """The value of which an atom is a (nested) quotient or remainder."""
     while not isinstance(atom, SSAValue):
         ((inner, factor), *others) = atom.numerator.terms.items() or ((None, 0),)
         if inner is None or others or factor != 1:

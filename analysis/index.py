@@ -179,7 +179,7 @@ class Index:
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
-        """Whether one of `values` is in an atom, without the ops that compute it."""
+        """Whether one of `values` is in an atom, not only in the ops that compute it."""
         wanted = set(values)
         return any(value in wanted for value in self.values())
 
@@ -284,7 +284,7 @@ class Index:
 
 
 def _asked_once(range_of: RangeOf) -> RangeOf:
-    """Valid as long as no loop or symbol changes."""
+    """A memo, valid as long as no loop or symbol changes."""
     if isinstance(getattr(range_of, "__self__", None), _Answers):
         return range_of
     return _Answers(range_of).__getitem__

@@ -252,7 +252,6 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The new extents, if over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -297,7 +296,6 @@ class LayoutMap:
         return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
     def missed(self) -> tuple[Piece, ...]:
-        """The new indices outside of an injective map's image."""
         if self.count() == 0:
             return ()
         rest = self._missed_set()
@@ -383,8 +381,8 @@ class LayoutMap:
         return tuple(result)
 
     def names(self, hints: Sequence[str | None]) -> list[str]:
-        """Names for new indices: that of an unchanged old index; `c_o` and `c_i`, or `c_a`, `c_b`, ... for parts of c;
-        `n_c_fused` for a combination."""
+        """Names for new indices: that of an unchanged old index; `c_o` and `c_i`, or `c_a`, `c_b`, ... for parts of
+        c; `n_c_fused` for a combination."""
         used = [sorted(expr.used_dims()) for expr in self.map.results]
         bases = ["_".join(hints[at] or "v" for at in dims) or "v" for dims in used]
         names: list[str] = []

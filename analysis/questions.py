@@ -56,7 +56,6 @@ class Instance:
         raise NotEvaluated
 
     def number(self, index: int | SSAValue | Index) -> int:
-        """Evaluate an index expression or an extent."""
         if isinstance(index, Index):
             return index.evaluate(self.value)
         return index if isinstance(index, int) else self.value(index)
@@ -274,7 +273,6 @@ class Question(System):
         self._relations: list[_Relation] = []
 
     def naming(self, role: str) -> Naming:
-        """The variables of a role, each declared with its range."""
         return partial(self._name, role)
 
     def _name(self, role: str, value: SSAValue) -> Variable:

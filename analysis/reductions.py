@@ -139,7 +139,6 @@ class _Start:
     starts: Sequence[Access]
 
     def missing(self) -> Violation | None:
-        """The violation for an element that may be read without being started."""
         block, buffer = self.block, buffer_name(self.read.buffer)
         unknown = f'block "{block.label}" reads {buffer}, perhaps where its init does not store to'
         if self.read.indices is None:

@@ -216,7 +216,6 @@ class System:
         )
 
     def row(self, index: Index, naming: Naming) -> Row:
-        """A linear row, with variables for quotients, remainders and products."""
         result = Row({}, index.constant)
         for atom, factor in index.terms.items():
             if not isinstance(atom, Quotient | Remainder):
@@ -289,7 +288,6 @@ class System:
         return remainder
 
     def _division(self, division: Division, naming: Naming) -> Row:
-        """A variable in the range of a quotient or remainder by a symbol, and a part of `_divisions`."""
         whole, divisor = self.row(division.numerator, naming), self.row(division.divisor, naming)
         if not divisor.terms:
             if divisor.constant < 1:
@@ -374,7 +372,7 @@ class System:
         raise NotProved("it depends on products or quotients of values that are known at run time only")
 
     def find_candidate(self) -> Point | None:
-        """As `find_point`, but possibly infeasible; small values are preferred."""
+        """A point as of `find_point`, but possibly infeasible; small values are preferred."""
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
         case = self._case(self._alternatives())
@@ -384,7 +382,7 @@ class System:
         return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
-        """With products and quotients by symbols, False means not proved."""
+        """Whether no point exists. With products and quotients by symbols, False means not proved."""
         if self._obviously_empty():
             return True
         if not self._divisions:
@@ -408,12 +406,10 @@ class System:
 
     @property
     def is_linear(self) -> bool:
-        """Whether no variable is a product, quotient by a symbol, or choice."""
         return not (self._products or self._divisions or self._choices)
 
     @property
     def is_affine(self) -> bool:
-        """Whether no variable is a product or quotient by a symbol."""
         return not (self._products or self._divisions)
 
     @property
@@ -628,8 +624,8 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
 
 @lru_cache(maxsize=4096)
 def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -> isl.Mat:
-    """Cached, because rows repeat and islpy leaks 32 bytes for each argument that isl takes ownership of, two for each
-    element that is set."""
+    """Cached, because rows repeat and islpy leaks 32 bytes per argument that isl takes ownership of: two per
+    element."""
     import islpy as isl
 
     result = isl.Mat.alloc(isl.DEFAULT_CONTEXT, 0, dims + 1).add_zero_rows(1)

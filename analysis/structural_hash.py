@@ -87,5 +87,5 @@ class _Hasher:
 
 @lru_cache(maxsize=4096)
 def _type_text(type_: Attribute) -> bytes:
-    """Cached because types recur. Not for attributes with numbers, because 0.0 and -0.0 are equal."""
+    """The text of a type, cached because types recur; not for attributes with numbers, since 0.0 and -0.0 are equal."""
     return str(type_).encode()

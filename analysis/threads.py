@@ -98,7 +98,6 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Transitive sources, each once, through operands of loops and blocks."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:

@@ -239,7 +239,7 @@ class ConcreteShapes:
         return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
 
     def number(self, value: SSAValue) -> int | None:
-        """The value of index arithmetic on extents, which are chosen when queried, or None."""
+        """The value of index arithmetic on extents, which are chosen when queried."""
         if value not in self.numbers:
             found = self._computed(value)
             if found is None:
@@ -308,7 +308,6 @@ class ConcreteShapes:
         return given
 
     def known_shape(self, buffer: SSAValue) -> Sequence[int] | None:
-        """The shape, with unknown extents as in the type."""
         if not isinstance(buffer.type, MemRefType):
             return self._shape(buffer)
         op = buffer.owner

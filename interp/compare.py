@@ -374,7 +374,7 @@ class Reference:
             return False
 
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
-        """At least 1; a fraction of the work of ordinary runs."""
+        """The number of runs, at least 1, for a fraction of the work of ordinary runs."""
         try:
             shapes = ConcreteShapes(function, EXTENTS[0])
             work = shapes.work(called.get).operations + sum(prod(shape) for shape in shapes.shapes if shape)

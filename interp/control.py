@@ -335,7 +335,6 @@ def _empty_starts(loop: ForOp) -> list[EmptyStart]:
 
 
 def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: ForOp) -> None:
-    """Run the init for every spatial point, if an extent of the reduction is 0."""
     block, init = start.block, start.block.init
     if init is None:
         return

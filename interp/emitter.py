@@ -180,8 +180,8 @@ class Emitter:
 
     @contextmanager
     def store(self) -> Generator[None]:
-        """Iterations of an interleaved loop may pause around the store: neither an update that loads, computes and
-        stores is atomic, nor a store with the load that reads it."""
+        """Iterations of an interleaved loop may pause around the store: neither updates are atomic, nor stores with
+        the loads that read them."""
         pauses = self.interleaved and self.pauses_at_stores
         if pauses:
             self.line("yield")
@@ -259,7 +259,7 @@ class Emitter:
         self._unwritten.add(value)
 
     def written(self, value: SSAValue, op: Operation) -> str:
-        """As `value`, after a check for unwritten memory."""
+        """The value, after a check for unwritten memory."""
         expression = self.value(value)
         if value in self._unwritten:
             lacks = f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
@@ -423,8 +423,8 @@ class Emitter:
             raise self.unsupported(value) from None
 
     def private_in(self, op: Operation, repeats: Callable[[Operation], bool]) -> list[SSAValue]:
-        """Temporaries that only the parallel loop `op` uses, private to its iterations. If they may carry values to
-        the next run in a loop that `repeats` it, they are so only in order "privatised"."""
+        """Temporaries that only the parallel loop `op` uses, private to its iterations; only in order "privatised"
+        if a loop that `repeats` it may carry values to the next run."""
         found: list[SSAValue] = []
         for value in self._buffers:
             alloc = value.owner
@@ -440,8 +440,8 @@ class Emitter:
         return found
 
     def make_private(self, value: SSAValue, iteration: str) -> BufferSource:
-        """Bind `value` to an iteration's private buffer; return the shared one. `iteration` names the variables of
-        the enclosing interleaved loops."""
+        """Bind `value` to a private buffer of an iteration of the enclosing interleaved loops; return the shared
+        one."""
         old = self.buffer(value)
         name = self.fresh(old.hint)
         fill = "None" if self.options.check_uninitialised else "0"
@@ -551,7 +551,7 @@ class Emitter:
         return f"{stride} * {extent}"
 
     def _product(self, index: str, stride: int | str) -> str:
-        """`index * stride`, computed once per iteration if the index is a loop variable."""
+        """`index * stride`, computed once per iteration of a loop variable."""
         key = (index, stride)
         if key in self._hoisted:
             return self._hoisted[key]

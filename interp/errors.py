@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class InterpreterError(CompileError):
-    """Undefined behaviour at run time: an access out of bounds (of `buffer`, its name, at `index`), a read of memory
-    never written, a division by zero."""
+    """Undefined behaviour at run time: an access out of bounds, a read of memory never written, a division by zero.
+    Errors of accesses have `buffer` (its name), `index` and `shape`."""
 
     def __init__(
         self,

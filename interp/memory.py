@@ -106,7 +106,7 @@ def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
 
 
 def check_alive(emitter: Emitter, buffer: SSAValue, op: Operation) -> None:
-    """For accesses to several elements, which would not raise on an empty list."""
+    """A check before accesses to several elements, which would not raise on an empty list."""
     if any(isinstance(use.operation, memref.DeallocOp) for use in buffer.uses):
         emitter.line(f"if not {emitter.buffer(buffer).data}: {emitter.helper(deallocated)}()", op)
 

@@ -188,7 +188,7 @@ def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
 
 
 def emit_nothing(emitter: object, op: Operation) -> None:
-    """For assumptions, hints, and terminators, which the parent op reads."""
+    """A rule for assumptions, hints, and terminators, which the parent op reads."""
 
 
 @cache

@@ -225,7 +225,7 @@ def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, fin
 
 
 def literal(value: float | int | bool) -> str | None:
-    """The literal of a scalar, None for infinities and NaN."""
+    """The literal of a scalar, unless infinite or NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     text = repr(value)

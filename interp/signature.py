@@ -91,8 +91,7 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_e
 
 
 def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
-    """Buffer parameters that functions may write, also through calls and launches: the least fixed point, linear in
-    the uses."""
+    """Buffer parameters that functions may write, also through calls and launches: the least fixed point."""
     passed_by: dict[Place, list[Place]] = defaultdict(list)
     written: set[Place] = set()
     defined = [function for function in functions.values() if not function.is_declaration]

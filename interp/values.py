@@ -76,7 +76,7 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
 
 
 def complex_dtype(element_type: ComplexType[Any]) -> np.dtype[Any] | None:
-    """None unless the parts are float32 or float64."""
+    """The dtype, or None unless the parts are float32 or float64."""
     return {f32: np.dtype(np.complex64), f64: np.dtype(np.complex128)}.get(element_type.element_type)
 
 

@@ -54,7 +54,7 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class ArenaLayout:
-    """Offset of each buffer, and size of the arena, in bytes."""
+    """Offsets of buffers, and size of the arena, in bytes."""
 
     offsets: Sequence[Greatest]
     size: Greatest
@@ -83,7 +83,7 @@ def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -
 
 @dataclass(frozen=True)
 class SlotLayout:
-    """Slot of each buffer, and size of each slot in bytes."""
+    """Slots of buffers, and sizes of slots in bytes."""
 
     slots: Sequence[int]
     sizes: Sequence[Greatest]
@@ -246,7 +246,7 @@ def _least_growth(
 
 
 def _is_free(others: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
-    """Requires sorted, disjoint `others`."""
+    """Returns whether `span` is disjoint from sorted, disjoint `others`."""
     at = bisect_left(others, span)
     return (at == 0 or others[at - 1][1] < span[0]) and (at == len(others) or span[1] < others[at][0])
 

@@ -44,8 +44,8 @@ from weft.dialects.traversal import operations_in
 
 @dataclass(frozen=True)
 class Copied:
-    """An operand, and the number of its elements before those of the result: at most 0 if the operand is a part of the
-    result."""
+    """An operand, and the number of its elements before those of the result: at most 0 if the operand is a part of
+    it."""
 
     operand: int
     offset: KnownExtent

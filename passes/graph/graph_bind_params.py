@@ -126,7 +126,7 @@ def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None
 
 
 def bind_values(function: FuncOp, values: Mapping[BlockArgument, SSAValue]) -> None:
-    """Values are not inserted yet."""
+    """Replace parameters by values that are not inserted yet."""
     for parameter, value in values.items():
         _replace(function, parameter, value)
     function.update_function_type()

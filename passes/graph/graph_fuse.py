@@ -93,7 +93,7 @@ Member: TypeAlias = Operator | CallTirOp
 
 
 class Patterns:
-    """Patterns of operators and of callees; equal ones are analysed once."""
+    """Patterns of operators and callees; equal ones are analysed once."""
 
     def __init__(self, module: ModuleOp) -> None:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}

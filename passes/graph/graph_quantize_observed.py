@@ -38,9 +38,7 @@ _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 def activation_parameters(low: float, high: float) -> tuple[Array, int]:
     """Returns the scale (float32) and zero point of integers 0 to 255 that represent `low` to `high`, and 0 exactly.
-
-    Raises `CompileError` if float32 cannot represent the scale.
-    """
+    Raises `CompileError` if float32 cannot represent the scale."""
     import numpy as np
 
     low, high = min(low, 0.0), max(high, 0.0)
@@ -130,8 +128,7 @@ def rounded_layer(layer: Layer) -> RoundedLayer:
 
 
 def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
-    """Round observed activations and the weights that multiply them. Returns the errors of the weights of all
-    layers."""
+    """Round observed activations and the weights that multiply them. Returns the errors of all weights."""
     rows: list[QuantizedLayer] = []
     for layer in layers_of(function):
         observer = layer.op.operands[0].owner

@@ -85,8 +85,7 @@ def _erase_unused(block: Block) -> None:
 
 
 def identity(op: Operator) -> SSAValue | Operator | None:
-    """Returns a simpler value of the same type that equals `op` exactly, also for NaN, infinities and signs of zeros,
-    or None."""
+    """Returns a simpler value that equals `op` exactly, also for NaN, infinities and signs of zeros, or None."""
     rule = IDENTITIES.get(name_of(op))
     found = None if rule is None else rule(op)
     if found is None:
