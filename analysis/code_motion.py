@@ -39,8 +39,9 @@ def actions_in(op: Operation) -> list[Operation]:
 
 def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
     """Other actions whose order with some instance of `block` changes if it moves under `loop`: between both, or
-    under the outermost loop around one. In an iteration of the `kept` loops around both, outermost first, the block
-    runs the same instances as before: only actions in the innermost are passed."""
+    under the outermost loop around one, where instances of other iterations are reordered. In an iteration of the
+    `kept` loops around both, outermost first, the block runs the same instances as before: only actions in the
+    innermost are passed."""
     scope = scope_of(block)
     body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
     return actions_between(block, body, child_towards(body, loop))

@@ -436,7 +436,8 @@ def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
     """Accesses before `read` in the same iteration of the loops around both. The init of its block is included
-    without condition if the first reduction step, which runs first, is in the same iteration of `loop`."""
+    without condition if the first reduction step is in the same iteration of `loop`: in a legal program that step
+    runs first."""
     result: list[Access] = []
     for access in found:
         if access.op is read.op:

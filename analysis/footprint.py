@@ -1,8 +1,8 @@
-"""Footprints: the bounding box of the elements that one iteration of a loop accesses, an over-approximation.
+"""Footprints: the bounding box of the elements that one iteration of a loop accesses.
 
 Per dimension, an index is an outer part (values fixed in the iteration: enclosing loop variables, symbols) plus an
 inner part with a known range. Accesses have one box if their outer parts differ by constants; otherwise callers use
-the whole extent.
+the whole extent. A box is an over-approximation.
 """
 
 from __future__ import annotations

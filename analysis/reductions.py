@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """A *reduction* has an init that starts all elements that it combines into; these depend on spatial iterators
+    """A *reduction* has an init that starts all elements that it combines into, which depend on spatial iterators
     only; it reads no other elements of these or overlapping buffers, and contains no opaque op."""
     name = f'block "{block.label}"'
     if block.init is None:

@@ -196,7 +196,7 @@ class AtomicUpdate:
 
 def combining_loop(block: BlockOp, bound: ForOp | None = None, axis: str | None = None) -> ForOp | None:
     """The loop over which `block` must combine by atomic operations: over thread blocks, bound to a reduce iterator,
-    or, if the accumulator is initialized elsewhere, over threads. `bound` counts as bound to `axis`."""
+    or over threads if the accumulator is initialized elsewhere. `bound` counts as bound to `axis`."""
     if ACROSS_THREADS in block.attributes or IterKind.REDUCE not in _kinds_around(block):
         return None
     wanted = (*BLOCK_AXES, *THREAD_AXES) if block.init is None else BLOCK_AXES

@@ -131,8 +131,8 @@ def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bo
 
 
 def tolerance(epsilon: float, reduction_length: int, magnitude: float) -> float:
-    """The rounding difference of an array whose maximum magnitude is `magnitude`; `epsilon` is the distance from 1
-    to the next number. Errors of n terms summed in another order grow as the square root of n."""
+    """The rounding difference of an array of greatest magnitude `magnitude`; `epsilon` is the distance from 1 to the
+    next number. Errors of n terms summed in another order grow as the square root of n."""
     return epsilon * (4.0 + 2.0 * reduction_length**0.5) * max(magnitude, 1.0)
 
 
@@ -477,8 +477,8 @@ def compare_modules(
     orders: Sequence[str] = ORDERS,
 ) -> Mismatch | Skipped | None:
     """The first difference of the common functions on the same arguments; else `Skipped` if some function of
-    `before` was not compared (more work than `max_work`, an op without semantics, ...); None if all are equal. A
-    function over tensors may now take its results as trailing buffers."""
+    `before` was not compared (more work than `max_work`, an op without semantics, ...); None if all are equal. In
+    `after`, functions over tensors may take results as trailing buffers."""
     return Reference(before, seed=seed, tries=tries, max_work=max_work).compare(after, orders=orders)
 
 
@@ -621,7 +621,6 @@ def _difference(
 def _outcome_of_case(
     interpreter: Interpreter, function: FuncOp, case: _Case, order: str
 ) -> RunOutcome | Mismatch | str:
-    """The outcome, the difference if the run fails, or why the arguments do not match."""
     try:
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:

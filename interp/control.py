@@ -277,8 +277,7 @@ def _emit_interleaved(
     below: str | None,
     op: Operation,
 ) -> None:
-    """Iterations are generators that advance in turn, from store to store. A temporary used only here is private to
-    each."""
+    """Iterations are generators that advance in turn, from store to store. Temporaries used only here are private."""
     lane = emitter.fresh("iteration")
     name = emitter.define(variable)
     outside = emitter.interleaved

@@ -219,7 +219,7 @@ class Emitter:
 
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
         """A fresh local name, assigned by the next lines. `interval` is the range of an integer. `maybe_unwritten`:
-        the value may be None (see `written`)."""
+        see `written`."""
         name = self.fresh(value.name_hint)
         self.bind(value, name, interval)
         if maybe_unwritten:
@@ -244,8 +244,8 @@ class Emitter:
     def value(self, value: SSAValue) -> str:
         """The expression (a name or a literal) of a scalar, vector or tensor.
 
-        Unwritten values are None. Python arithmetic on None raises, which is reported as a read of unwritten memory.
-        Otherwise (`==`, a condition), use `written`.
+        Unwritten values are None. Python arithmetic on None raises, reported as a read of unwritten memory;
+        otherwise (`==`, a condition), use `written`.
         """
         try:
             return self._values[value]
@@ -341,7 +341,6 @@ class Emitter:
     def nest(
         self, variables: Sequence[SSAValue], iterables: Sequence[str], op: Operation, carried: Sequence[str] = ()
     ) -> Generator[None]:
-        """Nested loops, outermost first."""
         with ExitStack() as loops:
             for variable, iterable in zip(variables, iterables, strict=True):
                 self.bind(variable, loops.enter_context(self.loop(variable, iterable, op, carried)))
@@ -369,7 +368,6 @@ class Emitter:
         op: Operation,
         carried: Sequence[str] = (),
     ) -> Generator[None]:
-        """Loops from 0 to `extents`, outermost first."""
         with ExitStack() as loops:
             for variable, extent in zip(variables, extents, strict=True):
                 count, interval, below = self.iterations(extent, op)

@@ -192,7 +192,7 @@ def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]
 def _row_starts(
     op: low_tensor_cores.WmmaLoadOp | low_tensor_cores.WmmaStoreOp, tile: Pointer, distance: int
 ) -> Iterator[int]:
-    """Rows of a tile in memory, each aligned to the elements of a thread (PTX ISA, "Matrix Storage")."""
+    """Rows of a tile in memory, aligned to a thread's elements (PTX ISA, "Matrix Storage")."""
     (memory, at), (rows, columns) = tile, op.fragment.tile
     for row in range(rows):
         start = at + row * distance

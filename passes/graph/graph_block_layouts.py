@@ -174,7 +174,7 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
-    """Convert operators if profitable, or `everywhere` possible. Returns their number."""
+    """Convert operators if profitable, or `everywhere`. Returns their number."""
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:

@@ -93,8 +93,6 @@ Member: TypeAlias = Operator | CallTirOp
 
 
 class Patterns:
-    """Patterns of operators and callees; equal ones are analysed once."""
-
     def __init__(self, module: ModuleOp) -> None:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         self._of_function: dict[FuncOp, OperatorPattern] = {}

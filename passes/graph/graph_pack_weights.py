@@ -66,7 +66,7 @@ def in_panels(rows: Array, width: int) -> Array:
 
 
 def _check(op: Operator, weight: SSAValue, scale: SSAValue, zero_point: SSAValue | None) -> None:
-    """Raises `CompileError` for non-finite scales and zero points, and for zero points wider than the weights."""
+    """Raises `CompileError` for non-finite scales and zero points, and for zero points wider than weights."""
     import numpy as np
 
     name, bits = weight.name_hint or op.results[0].name_hint or "w", cast("int", arguments_of(op)["bits"])

@@ -117,7 +117,7 @@ class RoundedLayer:
 
 
 def rounded_layer(layer: Layer) -> RoundedLayer:
-    """The range of a recurrent network's states is that of its observed results, or -1 to 1."""
+    """The states of a recurrent network have the range of its observed results, or -1 to 1."""
     properties: dict[str, FloatAttr] = {}
     if "state_scale" in layer.op.SIGNATURE.parameters:
         readers = [use.operation for result in layer.op.results for use in result.uses]

@@ -84,7 +84,7 @@ class QuantizedLayer:
 
 @dataclass(frozen=True)
 class Rounded:
-    """Weights (groups, size, n) as `(integers - zero_point) * scale`, scales and zero points (groups, 1, n)."""
+    """Weights (groups, size, n) as `(integers - zero_point) * scale`, the latter two (groups, 1, n)."""
 
     integers: Array
     scale: Array

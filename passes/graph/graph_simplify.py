@@ -148,7 +148,7 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
 
 
 def _neutral(op: Operator) -> SSAValue | None:
-    """Apply x * 1, 1 * x, x / 1, x - 0 for all types; x + 0, not exact for -0, for integers."""
+    """Apply x * 1, 1 * x, x / 1, x - 0; x + 0 only for integers, because it is not exact for -0."""
     trait, operands = cast("RightNeutral", op.get_trait(RightNeutral)), tuple(op.operands)
     for value, number in (operands, operands[::-1]) if op.has_trait(Commutative) else (operands,):
         is_exact = (trait.of_floats or _is_integral(value)) and _is_positive(number)

@@ -231,8 +231,8 @@ def _is_dimension_of(buffer: SSAValue, at: int, value: SSAValue) -> bool:
 
 
 def write_over_operands(function: FuncOp, functions: InPlaceFunctions) -> None:
-    """Let calls write results over temporaries of the same shape that they read last, or results of the function
-    that contain an operand."""
+    """Let calls write results over temporaries of the same shape that they read last, or results that contain an
+    operand."""
     _Caller(function, functions).run()
 
 

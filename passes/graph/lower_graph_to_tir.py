@@ -135,7 +135,7 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
-    """Replace elements of tuples by their values. Returns the values of each tuple."""
+    """Replace elements of tuples by their values, and return these by tuple."""
     tuples: dict[SSAValue, Sequence[SSAValue]] = {}
     for op in function.body.block.ops:
         if isinstance(op, MakeTupleOp):
@@ -383,7 +383,7 @@ class _FunctionLowering(Bufferization):
                 self.insert(op, self.end)
 
     def _match_shape(self, op: MatchShapeOp) -> None:
-        """Load the values of the names, clamped to their bounds. Later buffers are allocated after the loads."""
+        """Load the values of the names, clamped to their bounds, before later buffers are allocated."""
         sizes = self._buffer(op, op.sizes)
         is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
         bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]

@@ -133,7 +133,7 @@ def detached_ops(value: SSAValue) -> list[Operation]:
 
 
 def inserted(value: SSAValue, before: Operation, like: Operation | None = None) -> SSAValue:
-    """Insert the detached ops of a value, with the location of `like`, by default `before`."""
+    """Insert the detached ops of a value, with the location of `like` or `before`."""
     for new in detached_ops(value):
         new.location = (like or before).location
         Rewriter.insert_op(new, InsertPoint.before(before))

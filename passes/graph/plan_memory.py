@@ -96,7 +96,7 @@ class _Temporary:
 
 def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
     """Returns the allocations of calls whose extents are known before any is accessed, in a list per part of the
-    function: an extent that depends on data is known in later parts only."""
+    function: extents that depend on data are known in later parts."""
     block = function.body.block
     cuts = [at for at, op in enumerate(block.ops, 1) if isinstance(op, CheckSizeOp)]
     places = {op: place for place, op in enumerate(block.ops, 1)}

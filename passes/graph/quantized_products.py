@@ -101,7 +101,7 @@ def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
 
 
 def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
-    """Returns the integers minus zero points and the scale of each element of a dequantized constant or its views."""
+    """Returns the integers minus zero points, and their scales, of a dequantized constant or its views."""
     import numpy as np
 
     view = source_of(value, ViewLike, "transpose")
@@ -160,7 +160,7 @@ def _greatest_sum(sums: SSAValue) -> int | None:
 
 
 def product_channels(op: Operation) -> ChannelAxes | None:
-    """Returns the output channels of a float32 product with an integer form, or None."""
+    """Returns the output channels of a float32 product with an integer form."""
     if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
     return channel_axes(op) if dtype_of(op.results[0]) == "float32" else None

@@ -154,7 +154,7 @@ def _axes_of(value: SSAValue) -> list[int]:
 
 
 def _normalized(name: str, found: Match, reductions: Sequence[str]) -> Replacement:
-    """Returns a norm over the common axes of reductions that divide by the number of elements."""
+    """Returns a norm over the common axes of the reductions, if these are means."""
     axes = _axes_of(found[reductions[0]])
     epsilon = number_of(found["epsilon"]) if found.get("epsilon") else 0.0
     if not axes or epsilon is None or any(_axes_of(found[reduction]) != axes for reduction in reductions):

@@ -135,7 +135,7 @@ def _norm_step(op: Operator) -> tuple[Array, Array] | None:
 
 
 def _unfolded_norm(op: Operation) -> Replacement:
-    """A norm that no product takes is a product and a sum, computed in any layout."""
+    """A norm that no product takes is a product and a sum, in any layout."""
     import numpy as np
 
     step = _norm_step(op) if isinstance(op, Operator) and dtype_of(op.results[0]) == "float32" else None
