@@ -173,8 +173,6 @@ def _erase_unused(values: Iterable[SSAValue]) -> list[Operation]:
 
 
 class GraphRewritePattern(RewritePattern):
-    """A rule as a rewrite pattern of xDSL."""
-
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
 
