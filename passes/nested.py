@@ -1,10 +1,9 @@
 """`func.func(cse,canonicalize)`: passes that run on each function separately.
 
-xDSL only has passes on modules. Therefore, while a pass runs on a function, the function is moved to a temporary
-module, together with the symbols that it may refer to: the other functions of its module as declarations, and copies of
-globals, schedules, patterns and other ops with a symbol. The pass may change the function, but neither its name and
-type nor the other ops, because the rest of the program relies on them. A pass that does so needs the whole module, and
-is refused.
+xDSL only has passes on modules. While a pass runs, the function is therefore in a temporary module, with the symbols
+that it may refer to: other functions as declarations, and copies of globals, schedules, patterns and other ops with a
+symbol. Passes that change the name or type of the function, or the other ops, are refused: the rest of the program
+relies on them.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class NestedPasses(PassSequence):
-    """Run `passes` on each operation called `name` directly in the module, one operation after the other.
+    """Run `passes` on each operation called `name` directly in the module.
 
     Raises `CompileError` at operations that are not isolated from above, and for passes that change the interface to
-    the rest of the program.
+    the program.
     """
 
     name: str  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -68,7 +67,7 @@ class NestedPasses(PassSequence):
 
 
 class _Alone:
-    """An operation that is temporarily moved to a separate module."""
+    """An operation temporarily in a separate module."""
 
     def __init__(self, operation: Operation, block: Block, parent: Operation, pass_name: str) -> None:
         self._operation, self._block, self._parent = operation, block, parent
@@ -77,7 +76,6 @@ class _Alone:
 
     @contextmanager
     def in_its_module(self) -> Generator[ModuleOp]:
-        """Move the operation into a module, and its replacement back."""
         operation, block = self._operation, self._block
         behind = operation.next_op
         others = [_visible(op) for op in block.ops if op is not operation and _symbol(op) is not None]
@@ -136,7 +134,7 @@ def _visible(op: Operation) -> Operation:
 
 
 def _interface(op: Operation) -> object:
-    """The interface of an operation: kind, symbol, and the type of a function; all attributes of other operations."""
+    """Kind, symbol, and type of a function; all attributes of other operations."""
     if isinstance(op, FuncOp):
         return op.name, op.sym_name, op.function_type
     symbol = _symbol(op)
@@ -149,6 +147,6 @@ def _symbol(op: Operation) -> StringAttr | None:
 
 
 def symbol_text(op: Operation) -> str:
-    """`@f`, or an empty text if the operation has no symbol."""
+    """`@f`, or an empty text without a symbol."""
     symbol: Attribute | None = _symbol(op)
     return "" if symbol is None else f"@{symbol.data}"

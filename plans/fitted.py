@@ -1,8 +1,8 @@
-"""Constants of cost estimates that are fitted to measurements.
+"""Constants of cost estimates, fitted to records of schedules by `benchmarks/fit_costs.py`.
 
-Unlike the facts of `support.processors` they do not depend on the family of processors: they state how instructions
-overlap, and how fast the code of weft and LLVM is. `benchmarks/fit_costs.py` fits them to records of schedules. Unless
-stated otherwise, a cost is in multiply-adds of vectors at the peak rate, so that it is independent of the clock.
+Unlike the facts of `support.processors`, they hold for all processors: how instructions overlap, and how fast the code
+of weft and LLVM is. Unless stated otherwise, a cost is in multiply-adds of vectors at the peak rate, independent of the
+clock.
 """
 
 from __future__ import annotations
@@ -160,8 +160,6 @@ TILE_CALL: Final = 60.0
 
 @dataclass(frozen=True)
 class TileCosts:
-    """Costs of one step of a reduction over a register tile."""
-
     vector: float
     """Cost per load of a vector."""
     element: float

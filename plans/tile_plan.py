@@ -19,8 +19,6 @@ and the extent."""
 
 @dataclass(frozen=True)
 class Split:
-    """The split of a loop into parts."""
-
     loop: Loop
     factors: Factors
 
@@ -31,8 +29,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Digit:
-    """One dimension of a packed layout: `index // divisor % modulus` of a dimension of the unpacked one; no remainder
-    if `modulus` is 0."""
+    """One dimension of a packed layout: `index // divisor % modulus` of an unpacked dimension; no remainder if
+    `modulus` is 0.
+    """
 
     dimension: int
     divisor: int = 1
@@ -45,31 +44,30 @@ matrix."""
 
 
 def digits_of(dimensions: Sequence[int]) -> Layout:
-    """Returns a permutation of the dimensions."""
+    """A layout that permutes the dimensions."""
     return tuple(Digit(dimension) for dimension in dimensions)
 
 
 def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout:
-    """Returns panels of `width` elements of a dimension: the panel number replaces the dimension, or precedes all
-    others, and the position in the panel is last."""
+    """Panels of `width` elements of dimension `at`: the panel number replaces the dimension, or precedes all others;
+    the position in the panel is last.
+    """
     rest = digits_of([dimension for dimension in range(rank) if dimension != at])
     panel = 0 if outermost else at
     return (*rest[:panel], Digit(at, width), *rest[panel:], Digit(at, 1, width))
 
 
 def moved_last(rank: int, at: int) -> Layout:
-    """Returns a layout with the dimension `at` after the others."""
     return digits_of([*(dimension for dimension in range(rank) if dimension != at), at])
 
 
 def parted(rank: int, step: int) -> Layout:
-    """Returns a layout with the last dimension split by residue modulo `step`, so that elements `step` apart are
-    consecutive."""
+    """The last dimension split by residue modulo `step`: elements `step` apart become consecutive."""
     return (*digits_of(range(rank - 1)), Digit(rank - 1, 1, step), Digit(rank - 1, step))
 
 
 def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
-    """Returns the map from indices of the unpacked buffer to those of the packed one."""
+    """A map from indices of the unpacked buffer to those of the packed one."""
 
     def mapped(*indices: int) -> tuple[int, ...]:
         result: list[int] = []
@@ -83,7 +81,7 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
 
 
 def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
-    """Returns the distances along the dimensions of a layout that correspond to distances `shifts` before packing."""
+    """Distances in a layout that correspond to `shifts` before packing."""
     return tuple(
         shifts[digit.dimension] // digit.divisor % digit.modulus
         if digit.modulus
@@ -98,11 +96,11 @@ ALL: Final = 1 << 10
 
 @dataclass(frozen=True)
 class Nest:
-    """The splits of the own loops of a copy: those that are not around the block that uses it.
+    """Splits of a copy's own loops: those that are not around the block that uses it.
 
-    The loop of one dimension is split into `factors`, and each part is placed outside `inside` loops of the other
-    dimensions, the innermost of which may be split first. The innermost loop of all is vectorized or unrolled. A nest
-    without factors is unchanged.
+    The loop of one dimension is split into `factors`; each part is placed outside `inside` loops of the other
+    dimensions, the innermost of which may be split first. The innermost loop of all is vectorized or unrolled. Without
+    factors the nest is unchanged.
     """
 
     factors: Factors = ()
@@ -136,7 +134,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Prefetch:
-    """A prefetch of buffers that a block reads or writes, at a distance along iterators."""
+    """A prefetch of buffers that a block accesses, at a distance along iterators."""
 
     write: bool
     shifts: tuple[int, ...]
@@ -147,8 +145,6 @@ class Prefetch:
 
 
 class MadeBy(Enum):
-    """The block that makes a staged operand."""
-
     COPY = auto()
     """A copy of the buffer that is read."""
     PRODUCER = auto()
@@ -164,13 +160,12 @@ class MadeBy(Enum):
 
     @property
     def is_producer(self) -> bool:
-        """Whether the elementwise producer makes the operand."""
         return self in (MadeBy.PRODUCER, MadeBy.ONLY_PRODUCER, MadeBy.INLINED_PRODUCER)
 
 
 @dataclass(frozen=True)
 class Staged:
-    """An operand that is computed or copied before the block reads it."""
+    """An operand computed or copied before the block reads it."""
 
     operand: int
     """Position among the buffers that the block reads."""
@@ -201,7 +196,7 @@ class Staged:
 
 @dataclass(frozen=True)
 class Result:
-    """The copy of results from their accumulator, with the elementwise consumers."""
+    """The copy of results from their accumulator, with elementwise consumers."""
 
     at: Loop
     """The loop whose iterations copy results."""
@@ -224,7 +219,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Parts:
-    """A reduction in parts. The sums of each part are added to the results in turn."""
+    """A reduction in parts, whose sums are added to the results in turn."""
 
     steps: int
     """Iterations of the first reduced iterator in a part. Its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
@@ -236,7 +231,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class TilePlan:
-    """The schedule of a block with the operands that are staged for it. Loops are those of the block."""
+    """The schedule of a block and its staged operands. Loops are those of the block."""
 
     order: tuple[Loop, ...] = ()
     """The loops after all splits, outermost first; other loops keep their positions."""

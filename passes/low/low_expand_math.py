@@ -77,17 +77,17 @@ class LowExpandMathPass(ModulePass):
     ```
     The formulas hold over the whole range (NaN, infinities, signed zeros, subnormal arguments and results), within the
     bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
-    branches, except that `sin` and `cos` leave large arguments to the C library under a condition
+    branches, except that `sin` and `cos` leave large arguments to the C library
     (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7, and `exp(x) / (1 + exp(x))` the formula of the logistic function. Hyperbolic functions
-    and their inverses of types narrower than `f64` are computed in `f64` (`elementary/hyperbolic.py`). For other
-    functions, `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are rounded once
-    (`elementary/formulas.py`). Scalars and vectors share formulas, so that results do not depend on the schedule, and
-    LLVM can vectorize loops of them. Other types, and functions without a formula, remain calls of the C library.
+    an absolute error of 4.1e-7; `exp(x) / (1 + exp(x))` uses that of the logistic function. Hyperbolic functions and
+    inverses of types below `f64` are computed in `f64` (`elementary/hyperbolic.py`); otherwise `f16` and `bf16` are
+    computed in `f32` and rounded, their fused multiply-adds once (`elementary/formulas.py`). Scalars and vectors share
+    formulas: results do not depend on the schedule, and LLVM can vectorize loops. Other types, and functions without a
+    formula, remain calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
-    AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs kernels, only kernels
-    are expanded, and only the functions that its language lacks.
+    AVX-512 registers are scaled by `low.ldexp`, with the same results. If the target runs kernels, only kernels are
+    expanded, and only functions that its language lacks.
 
     Requires: low functions.
 
@@ -112,16 +112,14 @@ class LowExpandMathPass(ModulePass):
 
 
 def _bytes_that_scale(target: str) -> int:
-    """Bytes of the vectors that one instruction scales by powers of two; 0 if there is none, or no CPU is named, so
-    that the code must run on any."""
+    """Bytes of vectors that one instruction scales by powers of two; 0 without one, or without a named CPU."""
     if "-mcpu=" not in target:
         return 0
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
 
 
 def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = EXPANDED) -> None:
-    """Expand the `wanted` functions of one low function. `scales`: bytes of the vectors that one instruction scales by
-    powers of two, or 0."""
+    """Expand `wanted` functions. `scales`: bytes of vectors that one instruction scales by powers of two, or 0."""
     calls = [op for op in operations_in(function) if type(op) in wanted]
     if calls:
         constants = Constants(function.body.block)
@@ -173,7 +171,7 @@ def _expand(op: Operation, constants: Constants, scales: int) -> None:
 
 
 def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
-    """The quotient t / (1 + t) of an exponential t without other uses."""
+    """The quotient t / (1 + t) of an otherwise unused exponential t."""
     users = {use.operation for use in op.result.uses}
     total = next((user for user in users if isinstance(user, arith.AddfOp)), None)
     quotient = next((user for user in users if isinstance(user, arith.DivfOp)), None)
@@ -193,7 +191,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 
 
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
-    """Expand a fused multiply-add of 16-bit floats; returns None for other types, which stay."""
+    """Expand a fused multiply-add of 16-bit floats; None for others, which stay."""
     type_ = op.results[0].type
     element = element_of(type_)
     if not isinstance(element, Float16Type | BFloat16Type):

@@ -1,4 +1,4 @@
-"""`te-split-reductions`: split every reduction into a separate computation."""
+"""`te-split-reductions`: make every reduction a separate computation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from weft.support.errors import CompileError, InternalError
 
 
 def reduction_of(compute: ComputeOp) -> ReduceOp | None:
-    """The only reduction of a `compute` whose elements are its results, unchanged."""
+    """The only reduction of a `compute` that returns its results unchanged."""
     values = list(compute.yielded.values)
     owner = values[0].owner if values else None
     if not isinstance(owner, ReduceOp) or owner.parent is not compute.body.block or len(set(values)) != len(values):
@@ -38,8 +38,8 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave two forms of `te.compute`: without reductions, and single reductions (`reduction_of`). Operands of a
-    conditional reduction are read under its condition.
+    """Leave two forms of `te.compute`: without reductions, and single reductions (`reduction_of`). A conditional
+    reduction's operands are read under its condition.
 
     Raises CompileError for an axis whose extent depends on the element.
 
@@ -141,8 +141,7 @@ class _Split:
         self._read_instead(temporary)
 
     def _require_known_effects(self) -> None:
-        """Reject ops with unknown effects: the split part runs once per element of the temporary, and shared ops run
-        twice."""
+        """Reject unknown effects: the split part runs once per element of the temporary, shared ops twice."""
         for op in (*self._needed, self._reduce):
             found = opaque_op(op)
             if found is not None:
@@ -218,7 +217,7 @@ def _used_by(op: Operation) -> list[SSAValue]:
 
 
 def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
-    """It must not use values of the branch that the reduction leaves."""
+    """Reject a combiner that uses values of the branch that the reduction leaves."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
             if any(compute.is_ancestor(operand.owner) for operand in op.operands):
@@ -242,9 +241,8 @@ def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> No
 class TeSplitReductionsPass(ModulePass):
     """Give every reduction of tensor expressions a separate `te.compute`.
 
-    A larger expression reads its reduction from a temporary tensor. The temporary has exactly the indices that the
-    reduction depends on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the
-    element.
+    A larger expression reads its reduction from a temporary tensor, which has exactly the indices that the reduction
+    depends on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the element.
 
     Requires: functions of tensor expressions.
 
