@@ -44,10 +44,9 @@ def matmul(
 ) -> Tensor:
     """The product of matrices (m, k) and (k, n), with broadcast leading dimensions; vectors as in NumPy.
 
-    A transposed operand is given as (k, m) or (n, k). With `out_dtype`, operands of any dtypes are converted to it, and
-    products and sums are formed in it: uint8 and int8 matrices give exact int32 results. Floats of at most 16 bits are
-    summed in float32. Raises CompileError for extents that differ, for dtypes that differ without `out_dtype`, and for
-    scalars.
+    Transposed operands are (k, m) or (n, k). With `out_dtype`, operands are converted to it, and products and sums are
+    formed in it: uint8 and int8 give exact int32 results. 16-bit floats are summed in float32. Raises CompileError for
+    extents that differ, dtypes that differ without `out_dtype`, and scalars.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
@@ -92,7 +91,6 @@ def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> N
 
 
 def _element(tensor: Tensor, batch: tuple[Extent, ...], outer: tuple[Expr, ...], inner: tuple[Expr, ...]) -> Expr:
-    """The element of a matrix of a broadcast batch."""
     extents = tensor.shape[len(tensor.shape) - len(inner) :]
     if len(tensor.shape) == len(inner):
         return tensor(*inner)
@@ -108,9 +106,9 @@ def batch_matmul(
     *,
     name: str = "batch_matmul",
 ) -> Tensor:
-    """The products of matrices of two batches, (b, m, k) and (b, n, k), where b may be 1 in one of them.
+    """The products of batches of matrices, (b, m, k) and (b, n, k), with b of 1 in at most one.
 
-    As in topi, the second operand is transposed unless `transpose_b=False`. See `matmul`.
+    As in topi, the second operand is transposed by default. See `matmul`.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, np.swapaxes(b, 1, 2))`.
@@ -124,7 +122,7 @@ def dense(
 ) -> Tensor:
     """A linear layer: data (..., in) times weight (out, in) transposed, plus bias (out,).
 
-    The bias is added by a separate stage. Dtypes and sums as in `matmul`.
+    The bias is a separate stage. Dtypes and sums as in `matmul`.
 
     Dtypes: numbers.
     Equals: `data @ weight.T + bias`; `torch.nn.functional.linear(data, weight, bias)`.
@@ -139,12 +137,12 @@ def dense(
 
 
 def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "grouped_matmul") -> Tensor:
-    """The products of groups of rows with a separate matrix for each group: data (m, k), weight (groups, k, n), as in
-    mixtures of experts for tokens sorted by expert.
+    """Products of groups of rows with a matrix per group: data (m, k), weight (groups, k, n), as in mixtures of experts
+    for tokens sorted by expert.
 
-    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease, and a group may be empty. Rows
-    after the last end are zero in the result. Floats of at most 16 bits are summed in float32. Raises CompileError for
-    extents that differ, and if there is no group.
+    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease, groups may be empty. Rows after
+    the last end give zero. 16-bit floats are summed in float32. Raises CompileError for extents that differ, and
+    without groups.
 
     Dtypes: numbers; `ends` of an integer dtype.
     Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
@@ -196,7 +194,7 @@ def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
 def det(data: Tensor, *, name: str = "det") -> Tensor:
     """The determinants of matrices of 1 to 4 rows, the last two axes, expanded along the first row.
 
-    16-bit floats are computed in float32. Raises CompileError for matrices that are not square, or larger.
+    16-bit floats use float32. Raises CompileError for matrices that are not square, or larger.
 
     Dtypes: floats.
     Equals: `np.linalg.det(data)`.
@@ -224,7 +222,7 @@ def _determinant(rows: Sequence[Sequence[Expr]]) -> Expr:
 
 
 def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tensor:
-    """The cross products along an axis of 3 elements, counted in the result; the other axes are broadcast.
+    """The cross products along an axis of 3 elements, counted in the result; other axes are broadcast.
 
     Dtypes: numbers.
     Equals: `np.linalg.cross(a, b, axis=axis)`.
@@ -249,13 +247,12 @@ def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tenso
 
 
 def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
-    """The sum of products described by subscripts: "ij,jk->ik" is a matrix product.
+    """The sum of products by subscripts: "ij,jk->ik" is a matrix product.
 
-    Each letter is an axis. A letter that occurs twice in an operand is a diagonal, a letter that is not in the result
-    is summed over; extents of 1 are broadcast. All operands are multiplied in one stage, in the given order. Sums are
-    formed in `out_dtype` (by default the dtype of the operands), and of 16-bit floats in float32. Raises CompileError
-    for subscripts without "->", for a rank that differs from the number of letters, and for different extents of a
-    letter.
+    A letter twice in an operand is a diagonal, a letter not in the result is summed over; extents of 1 are broadcast.
+    All operands are multiplied in one stage, in the given order. Sums are in `out_dtype` (by default that of the
+    operands), of 16-bit floats in float32. Raises CompileError for subscripts without "->", a rank that differs from
+    the number of letters, and different extents of a letter.
 
     Dtypes: numbers.
     Equals: `np.einsum(subscripts, *tensors)`.

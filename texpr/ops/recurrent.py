@@ -1,10 +1,10 @@
 """Recurrent networks with the semantics of ONNX: scans over time.
 
-Products of the data and weights are one contraction for all times (`<name>_inputs`). The rest depends on the previous
-step: statements (`te.extern`) run all steps of a sequence in one direction.
+Products of data and weights are one contraction for all times (`<name>_inputs`). The rest depends on the previous step:
+statements (`te.extern`) run all steps of a sequence in one direction.
 
-Weights may be quantized, with a scale for each gate element. Data are then integers, whose scale is part of that of the
-weights, and each step rounds the states to 8 bits: both products are int32 sums.
+Quantized weights have a scale per gate element. Data are then integers, whose scale is part of that of the weights, and
+each step rounds states to 8 bits: both products are int32 sums.
 """
 
 from __future__ import annotations
@@ -85,8 +85,6 @@ def _activation(word: object) -> Callable[[Expr], Expr] | None:
 
 
 def _of_direction(functions: Sequence[Callable[[Expr], Expr]]) -> Callable[[Expr, Expr], Expr]:
-    """The activation of a direction."""
-
     def apply(x: Expr, direction: Expr) -> Expr:
         first, *others = (function(x) for function in functions)
         return select(direction == 0, first, others[0]) if others else first
@@ -99,7 +97,7 @@ _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 @dataclass(frozen=True)
 class _Cell:
-    """The number of gates, default activations, and names of states."""
+    """Gates, default activations, and names of states."""
 
     what: str
     gates: int
@@ -114,7 +112,7 @@ _LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "init
 
 @dataclass(frozen=True)
 class _CellWeights:
-    """Weights of data and states, biases, and scales of quantized weights."""
+    """Weights of data and states, biases, and scales."""
 
     data: Tensor | None
     """None if the data are products with the weights."""
@@ -128,7 +126,7 @@ class _CellWeights:
 
 @dataclass(frozen=True)
 class _Options:
-    """Attributes of all operators, and the lengths of sequences."""
+    """Attributes, and lengths of sequences."""
 
     lengths: Tensor | None
     direction: str
@@ -140,7 +138,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Part:
-    """Consecutive gate elements, which are multiplied by one state."""
+    """Consecutive gate elements that multiply one state."""
 
     first: Extent
     count: Extent
@@ -156,7 +154,6 @@ class _Part:
 
     @property
     def padded(self) -> Extent:
-        """Gate elements of all tiles."""
         return simplified(self.tiles * self.columns)
 
 
@@ -208,7 +205,6 @@ class _Network:
 
     @property
     def width(self) -> Extent:
-        """Elements of all gates."""
         return simplified(self.hidden * self.gates)
 
     @property
@@ -220,7 +216,7 @@ class _Network:
         return self.inputs.shape[2 if len(self.inputs.shape) == 4 else 1]
 
     def given(self, at: _Step, gate: int, h: Expr) -> Expr:
-        """Element `h` of a gate: the product of the data, and the biases."""
+        """Element `h` of the data's product with a gate, plus biases."""
         g = self.place(gate, h)
         if len(self.inputs.shape) == 4:
             value = self.inputs(at.time, *at.outer, g)
@@ -245,7 +241,7 @@ class _Network:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
 
     def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Block], None]) -> tuple[Tensor, ...]:
-        """The output at each time, and the last of each state; `step` has buffers of `scratch` elements."""
+        """The output at each time, and each last state; `step` has buffers of `scratch` elements."""
         times, directions, batch = self.inputs.shape[0], self.parts[0].weights.shape[0], self.batch
         labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
         shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
@@ -284,7 +280,7 @@ class _Network:
                     with code.loop(self.hidden, "h") as h:
                         value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
                         state.store(value, d, b, h)
-                # Products of a sequence that has ended are computed, but unused.
+                # Products of ended sequences are computed, but unused.
                 first = self.hidden if self.lengths is None else 0
                 rest = simplified(self.groups * self.group - first)
                 if self.rounded and not is_same(rest, 0):
@@ -310,7 +306,7 @@ class _Network:
         return tuple(converted(tensor, self.dtype, name=f"{tensor.name}_cast") for tensor in kept)
 
     def product(self, at: _Step, part: int, g: Expr) -> Expr:
-        """Element `g` of the product of a part, after `_Block.multiply`."""
+        """Element `g` of a part's product, after `_Block.multiply`."""
         value = at.sums[part].load(*at.outer, g)
         if self.scales is None:
             return value
@@ -340,7 +336,6 @@ class _Block:
 
     @contextmanager
     def sequences(self) -> Generator[Expr]:
-        """Statements for each sequence."""
         with self.code.loop(self.count, "c") as c:
             yield self.first + c
 
@@ -362,7 +357,7 @@ class _Block:
                 yield self.at(b, time)
 
     def multiply(self, part: int, factor: Callable[[_Step], Written]) -> None:
-        """Compute the products of a part of the recurrence and the states in a buffer of each sequence."""
+        """The products of a part of the recurrence and the states, in a buffer of each sequence."""
         if self.network.rounded:
             with self.each() as at:
                 self._round(at, lambda k: factor(at).load(*at.outer, k))
@@ -375,7 +370,7 @@ class _Block:
             self._tiles(part, factor, sequences, range(-(-self.network.sequences // _WHOLE)))
 
     def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
-        """The sums of all tiles of the groups that have `sequences` sequences."""
+        """The sums of all tiles, for groups of `sequences` sequences."""
         code, tiles = self.code, self.network.parts[part].tiles
         if not groups:
             return
@@ -401,7 +396,7 @@ class _Block:
     def _tile(
         self, part: int, factor: Callable[[_Step], Written], first: Expr, sequences: int, tile: Expr, tiles: int
     ) -> None:
-        """Sums that registers contain: of the columns of some tiles, for some sequences."""
+        """Sums in registers: columns of some tiles, for some sequences."""
         code, network = self.code, self.network
         columns, weights = network.parts[part].columns, network.parts[part].weights
 
@@ -423,7 +418,6 @@ class _Block:
                 at.sums[part].store(total, *at.outer, place)
 
     def _round(self, at: _Step, factor: Callable[[Expr], Expr]) -> None:
-        """Round the states of a sequence."""
         code, network, target = self.code, self.network, at.rounding[0]
         if network.scales is None:
             with code.loop(network.hidden, "k") as k:
@@ -470,8 +464,6 @@ _WHOLE: Final = max(_TILES)
 
 @dataclass(frozen=True)
 class _Step:
-    """One step of a sequence."""
-
     time: Expr
     direction: Expr
     sequence: Expr
@@ -489,7 +481,6 @@ class _Step:
 
 
 def _state(at: _Step) -> Written:
-    """The multiplied state."""
     return at.states[0]
 
 
@@ -504,8 +495,9 @@ def _network(
     apart: bool = False,
     parts: Sequence[int] | None = None,
 ) -> _Network:
-    """Check the operands. With `apart`, the last gate's recurrent bias is not added. `parts` are the numbers of gates
-    multiplied at a time, by default all."""
+    """Check the operands. With `apart`, the last gate's recurrent bias is not added. `parts`: gates multiplied at a
+    time, by default all.
+    """
     what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
     bias, lengths, direction = weights.bias, options.lengths, options.direction
     x, r = ranked(data, f"{what}: data", 3), ranked(weights.states, f"{what}: recurrence", 3)
@@ -608,7 +600,7 @@ def _network(
 def _inputs(
     name: str, x: Tensor, w: Tensor | None, scale: Tensor | None, gates: int, hidden: Extent, wide: str
 ) -> Tensor:
-    """The products of the data with their weights, without the bias."""
+    """The products of data and weights, without bias."""
     if w is None:
         return x
     times, batch, size = x.shape
@@ -630,7 +622,7 @@ def _inputs(
 
 
 def _columns_for(count: Extent, most: int) -> int:
-    """Gate elements of a tile: the half of `most` if padding to `most` adds a quarter or more."""
+    """Gate elements of a tile: half of `most` if padding to `most` adds a quarter or more."""
     half = most // 2
     is_padded = isinstance(count, int) and half and 4 * (-count % most) >= count
     return half if is_padded and -count % half < -count % most else most
@@ -639,7 +631,7 @@ def _columns_for(count: Extent, most: int) -> int:
 def _part_of(
     recurrence: Tensor, first: Extent, count: Extent, columns: int, group: int, offset: int, name: str
 ) -> _Part:
-    """Pack rows of the recurrence plus `offset` by tiles and groups."""
+    """Pack rows of the recurrence plus `offset`."""
     directions, _, hidden = recurrence.shape
     tiles, groups = (simplified((size + (by - 1)) // by) for size, by in ((count, columns), (hidden, group)))
     dtype = "uint8" if offset else recurrence.dtype
@@ -689,26 +681,25 @@ def rnn(
 ) -> tuple[Tensor, Tensor]:
     """h = f(x W + h R + b) at each time: the states (times, directions, batch, hidden), and the last one.
 
-    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones
-    (directions, gates * hidden, hidden), the bias (directions, 2 * gates * hidden) holds one for the data and one for
-    the states; there is one gate here. Without a weight the data are products with weights, (times, batch,
-    directions * gates * hidden). `direction` is forward, reverse or bidirectional, with 2 directions. Steps after
-    `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
-    (directions, batch, hidden). `activations` are those of both directions, or those of the first and of the second:
-    relu, sigmoid, tanh, softsign, softplus, and with defaults that others in parentheses replace, affine(1, 0),
-    leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). If `clip` is not 0, their
-    arguments are limited to the range from -clip to clip. Floats of 16 bits are computed in float32.
+    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones (directions, gates *
+    hidden, hidden); the bias (directions, 2 * gates * hidden) has one for the data and one for the states; there is one
+    gate here. Without a weight the data are products with weights, (times, batch, directions * gates * hidden).
+    `direction` is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and
+    leave the states. Initial states are (directions, batch, hidden), 0 by default. `activations` are those of both
+    directions, or of the first and of the second: relu, sigmoid, tanh, softsign, softplus, and, with defaults in
+    parentheses, affine(1, 0), leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1).
+    A nonzero `clip` limits their arguments to -clip to clip. 16-bit floats use float32.
 
     With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
-    zero points: int8, uint8 or int16. x W is then the exact sum of int32 times `weight_scale`, which contains the scale
-    of the data. The recurrence has a zero point for each row in `recurrence_zero_point` (directions, gates * hidden).
-    Without a weight there is only `recurrence_scale`, and the data are floats. States are rounded before their product
-    to whole multiples, -127 to 127, of `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each
-    step; of floats they are rounded by a `state_scale` other than 0. A recurrence of float16 or bfloat16 may have
-    another dtype than the other floats. With one of bfloat16, states are rounded to bfloat16 before their product.
+    zero points: int8, uint8 or int16. x W is then the exact int32 sum times `weight_scale`, which contains the scale of
+    the data. `recurrence_zero_point` (directions, gates * hidden) has a zero point per row. Without a weight there is
+    only `recurrence_scale`, and data are floats. States are rounded before their product to multiples, -127 to 127, of
+    `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each step; float recurrences round them
+    if `state_scale` is not 0. A float16 or bfloat16 recurrence may differ from the dtype of other floats; bfloat16
+    rounds states to bfloat16 before their product.
 
-    A thread computes `tile[0]` sequences together. The weights of states are packed in tiles of `tile[1]` gate
-    elements, whose sums of up to 4 sequences are in registers. Results do not depend on `tile`.
+    A thread computes `tile[0]` sequences together. Weights of states are packed in tiles of `tile[1]` gate elements,
+    whose sums of up to 4 sequences are in registers. Results do not depend on `tile`.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
@@ -749,7 +740,7 @@ def gru(
     name: str = "gru",
 ) -> tuple[Tensor, Tensor]:
     """Gated recurrent units (Cho et al. 2014), gates z, r and n: n = g(x Wn + (r * h) Rn + b), or with
-    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. The states, and the last one.
+    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. Returns the states and the last one.
 
     Arguments as in `rnn`. The activations are f of z and r, and g.
 
@@ -815,10 +806,10 @@ def lstm(
     name: str = "lstm",
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Long short-term memory (Hochreiter and Schmidhuber 1997), gates i, o, f and c: cell = f * cell + i * g(c), then h
-    = o * h(cell). The states h, the last of them, and the last cell.
+    = o * h(cell). Returns the states h, the last one, and the last cell.
 
-    Arguments as in `rnn`. The activations are f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden) are
-    the weights of the cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
+    Arguments as in `rnn`. The activations are f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden)
+    weight the cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.
