@@ -28,7 +28,7 @@ __all__ += ["swapaxes", "unstack"]
 
 
 def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") -> Tensor:
-    """The tensor with two axes exchanged.
+    """Two axes exchanged.
 
     Dtypes: all.
     Equals: `np.swapaxes(data, axis1, axis2)`.
@@ -43,8 +43,8 @@ def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") ->
 def moveaxis(
     data: Tensor, source: int | Sequence[int], destination: int | Sequence[int], *, name: str = "moveaxis"
 ) -> Tensor:
-    """The tensor with some axes moved; the others keep their order. Raises CompileError for different numbers of
-    sources and destinations.
+    """Some axes moved; the others keep their order. Raises CompileError for different numbers of sources and
+    destinations.
 
     Dtypes: all.
     Equals: `np.moveaxis(data, source, destination)`.
@@ -63,8 +63,8 @@ def moveaxis(
 def roll(
     data: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, name: str = "roll"
 ) -> Tensor:
-    """The tensor with its elements moved circularly by `shift` along some axes; without an axis, the flattened tensor
-    is rolled. Raises CompileError for different numbers of shifts and axes.
+    """Elements moved circularly by `shift` along some axes; without an axis, in the flattened tensor. Raises
+    CompileError for different numbers of shifts and axes.
 
     Dtypes: all.
     Equals: `np.roll(data, shift, axis)`.
@@ -86,8 +86,7 @@ def roll(
 
 
 def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tensor, ...]:
-    """The slices of a tensor along an axis, without that axis. They are called `<name>0`, `<name>1`, ... Raises
-    CompileError for a symbolic extent.
+    """The slices along an axis, without it, called `<name>0`, `<name>1`, ... Raises CompileError for a symbolic extent.
 
     Dtypes: all.
     Equals: `np.unstack(data, axis=axis)`.
@@ -106,7 +105,7 @@ def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tens
 
 
 def diagonal(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "diagonal") -> Tensor:
-    """The diagonals of the matrices formed by two axes, as a last axis; `offset` 1 is the diagonal above the main one.
+    """The diagonals of matrices formed by two axes, as a last axis; `offset` 1 is the one above the main diagonal.
 
     Dtypes: all.
     Equals: `np.diagonal(data, offset, axis1, axis2)`.
@@ -133,9 +132,9 @@ def _diagonal_length(rows: Extent, columns: Extent, down: int, right: int) -> Ex
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> tuple[Tensor, ...]:
-    """The coordinates of a grid: for each vector a tensor over the grid, called `<name>0`, `<name>1`, ...
+    """The coordinates of a grid: per vector a tensor over the grid, called `<name>0`, `<name>1`, ...
 
-    With `indexing` "ij" the axes are in the order of the vectors, with "xy" the first two are exchanged.
+    Axes are in the order of the vectors with `indexing` "ij"; "xy" exchanges the first two.
 
     Dtypes: all.
     Equals: `np.meshgrid(*tensors, indexing=indexing)`.
@@ -177,8 +176,8 @@ def depth_to_space(
 ) -> Tensor:
     """Images (N, C, H, W) with channels rearranged into spatial blocks: (N, C / b^2, H * b, W * b).
 
-    The channel index is (row, column, channel) in terms of the result with the mode DCR, (channel, row, column) with
-    CRD. Raises CompileError if b^2 does not divide the channels.
+    The channel index is (row, column, channel) with the mode DCR, (channel, row, column) with CRD. Raises CompileError
+    if b^2 does not divide the channels.
 
     Dtypes: all.
     Equals: ONNX DepthToSpace; with CRD `torch.pixel_shuffle(data, block_size)`.
@@ -201,8 +200,8 @@ def depth_to_space(
 def space_to_depth(
     data: Tensor, block_size: int, mode: str = "DCR", layout: str = "NCHW", *, name: str = "space_to_depth"
 ) -> Tensor:
-    """Images (N, C, H, W) with spatial blocks rearranged into channels: (N, C * b^2, H / b, W / b), the inverse of
-    `depth_to_space`. Raises CompileError if b does not divide the height and the width.
+    """The inverse of `depth_to_space`: (N, C * b^2, H / b, W / b). Raises CompileError if b does not divide height and
+    width.
 
     Dtypes: all.
     Equals: ONNX SpaceToDepth; with CRD `torch.pixel_unshuffle(data, block_size)`.

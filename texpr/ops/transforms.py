@@ -100,7 +100,7 @@ def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "
 
 
 def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> Tensor:
-    """Repeated along axes of extent 1, and along new leading axes.
+    """The tensor repeated along axes of extent 1, and along new leading axes.
 
     Raises CompileError if impossible.
 
@@ -130,7 +130,7 @@ def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_
 
 
 def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "squeeze") -> Tensor:
-    """Without some axes of extent 1, or all. Raises CompileError for other extents.
+    """The tensor without some or all axes of extent 1. Raises CompileError for other extents.
 
     Dtypes: all.
     Equals: `np.squeeze(data, axis)`.
@@ -474,7 +474,6 @@ def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _symmetric(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """Mirrored before the first and after the last element."""
     if isinstance(extent, int) and border is not None and border > extent:
         place = place % (2 * extent)
     inside = greater(place, -1 - place)
