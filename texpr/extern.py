@@ -1,4 +1,4 @@
-"""Tensors written by statements, for operators such as sorts that no expression of one element defines.
+"""Tensors written by statements, such as sorts, which no expression of an element defines.
 
 ```python
 def write(code: Statements, indices: Sequence[Expr], sums: Written) -> None:
@@ -49,7 +49,7 @@ class Result:
 
 @dataclass(eq=False)
 class ExternOp(ComputeOp):
-    """Statements run for each value of `axis`; `body` is empty."""
+    """Statements run per value of `axis`; `body` is empty."""
 
     inputs: tuple[Tensor, ...]
     write: Callable[..., None]
@@ -86,7 +86,7 @@ def extern(
 ) -> tuple[Tensor, ...]:
     """Tensors written by `write(code, indices, *buffers)`, called at emission.
 
-    Its statements run for each index of `domain`, in any order, and read `inputs`.
+    Its statements run per index of `domain`, in any order, and read `inputs`.
     """
     axis = [IterVar(f"i{d}", 0, extent, False) for d, extent in enumerate(checked_shape(domain, f"extern {name}"))]
     op = ExternOp(name, caller(), tuple(axis), (), tuple(inputs), write)
@@ -112,7 +112,6 @@ class Statements:
 
     @contextmanager
     def loops(self, extents: Sequence[Extent], names: Sequence[str]) -> Generator[tuple[Expr, ...]]:
-        """Nested loops."""
         if not extents:
             yield ()
             return
@@ -145,7 +144,6 @@ class Written:
         return value
 
     def store(self, value: ExprLike, *indices: ExprLike) -> None:
-        """Store a value of the result's dtype."""
         element = as_expr(value, self.dtype)
         if element.dtype != self.dtype and not element.is_index:
             raise error(f"{self.name} holds {self.dtype}, got {element.dtype} `{element}`")

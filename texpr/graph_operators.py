@@ -1,8 +1,8 @@
-"""The operators of the graph dialect, each defined by a function of `te.ops`.
+"""The operators of the graph dialect, defined by functions of `te.ops`.
 
-Every function of `te.ops` is an operator, with a NumPy reference (`references`) for the interpreter. Its tensor
-parameters are operands (some optional, one may be variadic), others are properties. Result types, lowering, and checks
-follow from the function called on placeholders. The op has its docstring.
+Every function of `te.ops` is an operator, with its docstring and a NumPy reference (`references`). Its tensor
+parameters are operands (optional, or one variadic), others are properties. Result types, lowering and checks follow
+from the function called on placeholders.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Role:
 
 
 class Operator(IRDLOperation):
-    """An operator defined by a function of `te.ops`, without effects; `infer` computes the result types.
+    """An operator defined by a function of `te.ops`, without effects; `infer` computes the result types, also for the
+    parser (`-> types` is optional), the verifier and `graph-infer-types`.
 
-    `infer` is used by `of`, the parser (`-> types` is optional), the verifier and the pass `graph-infer-types`. Text:
-    `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
+    Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
     """
 
     DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
@@ -102,8 +102,9 @@ class Operator(IRDLOperation):
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
         properties: Properties | None = None,
     ) -> Self:
-        """The op on one operand for each role; a sequence for a variadic role, None for an omitted operand. Raises
-        `ShapeError`."""
+        """The op on one operand per role; a sequence for a variadic role, None for an omitted operand. Raises
+        `ShapeError`.
+        """
         if len(operands) > len(cls.ROLES):
             raise ShapeError(f"{cls.name} takes {len(cls.ROLES)} operands, got {len(operands)}")
         padded = [*operands, *[None] * (len(cls.ROLES) - len(operands))]
@@ -115,14 +116,13 @@ class Operator(IRDLOperation):
 
     @classmethod
     def segments(cls, sizes: Sequence[int]) -> dict[str, Attribute]:
-        """The number of operands of each role, if not always one."""
+        """The number of operands per role, if not always one."""
         is_plain = not any(role.is_optional for role in cls.ROLES)
         return {} if is_plain else {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
 
     @classmethod
     def grouped(cls, values: Sequence[Any], properties: Properties) -> list[Any]:
-        """One of `values` for each role: a list for a variadic role, None for an omitted operand. Raises `ShapeError`
-        for a wrong number of values."""
+        """One of `values` per role: a list if variadic, None if omitted. Raises `ShapeError` for a wrong number."""
         roles, sizes = cls.ROLES, properties.get(SEGMENTS)
         if isinstance(sizes, DenseArrayBase):
             counts = list(cast("DenseArrayBase[Any]", sizes).get_values())
@@ -192,7 +192,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
-        """The results on tensors whose extents are variables in `extents`. Raises `ShapeError`."""
+        """Extents of tensors are variables in `extents`. Raises `ShapeError`."""
         with cls._refusals(extents):
             return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
 
@@ -230,7 +230,7 @@ class Operator(IRDLOperation):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 positional += value
             elif parameter.name in given and (value is not None or is_needed):
-                # By position if possible, because NumPy's parameter names differ.
+                # By position if possible: NumPy's parameter names differ.
                 if parameter.kind is inspect.Parameter.KEYWORD_ONLY or len(positional) < position:
                     named[parameter.name] = value
                 else:
@@ -238,7 +238,7 @@ class Operator(IRDLOperation):
         return function(*positional, **named)
 
     def arguments(self, extent: Callable[[Shape], object]) -> Mapping[str, Any]:
-        """Arguments of definition and reference; `extent` converts a shape."""
+        """`extent` converts a shape."""
         return _arguments(type(self), self.properties, extent)
 
     @property
@@ -339,7 +339,6 @@ class Application:
 
     @property
     def assumed(self) -> list[tuple[GraphExtent, GraphExtent]]:
-        """Extents that calls check to be equal."""
         tensors = (*self.inputs, *self.results)
         ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
             computations_behind([tensor.op for tensor in self.results])
@@ -349,24 +348,24 @@ class Application:
 
     @property
     def passed(self) -> list[str]:
-        """Names that are no extents of inputs by themselves: further arguments of the function."""
+        """Further arguments: names that are no extents of inputs by themselves."""
         return self.extents.unbound
 
     def function(self, name: str) -> FuncOp:
-        """The te function from the inputs and the `passed` names to the results."""
+        """The te function from inputs and `passed` names to results."""
         passed = [self.extents.variable(name) for name in self.passed]
         return te_function([*self.inputs, *passed, *self.results], name, ())
 
 
 class Placeholders:
-    """Placeholders of graph types, with variables for common names. `others` are further shapes."""
+    """Placeholders of graph types, with variables for common names."""
 
     def __init__(self, types: Sequence[graph.Tensor], others: Sequence[Shape] = ()) -> None:
         self.extents = Extents([shape_of(type_) for type_ in types], others)
         self.tensors: list[Tensor] = []
 
     def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
-        """Raises `CompileError` for a name that is invalid in tensor expressions."""
+        """Raises `CompileError` for a name invalid in tensor expressions."""
         shape = tuple(map(self.extents.of_graph, shape_of(type_)))
         self.tensors.append(placeholder(shape, name_of(type_.element_type), name))
         return self.tensors[-1]
@@ -377,7 +376,7 @@ class Placeholders:
 
 
 class Extents:
-    """Extents of graph types <-> extents of tensor expressions: each name is a variable."""
+    """Extents of graph types <-> tensor expressions: a variable per name."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
         """`shapes` of operands bind the names that are extents by themselves."""
@@ -409,7 +408,7 @@ def _inferred(
 
 
 def _computed(result: object) -> Tensor:
-    """`result`, or a copy if it is an operand."""
+    """`result`, or a copy of an operand."""
     if not isinstance(result, Tensor):
         raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
     return (

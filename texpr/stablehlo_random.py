@@ -1,9 +1,9 @@
 """The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend.
 
-Element `i` of a counter-based generator is a function of the key and the counter plus an offset. Formulas apply to
-elements or arrays (`texpr/stablehlo.py`).
+Element `i` is a function of the key and the counter plus an offset. Formulas apply to elements or arrays
+(`texpr/stablehlo.py`).
 
-Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); for the order of the elements
+Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); order of elements:
 `xla/hlo/builder/lib/prng.cc`.
 """
 
@@ -39,7 +39,6 @@ def random_bits(
 def next_state(
     apply: Apply, algorithm: str, shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> list[Value]:
-    """The state after generating a result."""
     key, low, *high = state
     if _is_threefry(algorithm, len(state)):
         counts = list(shape)
@@ -101,7 +100,7 @@ def _chosen(apply: Apply, number: Value, words: Sequence[Value]) -> Value:
 
 
 def _split(shape: Sequence[Extent]) -> int:
-    """The dimension whose even and odd elements are the words of a block: the first even extent, else the greatest."""
+    """The dimension whose even and odd elements are a block's words: the first even extent, else the greatest."""
     if not all(isinstance(extent, int) for extent in shape):
         raise CompileError("the shape of the bits is not known")
     extents = [int(cast("int", extent)) for extent in shape]
@@ -127,7 +126,7 @@ def _threefry_bits(
 
 
 def _threefry(apply: Apply, block: Sequence[Value], key: Sequence[Value]) -> tuple[Value, Value]:
-    """Threefry-2x32 with 20 rounds."""
+    """With 20 rounds."""
     words = [*key, apply("bitwise_xor", apply("bitwise_xor", *key), _PARITY)]
     x, y = (apply("add", part, word) for part, word in zip(block, words, strict=False))
     for group in range(5):

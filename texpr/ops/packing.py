@@ -1,4 +1,4 @@
-"""Packed layouts: tiles of dimensions are the last dimensions."""
+"""Packed layouts, whose last dimensions are tiles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Packing:
         return Packing(positions, tiles, order)
 
     def tile(self, dimension: int) -> int:
-        """1 if the dimension is not packed."""
+        """1 if not packed."""
         return self.tiles[self.positions.index(dimension)] if dimension in self.positions else 1
 
     def outer(self, shape: Sequence[Extent]) -> list[Extent]:
@@ -54,13 +54,13 @@ def pack(
     name: str = "pack",
 ) -> Tensor:
     """The tensor with some dimensions tiled: dimension `inner_dims_pos[k]` of extent n becomes ceil(n / t) tiles of t =
-    `inner_tiles[k]` elements, which are inner dimension k of the result.
+    `inner_tiles[k]` elements, inner dimension k of the result.
 
     Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. The last tile is padded
-    with `padding_value`. Without it, the tile must divide the extent; calls check symbolic extents. Images (N, C, H, W)
-    in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products
-    are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles below 1, and
-    an invalid `outer_dims_perm`.
+    with `padding_value`, without which the tile must divide the extent; calls check symbolic extents. Images (N, C, H,
+    W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot
+    products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles
+    below 1, and an invalid `outer_dims_perm`.
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.
@@ -102,8 +102,8 @@ def unpack(
 ) -> Tensor:
     """The inverse of `pack` with the same arguments.
 
-    `shape` is the shape of the result, by default outer extents times tiles. Raises CompileError as `pack` does, for
-    inner dimensions that differ from the tiles, and for a `shape` with other numbers of tiles.
+    `shape` is that of the result, by default outer extents times tiles. Raises CompileError as `pack`, for inner
+    dimensions that differ from the tiles, and a `shape` with other numbers of tiles.
 
     Dtypes: all.
     Equals: `linalg.unpack` of MLIR.

@@ -13,7 +13,7 @@ def _unpacked(parameter: Array, columns: int) -> Array:
 
 
 def _rounded(data: Array, group: int) -> Array:
-    """8-bit integers times the step of their group."""
+    """8-bit integers times their group's step."""
     depth = data.shape[-1]
     filled = np.zeros((*data.shape[:-1], -(-depth // group) * group), np.float32)
     filled[..., :depth] = data

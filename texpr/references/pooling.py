@@ -91,7 +91,7 @@ def max_pool_with_indices(
     ceil_mode: bool = False,
     layout: str | None = None,
 ) -> tuple[Array, Array]:
-    """The index is the least of a maximum."""
+    """The least index of a maximum."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     order = layout or letters
@@ -136,7 +136,7 @@ def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) 
 
 
 def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str | None = None) -> tuple[Array, Array]:
-    """The index is the least of a part's maximum."""
+    """The least index of a part's maximum."""
     letters = _letters(data, layout)
     order, tile = layout or letters, data.shape[-1]
     x = reordered(data, order, letters)
