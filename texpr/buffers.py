@@ -99,7 +99,7 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
 
 
 class _Ties:
-    """Emits variables' values, and ops that state strides, at the top of a function."""
+    """Values of variables, and ops that state strides, at the top of a function."""
 
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
         block = function.body.block
@@ -136,7 +136,6 @@ class _Ties:
                 self._append(AssumeStridesOp(buffer, stated_values))
 
     def _known(self, variable: Var) -> SSAValue | None:
-        """A parameter, an extent, or an earlier stride."""
         if variable not in self._values and variable in self._extents:
             source, axis = self._extents[variable]
             position = ConstantOp(IntegerAttr(axis, IndexType()))

@@ -103,7 +103,6 @@ class ElementEmitter:
         return UnknownLoc() if self.place is None else self.place.attribute()
 
     def append(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Append `op`; return its first result."""
         self.finish(op)
         if hint is not None:
             op.results[0].name_hint = hint
@@ -125,7 +124,6 @@ class ElementEmitter:
                 del self._iterators[iterator]
 
     def finish(self, op: Operation) -> None:
-        """Append an op whose results are unused here."""
         op.location = self.location
         self._blocks[-1].add_op(op)
 
@@ -144,12 +142,12 @@ class ElementEmitter:
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
-        """Keeps `expr` alive, because Python reuses identities."""
+        """A key, with `expr` kept alive because Python reuses identities."""
         self._alive[id(expr)] = expr
         return id(expr)
 
     def bind(self, expr: Expr, value: SSAValue) -> None:
-        """Use `value` for `expr` in the current and nested blocks."""
+        """Use `value` for `expr` in this and nested blocks."""
         self._remember(self._identity_of(expr), value)
 
     # Constants and extents: at the top
@@ -185,13 +183,12 @@ class ElementEmitter:
         return self._extents[key]
 
     def _extent_key(self, extent: Expr) -> object:
-        """Equal for structurally equal extents."""
         if isinstance(extent, Binary):
             return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
         return extent.value if isinstance(extent, Const) else self._identity_of(extent)
 
     def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
-        """In its dtype; index expressions are converted to `dtype`."""
+        """The value in its dtype; index expressions get `dtype`."""
         target = dtype or expr.dtype
         if isinstance(expr, Const):
             return self.constant(float(expr.value) if is_float(target) else expr.value, value_type_of(target))
@@ -224,7 +221,6 @@ class ElementEmitter:
         return [self._affine(expr, operands) for expr in exprs], operands
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
-        """Over `operands`, which grow."""
         if isinstance(expr, Const):
             return AffineConstantExpr(int(expr.value))
         if isinstance(expr, IterVar):
@@ -270,7 +266,6 @@ class ElementEmitter:
         return UNBOUNDED if combine is None else combine(*(self._range(operand) for operand in op.operands))
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
-        """An index that is not affine."""
         key = (self._identity_of(expr), "leaf")
         known = self._known(key)
         if known is not None:
@@ -287,14 +282,14 @@ class ElementEmitter:
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
 
     def _as_signed(self, expr: Expr) -> SSAValue:
-        """Index casts sign-extend."""
+        """A signed integer, since index casts sign-extend."""
         if has_sign(expr.dtype) or bits(expr.dtype) == 64:
             return self._native(expr)
         value = self._native(expr)
         return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
-        """An expression other than an index. Iterative: sums can be long."""
+        """The value of a non-index expression. Iterative: sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -421,7 +416,6 @@ class ElementEmitter:
 
 
 def _operands(expr: Expr) -> list[Expr]:
-    """The subexpressions evaluated directly before `expr`."""
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
@@ -454,7 +448,6 @@ def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
 
 
 def _constant_hint(number: Number, type: Attribute) -> str:
-    """`zero`, `one`, `c7`, `c7_i32`, `cst`."""
     if number in (0, 1) and not isinstance(type, IndexType):
         return ("false", "true")[int(number)] if isinstance(number, bool) else ("zero", "one")[int(number)]
     if isinstance(number, float):
@@ -483,7 +476,6 @@ def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue)
 def _binary(
     body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
-    """On values of one type: float, integer or index."""
     if kind in DIVISIONS and isinstance(left.type, AnyFloat):
         return _float_division(body, kind, left, right)
     if kind is BinaryKind.FLOORMOD and signed:
@@ -497,7 +489,7 @@ def _binary(
 
 
 def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) -> SSAValue:
-    """From the power with half the exponent: `math.ipowi` takes signed exponents."""
+    """Squares the power with half the exponent: `math.ipowi` takes signed exponents."""
     one = body.constant(1, base.type)
     root = _apply(body, math_ops.IPowIOp, base, _apply(body, arith.ShRUIOp, exponent, one))
     is_odd = body.append(arith.CmpiOp(_apply(body, arith.AndIOp, exponent, one), one, "eq"))
@@ -506,7 +498,6 @@ def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) ->
 
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The remainder with the sign of `right`."""
     remainder = _apply(body, arith.RemSIOp, left, right)
     if body.is_not_negative(left) and body.is_not_negative(right):
         return remainder
@@ -645,7 +636,7 @@ def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """As a byte of a storage type: floats via float32, integers by their low bits."""
+    """A byte of a storage type: floats via float32, integers by their low bits."""
     if dtype not in SMALL_FLOATS:
         byte = _low_byte(body, operand, source) if is_float(source) else _cast(body, operand, source, "int8")
         return _lowest_bits(body, byte, dtype)
@@ -655,7 +646,7 @@ def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) ->
 
 
 def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:
-    """Of a float converted, with saturation, to 64 bits (`weft.support.float_to_integer`)."""
+    """The low byte of a saturating conversion to 64 bits (`weft.support.float_to_integer`)."""
     single = source != "float64"
     x = _cast(body, operand, source, "float32") if single else operand
     # float32 beyond 2^31 has a low byte of zeros

@@ -53,7 +53,7 @@ def caller() -> SourceLocation | None:
 
 
 def error(message: str, place: SourceLocation | None = None) -> CompileError:
-    """A CompileError at `place`, by default the user's line that called the builder."""
+    """A CompileError at `place`, by default the user's line."""
     return CompileError(message, location=place or caller())
 
 
@@ -94,12 +94,12 @@ def is_float(dtype: str) -> bool:
 
 
 def is_integer(dtype: str) -> bool:
-    """bool is not."""
+    """False for bool."""
     return dtype.startswith(("int", "uint")) and dtype not in STORED
 
 
 def has_sign(dtype: str) -> bool:
-    """Neither unsigned nor bool."""
+    """False for unsigned integers and bool."""
     return dtype != "bool" and not is_unsigned(TYPES[dtype])
 
 
@@ -300,7 +300,7 @@ class Expr:
         return ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> object:
-        """Operate on NumPy scalars as on Python numbers. Raises TypeError for arrays and NumPy's functions."""
+        """Treat NumPy scalars as Python numbers. Raises TypeError for arrays and NumPy's functions."""
         name: str = ufunc.__name__
         combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
@@ -427,7 +427,7 @@ class IterVar(Named):
 
     @property
     def dom(self) -> tuple[int | Expr, int | Expr]:
-        """First value and extent."""
+        """The first value and the extent."""
         return self.low, self.extent
 
     @property
@@ -573,7 +573,7 @@ def nested(depth: int, *exprs: Expr) -> str:
 
 
 def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Without repetition, each before its parts, in the order of the text."""
+    """Expressions and their parts, each once and before its parts."""
     pending = list(roots)[::-1]
     seen: set[int] = set()
     while pending:
@@ -585,7 +585,6 @@ def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def same(left: Expr, right: Expr) -> bool:
-    """Structural equality."""
     if left is right:
         return True
     if type(left) is not type(right):
@@ -599,7 +598,7 @@ def same(left: Expr, right: Expr) -> bool:
 
 
 def is_extent(expr: Expr) -> bool:
-    """Only numbers and variables."""
+    """Whether `expr` has only numbers and variables."""
     if isinstance(expr, Binary):
         return is_extent(expr.left) and is_extent(expr.right)
     return isinstance(expr, Const | Var) and expr.is_index
@@ -624,7 +623,7 @@ def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
 
 
 def default_number(value: Number) -> Const | Cast:
-    """Without another operand: bool, int64 or float32."""
+    """A number without another operand: bool, int64 or float32."""
     if isinstance(value, bool):
         return Const(value, "bool")
     return number_as(value, "int64" if isinstance(value, int) else "float32")

@@ -100,7 +100,7 @@ class Statements:
 
     @contextmanager
     def loop(self, extent: ExprLike, name: str, *, unrolled: bool = False) -> Generator[Expr]:
-        """Run the statements for each value from 0 to `extent`, in order."""
+        """Run for each value below `extent`, in order."""
         count = as_expr(extent)
         number = count.value if isinstance(count, Const) else None
         size = number if isinstance(number, int) else self._emitter.index(count)
@@ -120,7 +120,6 @@ class Statements:
 
     @contextmanager
     def when(self, condition: ExprLike) -> Generator[None]:
-        """Run the statements if the condition holds."""
         held = self._emitter.value(as_expr(condition))
         block = Block()
         with self._emitter.inside(block):

@@ -90,7 +90,7 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
 
 
 def declare_intrinsics(module: ModuleOp) -> None:
-    """Declare called functions that the module does not define."""
+    """Declare called functions that the module lacks."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         name = call.callee.string_value()
@@ -101,7 +101,6 @@ def declare_intrinsics(module: ModuleOp) -> None:
 
 
 def te_function(args: object, name: object, assume: object) -> FuncOp:
-    """See `create_te_func`."""
     if isinstance(args, Tensor | Var) and isinstance(name, Tensor | Var):
         raise error("the tensors of a function are given as one list: te.create_func([A, B, C])")
     if not isinstance(name, str) or not name:
@@ -177,7 +176,6 @@ class _Function:
         return function
 
     def _assume_extents(self, ops: Sequence[TensorOperation]) -> None:
-        """State operators' relations, without repetition."""
         stated: set[tuple[Relation, str]] = set()
         for op in ops:
             for left, relation, right in filter(None, map(relation_of, op.assumed)):

@@ -143,7 +143,6 @@ class Operator(IRDLOperation):
 
     @property
     def operand_names(self) -> list[str]:
-        """Roles, numbered if variadic."""
         return self.names_of(len(self.operands), self.properties)
 
     @classmethod
@@ -192,7 +191,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
-        """Extents of tensors are variables in `extents`. Raises `ShapeError`."""
+        """Results on tensors whose extents are variables in `extents`. Raises `ShapeError`."""
         with cls._refusals(extents):
             return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
 
@@ -205,7 +204,6 @@ class Operator(IRDLOperation):
     @classmethod
     @contextmanager
     def _refusals(cls, extents: Extents) -> Generator[None]:
-        """Errors of the definition become errors of the op."""
         try:
             yield
         except CompileError as error:
@@ -219,7 +217,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def called(cls, function: Callable[..., Any], groups: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """Call a function with the parameters of `DEFINITION`."""
         tensors = {role.name: group for role, group in zip(cls.ROLES, groups, strict=True)}
         given = {**tensors, **arguments}
         positional: list[Any] = []
@@ -238,7 +235,7 @@ class Operator(IRDLOperation):
         return function(*positional, **named)
 
     def arguments(self, extent: Callable[[Shape], object]) -> Mapping[str, Any]:
-        """`extent` converts a shape."""
+        """The arguments of definition and reference; `extent` converts a shape."""
         return _arguments(type(self), self.properties, extent)
 
     @property
@@ -376,7 +373,7 @@ class Placeholders:
 
 
 class Extents:
-    """Extents of graph types <-> tensor expressions: a variable per name."""
+    """A variable for each name in extents of graph types."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
         """`shapes` of operands bind the names that are extents by themselves."""
@@ -408,7 +405,6 @@ def _inferred(
 
 
 def _computed(result: object) -> Tensor:
-    """`result`, or a copy of an operand."""
     if not isinstance(result, Tensor):
         raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
     return (

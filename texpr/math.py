@@ -185,7 +185,7 @@ def max_value(dtype: object) -> Expr:
 
 
 def infinity(dtype: object = "float32") -> Expr:
-    """Raises CompileError unless the dtype is float."""
+    """Positive infinity. Raises CompileError unless the dtype is float."""
     name = checked_dtype(dtype)
     if not is_float(name):
         raise error(f"{name} has no infinity: use te.max_value")

@@ -43,7 +43,7 @@ class CustomCombiner:
 
 @dataclass(eq=False)
 class Reduction:
-    """A joint reduction of expressions, compared by identity."""
+    """A joint reduction, compared by identity."""
 
     combiner: Combiner
     axes: tuple[IterVar, ...]
@@ -53,7 +53,6 @@ class Reduction:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """Values, combiner and bounds."""
         bounds = [b for axis in self.axes for b in axis.dom if isinstance(b, Expr)]
         custom = (*self.custom.combined, *self.custom.identity) if self.custom else ()
         return (*self.values, *custom, *bounds)
@@ -78,7 +77,7 @@ class ReduceValue(Expr):
 
 
 def reductions_in(exprs: Iterable[Expr]) -> tuple[Reduction, ...]:
-    """Including nested ones, outer first, without repetition."""
+    """Reductions including nested ones, outer first, each once."""
     return tuple(dict.fromkeys(e.reduction for e in subexpressions(exprs) if isinstance(e, ReduceValue)))
 
 

@@ -36,7 +36,7 @@ Stride: TypeAlias = "int | Var | None"
 
 
 def items(value: object) -> tuple[object, ...]:
-    """Other values are a single item."""
+    """A sequence's items, or the value."""
     return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
 
 
@@ -172,7 +172,6 @@ class ExtentVariables:
         self._names = {id(expr): name for name, expr in self._exprs.items()}
 
     def polynomial(self, extent: Extent) -> KnownExtent:
-        """The normal form."""
         if isinstance(extent, int):
             return extent
         if isinstance(extent, Const):
@@ -267,7 +266,7 @@ def agree(left: Extent, right: Extent) -> bool:
 
 
 def is_not_negative(extent: Extent) -> bool:
-    """Provable for non-negative extents of tensors."""
+    """Whether provable for non-negative extents of tensors."""
     return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
 
 
@@ -316,20 +315,19 @@ def product(extents: Sequence[Extent]) -> Extent:
 
 
 def is_empty(shape: Sequence[Extent]) -> bool:
-    """Statically."""
     return any(isinstance(extent, int) and extent == 0 for extent in map(simplified, shape))
 
 
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """If provably exact: of numbers, or by a factor of every term."""
+    """The quotient if provably exact: of numbers, or by a factor of every term."""
     names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 
 
 def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """Calls check that the division is exact unless known (`agree`). Common factors are canceled, even if they may be
-    0: `n * m` by `3 * n` is `m // 3`.
+    """The quotient; calls check that it is exact unless known (`agree`). Common factors are canceled, even if they may
+    be 0: `n * m` by `3 * n` is `m // 3`.
     """
     found = quotient(total, divisor)
     if found is not None or (isinstance(divisor, int) and divisor <= 0):

@@ -33,17 +33,17 @@ def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: s
 
 
 def onnx(*names: str, fixed: Mapping[str, object] | None = None, since: int = 1, **parameters: str) -> Spelling:
-    """Of the domain `ai.onnx`."""
+    """Names in the domain `ai.onnx`."""
     return Spelling("onnx", names, parameters, fixed or {}, since)
 
 
 def stablehlo(*names: str, fixed: Mapping[str, object] | None = None) -> Spelling:
-    """Elementwise: `"name"` of stablehlo, or `"chlo.name"`."""
+    """Elementwise ops: `"name"` of stablehlo, or `"chlo.name"`."""
     return Spelling("stablehlo", [name if "." in name else f"stablehlo.{name}" for name in names], {}, fixed or {})
 
 
 def relax(name: str) -> Spelling:
-    """Of `tvm.relax.op`, with the parameters of `te.ops`."""
+    """A name in `tvm.relax.op`, with the parameters of `te.ops`."""
     return Spelling("relax", [name])
 
 
@@ -231,7 +231,6 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
 
 @lru_cache(maxsize=8)
 def spellings(language: str) -> Mapping[str, tuple[str, Spelling]]:
-    """Name -> function and spelling."""
     return {
         name: (operator, spelling)
         for operator, columns in SPELLINGS.items()

@@ -32,8 +32,6 @@ Formula: TypeAlias = Callable[..., Value]
 
 
 class _ScalarTensor(Tensor):
-    """An element as a tensor of rank 0."""
-
     __slots__ = ("element",)
 
     def __init__(self, element: Expr) -> None:
@@ -76,7 +74,7 @@ WIDE: Final[Mapping[str, str]] = {"int2": "int8", "int4": "int8", "uint2": "uint
 
 
 def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
-    """Integers of 2 or 4 bits: the low bits of bytes."""
+    """The low bits of operations on bytes."""
     size = bits(dtype)
     wide = "uint8" if name in _OF_BITS else "int8" if name == "stablehlo.shift_right_arithmetic" else WIDE[dtype]
     given = [apply("cast", operand, dtype=WIDE[dtype]) for operand in operands]
@@ -106,7 +104,7 @@ def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value
 
 
 def compared(apply: Apply, direction: str, kind: str | None, left: Value, right: Value) -> Value:
-    """`compare` of a kind: TOTALORDER, or one that follows from the elements."""
+    """`compare` of a kind, by default that of the elements."""
     if kind == "TOTALORDER" and is_float(str(left.dtype)):
         left, right = total_order(apply, left), total_order(apply, right)
     if str(left.dtype) in WIDE:
@@ -173,7 +171,6 @@ _MANTISSA_BITS: Final[Mapping[str, int]] = {"float16": 10, "bfloat16": 7, "float
 
 
 def _high_product(apply: Apply, x: Value, y: Value) -> Value:
-    """`mulhi`, of integers."""
     dtype = str(x.dtype)
     size = bits(dtype)
     if size < 64:
@@ -220,7 +217,6 @@ def dot_subscripts(op: DotGeneralOp) -> str:
 
 
 def _round_away(apply: Apply, x: Value) -> Value:
-    """Ties away from zero."""
     whole = apply("trunc", x)
     is_far = apply("greater_equal", apply("abs", apply("subtract", x, whole)), 0.5)
     return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
@@ -258,7 +254,6 @@ def _power(apply: Apply, x: Value, exponent: Value) -> Value:
 
 
 def _function(name: str, apply: Apply, x: Value) -> Value:
-    """Without an operator in `te.ops`."""
     return apply(name, x)
 
 

@@ -70,7 +70,6 @@ def expanded(function: FuncOp) -> FuncOp:
 
 
 def _stored(type_: Attribute) -> Attribute:
-    """The type of the integers; others are unchanged."""
     kind = quantization(type_)
     return type_ if kind is None else _of_elements(type_, kind.storage)
 
@@ -151,7 +150,7 @@ class _Expansion:
 
 
 def _check_equal(op: Operation, types: Sequence[Attribute]) -> None:
-    """Types of an op that moves elements differ in shape and axis only."""
+    """Refuse types that differ in more than shape and axis."""
     kinds = [cast("Quantization", quantization(type_)) for type_ in types]
     same = {(kind.storage, kind.least, kind.greatest, kind.expressed, kind.scales, kind.zero_points) for kind in kinds}
     if len(same) > 1:
@@ -168,7 +167,7 @@ _WHOLE: Final = (
 
 
 def _check_blocks(op: Operation, type_: Attribute | None, *, is_moved: bool) -> None:
-    """Check that blocks divide the tensor, and that an op on its integers keeps their places."""
+    """Blocks divide the tensor, and an op on its integers keeps their places."""
     kind = None if type_ is None else quantization(type_)
     if type_ is None or kind is None or not kind.blocks:
         return
@@ -199,7 +198,7 @@ class _Writer:
         return value if value.type == type_ else self._make("stablehlo.convert", type_, value)
 
     def _each(self, name: str, value: SSAValue, numbers: Sequence[float], element: Any, kind: Quantization) -> SSAValue:
-        """An elementwise op on a tensor and the numbers of a quantised type, one per block, or as in `_with`."""
+        """An elementwise op with the numbers of a quantised type, one per block, or as in `_with`."""
         if not kind.blocks:
             return self._with(name, value, numbers, element, kind.axis)
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(element, kind.shape), numbers)
@@ -214,7 +213,7 @@ class _Writer:
     def _with(
         self, name: str, value: SSAValue, numbers: Sequence[float], element: Attribute, axis: int | None
     ) -> SSAValue:
-        """An elementwise op on a tensor and a number, or one per index of an axis."""
+        """An elementwise op with a number, or one per index of an axis."""
         shape = [] if axis is None else [len(numbers)]
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(cast("Any", element), shape), numbers)
         other = self.add(ConstantOp.create(properties={"value": elements}, result_types=[elements.type])).results[0]

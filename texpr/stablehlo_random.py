@@ -126,7 +126,6 @@ def _threefry_bits(
 
 
 def _threefry(apply: Apply, block: Sequence[Value], key: Sequence[Value]) -> tuple[Value, Value]:
-    """With 20 rounds."""
     words = [*key, apply("bitwise_xor", apply("bitwise_xor", *key), _PARITY)]
     x, y = (apply("add", part, word) for part, word in zip(block, words, strict=False))
     for group in range(5):

@@ -64,7 +64,7 @@ class Operation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """Without repetition, in the order of first use."""
+        """Tensors read, each once, in the order of first use."""
         return ()
 
     def output(self, position: int) -> Tensor:
@@ -93,7 +93,7 @@ class ComputeOp(Operation):
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """Without repetition, in the order of first use."""
+        """Axes of its reductions, each once, in the order of first use."""
         return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property
@@ -306,7 +306,6 @@ def stating(operator: Callable[P, R]) -> Callable[P, R]:
 
 
 def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:
-    """i0, i1, ... for `*i`."""
     try:
         parameters = list(inspect.signature(fcompute).parameters.values())
     except (TypeError, ValueError):

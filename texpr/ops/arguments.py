@@ -81,7 +81,6 @@ def integral(value: object, what: str) -> Tensor:
 
 
 def one_dtype(what: str, *tensors: Tensor | None) -> str:
-    """The common dtype."""
     given = [tensor for tensor in tensors if tensor is not None]
     for tensor in given[1:]:
         if tensor.dtype != given[0].dtype:
@@ -189,7 +188,7 @@ def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
 def compute(
     shape: Sequence[Extent], element: Callable[..., ExprLike], name: str, names: Sequence[str] | None = None
 ) -> Tensor:
-    """A new tensor; indices are called `names` (i0, i1, ... by default)."""
+    """A new tensor; `names` of indices are i0, i1, ... by default."""
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
     return computed(extents, [f"i{d}" for d in range(len(extents))] if names is None else names, element, label)
@@ -230,12 +229,12 @@ def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
 
 
 def is_one_of(word: object, words: Sequence[str]) -> bool:
-    """`in` would compare arrays element by element."""
+    """`in`, which would compare arrays element by element."""
     return isinstance(word, str) and word in words
 
 
 def is_one(extent: Extent) -> bool:
-    """Broadcasting repeats the axis."""
+    """Whether broadcasting repeats the axis."""
     return isinstance(extent, int) and extent == 1
 
 
@@ -264,7 +263,7 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element at `indices` of the broadcast shape `result`."""
+    """The element at indices of the broadcast shape `result`."""
     places = [
         0 if is_one(extent) and not is_one(result[position]) else indices[position]
         for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)

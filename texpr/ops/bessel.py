@@ -215,7 +215,6 @@ def _j1(x: Expr) -> Expr:
 
 
 def _of_positive(x: Expr, at_zero: float, found: Expr) -> Expr:
-    """A pole at 0; NaN for negative numbers."""
     return math.select(x > 0.0, found, math.select(x == 0.0, _number(at_zero), _number(nan)))
 
 

@@ -48,14 +48,14 @@ class KernelWindow:
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
-        """The number of windows. Raises CompileError if there is none."""
+        """The number of windows. Raises CompileError for none."""
         padded = simplified(extent + (self.before + self.after))
         if isinstance(padded, int) and isinstance(self.span, int) and padded < self.span:
             raise error(f"{what}: a window over {self.span} elements does not fit into {padded} (the border included)")
         return simplified((padded - self.span) // self.stride + 1)
 
     def index(self, position: Expr, offset: Expr) -> Expr:
-        """In the padded axis."""
+        """The index in the padded axis."""
         start = position * self.stride if self.stride != 1 else position
         return start + (offset * self.dilation if self.dilation != 1 else offset)
 
@@ -158,7 +158,7 @@ class Laid:
         return self.tensor(*(indices[letter] for letter in self.layout))
 
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
-        """Padded with `value` for windows, in a separate stage."""
+        """A stage padded with `value` for windows."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
         if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
@@ -187,9 +187,8 @@ class _Operands:
         out_dtype: object,
         packed: Sequence[str] = (),
     ) -> None:
-        """`channels` are the channel axes in the default layout of kernels: before the spatial axes for channels-first
-        data, else after them. Kernels of packed data end in one of `packed`, by default the first; without `packed`,
-        data cannot be packed.
+        """`channels`: channel axes in the default layout of kernels, before the spatial axes for channels-first data,
+        else after. Kernels of packed data end in one of `packed`, the first by default; None forbids packed data.
         """
         data_tiles = ("c",) if packed else ()
         layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
@@ -222,8 +221,8 @@ class _Operands:
     ) -> Tensor:
         """Products of data and kernels, summed over `over`, the windows, then `within`.
 
-        `border` is the padded data, by default a separate stage. `outputs` are the channels of the result. `factors`
-        returns the data's channel and the kernel's indices, for an element of the result and one of the window.
+        `border` is the padded data, by default a separate stage; `outputs` the channels of the result. `factors`
+        returns the data's channel and the kernel's indices for an element of result and window.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
         shape = {"N": data.extent("N"), **outputs}
@@ -282,7 +281,6 @@ def _convolution(
 
 
 def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """Input and output channels of a group."""
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
@@ -467,7 +465,6 @@ conv3d_transpose = variant(
 
 
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """Input and output channels of a group."""
     channels = kernel.extent("I")
     if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")

@@ -124,7 +124,6 @@ _MOST: Final = 1 << 62
 
 
 def _symbolic_range(start: object, stop: object, step: object, dtype: str, name: str) -> Tensor:
-    """Bounds are expressions over integer variables."""
     first, last, gap = (index_number(number, "arange: a bound") for number in (start, stop, step))
     if not is_integer(dtype):
         raise error(f"arange of integer variables makes integers, got {dtype}")
@@ -148,7 +147,6 @@ def _symbolic_range(start: object, stop: object, step: object, dtype: str, name:
 
 
 def _count_by_sign(up: Extent, down: Extent, step: Expr) -> Extent:
-    """`up` or `down` by the sign of `step`; 0 for 0."""
     rising, falling = (greater(less(s, 1), 0) for s in (step, 0 - step))
     size = greater(greater(step, 0 - step), 1)
     return simplified((up * rising + down * falling + (size - 1) * (rising + falling)) // size)
@@ -191,7 +189,6 @@ def linspace(
 def _where_columns(
     what: str, shape: tuple[object, object], k: Extent, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
 ) -> Tensor:
-    """Ones where `test(column, row + k)` holds, else zeros."""
     result = result_dtype(dtype, "float32")
     rows, columns = shape
     extents = checked_shape((rows, rows if columns is None else columns), f"{what}: the shape")

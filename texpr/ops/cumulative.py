@@ -47,8 +47,6 @@ def _scan(
     found = converted(source, wide, name=f"{name}_cast") if source.dtype != wide else source
 
     def shifted(tensor: Tensor, step: int, combine: Callable[[Expr, Expr], Expr], label: str) -> Tensor:
-        """Combine with the element `step` positions before, or the identity."""
-
         def element(*indices: Expr) -> Expr:
             at = indices[along]
             there = tensor(*indices[:along], at + step if reverse else at - step, *indices[along + 1 :])
@@ -104,7 +102,6 @@ def accumulated(
         names = [f"d{d}" for d in range(len(inner))]
 
         def put(at: Expr, last: Expr | None, rest: Sequence[Expr]) -> None:
-            """Store element `at`, whose predecessor is `last`."""
             place = extent - 1 - at if reverse else at
             before = place if last is None else extent - 1 - last if reverse else last
             if last is not None:

@@ -60,7 +60,6 @@ class _Weights:
 
     @property
     def in_short_groups(self) -> _Weights:
-        """Groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
         sizes = [n for n in range(_WORD, _LONGEST_GROUP + 1, _WORD // self.bits) if self.group % n == 0]
         if self.group <= _LONGEST_GROUP or not sizes:
             return self
@@ -85,7 +84,6 @@ class _Weights:
         return self.weight(*self._place(column, row // (_WORD // self.bits)), row % 4)
 
     def integer(self, column: Expr, row: Expr) -> Expr:
-        """As int32."""
         element = self.element(column, row)
         at = row % self.per_element if self.weight.ndim < 4 else row // 4 % self.per_element
         shift = (at * self.bits).astype(element.dtype)
@@ -95,7 +93,6 @@ class _Weights:
         return self.scale(*self._place(column, group // self.sharing)).astype("float32")
 
     def zero_of(self, column: Expr, group: Expr) -> Expr:
-        """As float32."""
         if self.zero_point is None:
             return const(float(1 << (self.bits - 1)), "float32")
         return self.zero_point(*self._place(column, group // self.sharing)).astype("float32")
@@ -157,22 +154,21 @@ def dequantized_matmul(
     *,
     name: str = "dequantized_matmul",
 ) -> Tensor:
-    """The product of data (..., k) and dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
+    """data (..., k) times dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
 
-    `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains the unsigned integers q of 4 or 8
-    `bits`, column by column, the first of a byte in its low bits. Each `group_size` integers share an element of
-    `scale` and `zero_point` (n, ceil(k / group_size)), uint8 or float; zero points are 2 ** (bits - 1) by default.
-    Weights beyond k are ignored.
+    `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains unsigned integers q of 4 or 8 `bits`,
+    column by column, the first of a byte in its low bits. `group_size` integers share an element of `scale` and
+    `zero_point` (n, ceil(k / group_size)), uint8 or float, by default 2 ** (bits - 1). Weights beyond k are ignored.
 
     In panels of w columns, `weight` (n / w, words, w) is uint32, whose low byte is the first of four; `scale` and
     `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
 
-    Sums are in float32, in any order. With `compute_dtype` "int8", data of each row and group are rounded to `round(x /
-    step) * step`; `step` is the maximum magnitude divided by 127.
+    Sums are in float32, in any order. `compute_dtype` "int8" rounds data of each row and group to `round(x / step) *
+    step`; `step` is the maximum magnitude divided by 127.
 
-    Another packed layout, (n / w, words, w, 4) of uint8, is for dot products of bytes: byte b of a word contains row b
-    and, for 4 bits, row b + 4 in its high bits. Data are then rounded to integers of 24 bits (16 for 16-bit types), or
-    to int8, and summed as integers. Infinite data make their row NaN.
+    A layout (n / w, words, w, 4) of uint8 is for dot products of bytes: byte b of a word contains row b and, for 4
+    bits, row b + 4 in its high bits. Data are rounded to integers of 24 bits (16 for 16-bit types), or to int8, and
+    summed as integers. Infinite data make their row NaN.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -233,7 +229,7 @@ def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """Sums over groups, scaled: `scale * (sum(x * q) - zero_point * sum(x))`.
+    """`scale * (sum(x * q) - zero_point * sum(x))`, summed over groups.
 
     Only the bits around a weight are cleared, and the data are divided by the remaining power of two; both are exact.
     """
@@ -272,7 +268,7 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
-    """For each weight of an element: the shift, then the position.
+    """The shift, then the position, of each weight of an element.
 
     Pairs of 4-bit weights share a shift; the last one of 8 bits would be the sign.
     """
@@ -282,7 +278,7 @@ def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
 
 
 def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
-    """Times the power of two of its position, see `_shifts`."""
+    """The weight times the power of two of its position, see `_shifts`."""
     if weights.bits == 8:
         return weights.integer(column, row).astype("float32")
     element = weights.element(column, row)
@@ -293,14 +289,14 @@ def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
 
 
 def _filled(data: Tensor, depth: int, size: int, i: tuple[Expr, ...]) -> Expr:
-    """As float32; 0 beyond the depth in whole groups of `size`."""
+    """An element as float32; 0 beyond the depth in whole groups."""
     value = data(*i).astype("float32")
     return value if size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
 
 
 def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tuple[Tensor, Tensor]:
-    """The data as integers (..., groups, group size) of `count` bytes, as int32, and each group's step. The maximum is
-    127 * 256 ** (count - 1).
+    """Data as integers (..., groups, group size) of `count` bytes, as int32, and each group's step. The maximum is 127
+    * 256 ** (count - 1).
     """
     size, depth = weights.group, weights.depth
     shape = (*data.shape[:-1], weights.groups, size)
@@ -322,7 +318,6 @@ def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tupl
 
 
 def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """Multiples of the groups' steps."""
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:
@@ -333,7 +328,7 @@ def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) -> Tensor:
-    """Integer sums over groups, scaled: `scale * step * (sum(x * q) - zero_point * sum(x))`.
+    """`scale * step * (sum(x * q) - zero_point * sum(x))`, summed over groups.
 
     Dot products sum each of the `count` bytes of x, times 256 ** byte. 4-bit weights are unpacked from a word in two
     groups of four bytes.

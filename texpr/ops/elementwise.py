@@ -58,7 +58,7 @@ def unary_operator(
     *,
     wide: bool = False,
 ) -> UnaryOperator:
-    """If `wide`, 16-bit floats use float32."""
+    """With `wide`, 16-bit floats use float32."""
     checked = {"floats": floating, "numbers": numeric}.get(dtypes, checked_tensor)
     function = scalar or partial(apply_unary, label)
 
@@ -72,7 +72,7 @@ def unary_operator(
 
 
 def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide: bool = True) -> Tensor:
-    """If `wide`, 16-bit floats use float32."""
+    """With `wide`, 16-bit floats use float32."""
     dtype = sum_dtype(source.dtype) if wide else source.dtype
 
     def element(*indices: Expr) -> Expr:
@@ -291,7 +291,7 @@ def shifted_right(data: object, amount: object) -> Expr:
 
 
 def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
-    """Expressions, and whether the amount is in range. Raises CompileError unless operands are integers."""
+    """Expressions, and whether the amount is in range."""
     x, n = unified(what, data, amount)
     if not is_integer(x.dtype):
         raise error(f"{what} takes integers, got {x.dtype} in `{x}`")

@@ -34,7 +34,6 @@ _LANCZOS: Final = (
 
 
 def _log_gamma(x: Expr) -> Expr:
-    """For x of at least 0.5."""
     shifted = x - 1.0
     total: Expr = constant(_LANCZOS[0], "float64")
     for place, coefficient in enumerate(_LANCZOS[1:], 1):
@@ -84,7 +83,7 @@ _CORRECTIONS: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, 
 
 
 def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
-    """For s above 1 and positive q, by the Euler-Maclaurin formula."""
+    """The Euler-Maclaurin formula, for s above 1."""
     total: Expr = constant(0.0, "float64")
     for place in range(_SHIFT):
         total = total + math.pow(q + float(place), -s)
@@ -100,8 +99,8 @@ def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
 
 
 def _zeta(s: Expr, q: Expr) -> Expr:
-    """For negative q and integer s: zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)), with f the
-    fraction of q.
+    """For negative q and integer s: zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)), f the fraction
+    of q.
     """
     nothing, infinite = constant(nan, "float64"), constant(inf, "float64")
     f = q - math.floor(q)

@@ -114,7 +114,6 @@ def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
 
 
 def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """First index and number of elements."""
     if not isinstance(first, int | None) or not isinstance(last, int | None):
         return _symbolic_line(extent, first, last, step)
     if isinstance(extent, int):
@@ -137,7 +136,7 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
 
 
 def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """`_line` with symbolic bounds, clamped to the axis before subtraction: int64 arithmetic is exact."""
+    """`_line` with symbolic bounds, clamped before subtraction: int64 arithmetic is exact."""
     if step > 0:
         start = 0 if first is None else not_negative(_from_start(first, extent))
         if first is not None and not is_not_negative(first):
@@ -153,7 +152,6 @@ def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, st
 
 
 def _from_start(bound: Extent, extent: Extent) -> Extent:
-    """Negative bounds count from the end."""
     if is_not_negative(bound):
         return bound
     if is_not_negative(simplified(-1 - as_expr(bound))):
@@ -219,7 +217,7 @@ def _chosen(
     at: Callable[..., Sequence[ExprLike]],
     name: str,
 ) -> Tensor:
-    """Elements of `source` at `at(indices)`, in range. Raises CompileError for an empty axis."""
+    """Elements at `at(indices)`. Raises CompileError for an empty axis."""
     extents = [source.shape[axis] for axis in axes]
     if is_empty(shape):
         return empty(shape, source.dtype, name)
@@ -386,8 +384,8 @@ def embedding_bag(
     indices from `offsets[b]` to the next offset, or the end, which is the last of B + 1 offsets with
     `include_last_offset`. Empty bags are 0.
 
-    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Computed by statements
-    (`te.extern`), because the number of rows depends on the bag. 16-bit floats use float32.
+    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`),
+    because the number of rows depends on the bag. 16-bit floats use float32.
 
     Dtypes: floats; indices and offsets are integers.
     Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.

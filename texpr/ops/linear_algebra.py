@@ -30,7 +30,6 @@ _LEAST: Final = 1e-300
 
 
 def _matrices(value: object, what: str) -> Tensor:
-    """float32 or float64. Raises CompileError for other values."""
     source = floating(value, what)
     if source.ndim < 2:
         raise error(f"{what} must have rank 2 or more, got {source.name} of shape {shape_text(source.shape)}")
@@ -47,7 +46,6 @@ def _square(value: object, what: str) -> Tensor:
 
 
 def _least_extent(what: str, source: Tensor) -> Extent:
-    """Raises CompileError if it is unknown."""
     rows, columns = source.shape[-2:]
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -66,7 +64,7 @@ def _finished(tensor: Tensor, dtype: str, name: str) -> Tensor:
 
 
 def _balanced(source: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
-    """float64 scaled by powers of two against overflow and underflow of squares, and the inverse scale. float32 is
+    """Matrices scaled by powers of two against overflow and underflow of squares, and the inverse scale. float32 is
     computed in float64, unscaled (None).
     """
     if source.dtype != "float64":
@@ -346,7 +344,7 @@ def householder_product(
 
 
 def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
-    """Sine and cosine of the rotation that makes two vectors orthogonal, from squared norms and inner product."""
+    """Sine and cosine that make two vectors orthogonal, from squared norms and inner product."""
     slope = (other - one) / (2.0 * product)
     root = math.abs(slope) + math.sqrt(1.0 + slope * slope)
     tangent = math.select(slope < 0.0, -1.0 / root, 1.0 / root)
@@ -374,7 +372,6 @@ def _sort_columns(
     *,
     descending: bool,
 ) -> None:
-    """Selection sort."""
     with code.loop(size, "k") as k:
         place.store(k, *at)
         with code.loop(size - k - 1, "j") as j:
@@ -422,8 +419,8 @@ def _store_identity(code: Statements, at: Sequence[Expr], result: Written, size:
 
 def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tensor, Tensor]:
     """The eigenvalues of symmetric matrices, ascending, and orthonormal eigenvectors as columns, by Jacobi's method in
-    float64. Reads the triangle below the diagonal, or above with `lower=False`. A vector's entry of greatest magnitude
-    is positive; the basis for a repeated eigenvalue is not specified.
+    float64. Reads the lower triangle, or the upper with `lower=False`. A vector's entry of greatest magnitude is
+    positive; the basis for a repeated eigenvalue is not specified.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.eigh(data)`.
@@ -468,7 +465,7 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
 
 
 def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tuple[Tensor, Tensor, Tensor]:
-    """The singular value decomposition A = U diag(S) V^T, S descending: U, S and V^T, by one-sided Jacobi in float64.
+    """A = U diag(S) V^T, S descending: U, S and V^T, by one-sided Jacobi in float64.
 
     U and V have a column per value, or are square with `full_matrices`. The entry of greatest magnitude of a column of
     V, or of U if that has fewer rows, is positive; the basis for a repeated value, and additional columns, are not

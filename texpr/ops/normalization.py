@@ -123,8 +123,7 @@ def _normalized(
     """(x - mean) / sqrt(mean of squares of x - mean + epsilon), scaled and shifted along axes `scaled`; without the
     mean unless `centred`.
 
-    `shape` is that of the means, computed `over` the `values` at an index; `place` maps an element's indices to its
-    mean's.
+    `shape` is that of the means `over` the `values` at an index; `place` maps an element's indices to its mean's.
     """
     wide = sum_dtype(source.dtype)
     count = float_of(product([axis.extent for axis in over]), wide)
@@ -175,7 +174,6 @@ def _over_axes(
 def _own_axes(
     what: str, data: Tensor, axis: int | Sequence[int], gamma: Tensor | None, beta: Tensor | None
 ) -> tuple[Tensor, Sequence[int]]:
-    """The data, axes of normalization, `gamma` and `beta`."""
     source = floating(data, f"{what}: data")
     axes = sorted(checked_axes(what, axis, source.ndim))
     if not axes:

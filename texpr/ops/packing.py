@@ -56,11 +56,11 @@ def pack(
     """The tensor with some dimensions tiled: dimension `inner_dims_pos[k]` of extent n becomes ceil(n / t) tiles of t =
     `inner_tiles[k]` elements, inner dimension k of the result.
 
-    Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. The last tile is padded
-    with `padding_value`, without which the tile must divide the extent; calls check symbolic extents. Images (N, C, H,
-    W) in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot
-    products are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles
-    below 1, and an invalid `outer_dims_perm`.
+    Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. `padding_value` fills the
+    last tile; without it the tile must divide the extent; calls check symbolic extents. Images (N, C, H, W) in blocks
+    of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products `pack(w,
+    0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles below 1, and an invalid
+    `outer_dims_perm`.
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.

@@ -102,7 +102,7 @@ def _pool(
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
-    """Windows as given, and with the padding of `ceil_mode`."""
+    """The given windows, and those with `ceil_mode` padding."""
     letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
@@ -133,7 +133,7 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
 
 
 def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
-    """Padded for one more position, if it starts in the axis or the padding before."""
+    """A window padded for one more position, if that starts in the axis or the padding before."""
     stride, reach = window.stride, as_expr(extent) + window.before
     padded, span = simplified(reach + window.after), window.span
     if isinstance(padded, int) and isinstance(span, int) and padded < span:
@@ -143,7 +143,7 @@ def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
-    """Elements from `low` to `high` (exclusive) in the padded axis."""
+    """The elements from `low` to `high` (exclusive)."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
@@ -314,7 +314,7 @@ class _Parts:
         return position * self.longest if self.even else position * self.extent // self.count
 
     def place(self, position: Expr, offset: Expr) -> Expr:
-        """Indices after the end of a shorter part are in range."""
+        """In range even after the end of a shorter part."""
         place = offset + self.start(position)
         return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
 

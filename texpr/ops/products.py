@@ -44,9 +44,9 @@ def matmul(
 ) -> Tensor:
     """The product of matrices (m, k) and (k, n), with broadcast leading dimensions; vectors as in NumPy.
 
-    Transposed operands are (k, m) or (n, k). With `out_dtype`, operands are converted to it, and products and sums are
+    Transposed operands are (k, m) or (n, k). With `out_dtype`, operands are converted to it, and products and sums
     formed in it: uint8 and int8 give exact int32 results. 16-bit floats are summed in float32. Raises CompileError for
-    extents that differ, dtypes that differ without `out_dtype`, and scalars.
+    different extents, dtypes that differ without `out_dtype`, and scalars.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
@@ -82,7 +82,6 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
 
 def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
-    """Raises CompileError for different reduction extents."""
     if not agree(a.shape[axis_a], b.shape[axis_b]):
         raise error(
             f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
@@ -140,9 +139,8 @@ def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "g
     """Products of groups of rows with a matrix per group: data (m, k), weight (groups, k, n), as in mixtures of experts
     for tokens sorted by expert.
 
-    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease, groups may be empty. Rows after
-    the last end give zero. 16-bit floats are summed in float32. Raises CompileError for extents that differ, and
-    without groups.
+    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease. Rows after the last end give
+    zero. 16-bit floats are summed in float32. Raises CompileError for extents that differ, and without groups.
 
     Dtypes: numbers; `ends` of an integer dtype.
     Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
@@ -249,10 +247,10 @@ def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tenso
 def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
     """The sum of products by subscripts: "ij,jk->ik" is a matrix product.
 
-    A letter twice in an operand is a diagonal, a letter not in the result is summed over; extents of 1 are broadcast.
-    All operands are multiplied in one stage, in the given order. Sums are in `out_dtype` (by default that of the
-    operands), of 16-bit floats in float32. Raises CompileError for subscripts without "->", a rank that differs from
-    the number of letters, and different extents of a letter.
+    A letter twice in an operand is a diagonal, one not in the result is summed over; extents of 1 are broadcast.
+    Operands are multiplied in one stage, in order. Sums are in `out_dtype` (that of the operands by default), of 16-bit
+    floats in float32. Raises CompileError for subscripts without "->", a rank that differs from the number of letters,
+    and different extents of a letter.
 
     Dtypes: numbers.
     Equals: `np.einsum(subscripts, *tensors)`.
@@ -284,7 +282,6 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
 
 
 def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
-    """The letters of each operand and the result."""
     if not isinstance(subscripts, str) or subscripts.count("->") != 1:
         raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
     left, output = subscripts.replace(" ", "").split("->")
@@ -297,7 +294,6 @@ def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
 
 
 def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict[str, Extent]:
-    """The extent of each letter, in the order of first use."""
     extents: dict[str, Extent] = {}
     for letters, tensor in zip(inputs, operands, strict=True):
         if len(letters) != tensor.ndim:

@@ -50,7 +50,7 @@ _SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
 def _parameter(
     what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
 ) -> Tensor | int | float:
-    """A number, a tensor of one number, or a number per index along the axis, or per group."""
+    """A number, a tensor of one, or a number per index along the axis or per group."""
     if isinstance(value, Tensor) and value.ndim and group is not None:
         if axis is None or group < 1:
             raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")
@@ -178,8 +178,8 @@ def _requantized(
     dtype: str,
     name: str,
 ) -> Tensor:
-    """round(x * scale) + zero_point, clamped to `dtype`. The scale is that of two factors, divided by that of the
-    result; each is a number, or one per index along an axis.
+    """round(x * scale) + zero_point, clamped to `dtype`, with the scale of two factors divided by the result's; each is
+    a number, or one per index along an axis.
     """
 
     def element(*i: Expr) -> Expr:
@@ -217,10 +217,10 @@ def qlinear_matmul(
 ) -> Tensor:
     """The product of quantized matrices (..., m, k) and (..., k, n), quantized as `dtype`, int8 or uint8.
 
-    (a - a_zero_point) @ (b - b_zero_point) is exact in int32: the product of the integers minus sums of rows and
-    columns. It is multiplied by a_scale * b_scale / y_scale in float32, rounded with ties to even, added to
-    y_zero_point and clamped. Scales and zero points are numbers or tensors of one number; those of b may have one per
-    column, a_scale one per row.
+    (a - a_zero_point) @ (b - b_zero_point) is exact in int32: the integers' product minus sums of rows and columns. It
+    is multiplied by a_scale * b_scale / y_scale in float32, rounded with ties to even, added to y_zero_point and
+    clamped. Scales and zero points are numbers or tensors of one; those of b may have one per column, a_scale one per
+    row.
 
     Dtypes: int8 and uint8.
     Equals: ONNX QLinearMatMul.

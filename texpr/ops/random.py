@@ -28,7 +28,7 @@ _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
-    """As int64. Raises CompileError for other values than integers and tensors of one integer."""
+    """Raises CompileError unless it is an integer or a tensor of one."""
     if not isinstance(seed, Tensor):
         number = integer(seed, f"{what}: the seed")
         if not -(1 << 63) <= number < 1 << 63:
@@ -42,7 +42,7 @@ def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
 
 
 def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """The words, as int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
+    """Words as int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
     state = position & _WORD, (position >> 32) & _WORD, constant(0, "int64"), constant(0, "int64")
     keys = seed & _WORD, (seed >> 32) & _WORD
     for _ in range(_ROUNDS):
@@ -58,7 +58,7 @@ def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _fraction(words: tuple[Expr, Expr], dtype: str, *, from_one: bool = False) -> Expr:
-    """A number in [0, 1) or (0, 1], in the dtype of sums: upper bits of a word, of two for float64."""
+    """A number in [0, 1) or (0, 1]: upper bits of a word, of two for float64."""
     if dtype == "float64":
         count = (words[0] >> 5) * (1 << 26) + (words[1] >> 6)
         number, bits = count, 53
@@ -97,7 +97,7 @@ def random_uniform(
     """Uniformly distributed numbers from `low` to `high` (exclusive, up to rounding).
 
     low + u * (high - low), with u = (w0 >> 8) / 2^24 of the first word (Philox4x32-10, see `weft.texpr.ops.random`);
-    the upper 11 bits for float16, 8 for bfloat16, and ((w0 >> 5) * 2^26 + (w1 >> 6)) / 2^53 for float64. The seed is a
+    the upper 11 bits for float16, 8 for bfloat16; ((w0 >> 5) * 2^26 + (w1 >> 6)) / 2^53 for float64. The seed is a
     64-bit integer, or a tensor of one.
 
     Dtypes: floats.
@@ -174,9 +174,8 @@ def dropout(
     *,
     name: str = "dropout",
 ) -> tuple[Tensor, Tensor]:
-    """Elements set to 0 with probability `ratio`, the others divided by 1 - ratio, and the mask of kept ones. An
-    element is kept if u >= ratio, with u of float32 as in `random_uniform`. Outside of training, the data and a mask of
-    ones.
+    """Elements set to 0 with probability `ratio`, others divided by 1 - ratio, and the mask of kept ones: u >= ratio,
+    with u of float32 as in `random_uniform`. Outside of training, the data and a mask of ones.
 
     The results are `<name>` and `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
 

@@ -155,7 +155,6 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> 
 
 
 def _blocks(what: str, data: Tensor, block_size: int, mode: str, layout: str) -> tuple[Tensor, int, dict[str, Extent]]:
-    """The tensor, the edge of blocks, and extents by letter."""
     source = ranked(data, f"{what}: data", 4)
     letters = checked_layout(f"{what}: layout", layout, "NCHW")
     if not is_one_of(mode, ("DCR", "CRD")):

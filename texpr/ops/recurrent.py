@@ -69,7 +69,6 @@ _ACTIVATIONS: Final[dict[str, _Activation]] = {
 
 
 def _activation(word: object) -> Callable[[Expr], Expr] | None:
-    """The function called `tanh`, `elu(0.5)` etc., or None."""
     match = fullmatch(r"(\w+)(?:\((.*)\))?", word) if isinstance(word, str) else None
     known = _ACTIVATIONS.get(match[1]) if match else None
     if match is None or known is None:
@@ -97,8 +96,6 @@ _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 @dataclass(frozen=True)
 class _Cell:
-    """Gates, default activations, and names of states."""
-
     what: str
     gates: int
     activations: tuple[str, ...]
@@ -112,8 +109,6 @@ _LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "init
 
 @dataclass(frozen=True)
 class _CellWeights:
-    """Weights of data and states, biases, and scales."""
-
     data: Tensor | None
     """None if the data are products with the weights."""
     states: Tensor
@@ -126,8 +121,6 @@ class _CellWeights:
 
 @dataclass(frozen=True)
 class _Options:
-    """Attributes, and lengths of sequences."""
-
     lengths: Tensor | None
     direction: str
     activations: Sequence[str] | None
@@ -159,7 +152,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Network:
-    """Checked operands, with gates of `hidden` elements."""
+    """Checked operands."""
 
     what: str
     name: str
@@ -216,7 +209,7 @@ class _Network:
         return self.inputs.shape[2 if len(self.inputs.shape) == 4 else 1]
 
     def given(self, at: _Step, gate: int, h: Expr) -> Expr:
-        """Element `h` of the data's product with a gate, plus biases."""
+        """The data's product with a gate, plus biases."""
         g = self.place(gate, h)
         if len(self.inputs.shape) == 4:
             value = self.inputs(at.time, *at.outer, g)
@@ -241,7 +234,7 @@ class _Network:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
 
     def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Block], None]) -> tuple[Tensor, ...]:
-        """The output at each time, and each last state; `step` has buffers of `scratch` elements."""
+        """Outputs of all times, and last states; `step` has buffers of `scratch` elements."""
         times, directions, batch = self.inputs.shape[0], self.parts[0].weights.shape[0], self.batch
         labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
         shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
@@ -306,7 +299,6 @@ class _Network:
         return tuple(converted(tensor, self.dtype, name=f"{tensor.name}_cast") for tensor in kept)
 
     def product(self, at: _Step, part: int, g: Expr) -> Expr:
-        """Element `g` of a part's product, after `_Block.multiply`."""
         value = at.sums[part].load(*at.outer, g)
         if self.scales is None:
             return value
@@ -345,7 +337,6 @@ class _Block:
 
     @contextmanager
     def each(self) -> Generator[_Step]:
-        """Statements for each sequence that is not at its end."""
         with self.sequences() as b:
             back = self.length(b) - 1 - self.time
             time = {"forward": self.time, "reverse": back}.get(self.network.direction)
@@ -357,7 +348,7 @@ class _Block:
                 yield self.at(b, time)
 
     def multiply(self, part: int, factor: Callable[[_Step], Written]) -> None:
-        """The products of a part of the recurrence and the states, in a buffer of each sequence."""
+        """Multiply the states by a part of the recurrence, into a buffer per sequence."""
         if self.network.rounded:
             with self.each() as at:
                 self._round(at, lambda k: factor(at).load(*at.outer, k))
@@ -370,7 +361,7 @@ class _Block:
             self._tiles(part, factor, sequences, range(-(-self.network.sequences // _WHOLE)))
 
     def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
-        """The sums of all tiles, for groups of `sequences` sequences."""
+        """All tiles, for groups of `sequences` sequences."""
         code, tiles = self.code, self.network.parts[part].tiles
         if not groups:
             return
@@ -445,7 +436,6 @@ class _Block:
 
 
 def _steps(value: Expr, scale: Expr) -> Expr:
-    """A state divided by a scale, rounded to 8 bits."""
     return less(greater(round(value / scale), -_MOST), _MOST)
 
 
@@ -496,7 +486,7 @@ def _network(
     parts: Sequence[int] | None = None,
 ) -> _Network:
     """Check the operands. With `apart`, the last gate's recurrent bias is not added. `parts`: gates multiplied at a
-    time, by default all.
+    time, all by default.
     """
     what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
     bias, lengths, direction = weights.bias, options.lengths, options.direction
@@ -600,7 +590,6 @@ def _network(
 def _inputs(
     name: str, x: Tensor, w: Tensor | None, scale: Tensor | None, gates: int, hidden: Extent, wide: str
 ) -> Tensor:
-    """The products of data and weights, without bias."""
     if w is None:
         return x
     times, batch, size = x.shape
@@ -622,7 +611,7 @@ def _inputs(
 
 
 def _columns_for(count: Extent, most: int) -> int:
-    """Gate elements of a tile: half of `most` if padding to `most` adds a quarter or more."""
+    """Half of `most` if padding to `most` adds a quarter or more."""
     half = most // 2
     is_padded = isinstance(count, int) and half and 4 * (-count % most) >= count
     return half if is_padded and -count % half < -count % most else most
@@ -631,7 +620,6 @@ def _columns_for(count: Extent, most: int) -> int:
 def _part_of(
     recurrence: Tensor, first: Extent, count: Extent, columns: int, group: int, offset: int, name: str
 ) -> _Part:
-    """Pack rows of the recurrence plus `offset`."""
     directions, _, hidden = recurrence.shape
     tiles, groups = (simplified((size + (by - 1)) // by) for size, by in ((count, columns), (hidden, group)))
     dtype = "uint8" if offset else recurrence.dtype
@@ -682,24 +670,24 @@ def rnn(
     """h = f(x W + h R + b) at each time: the states (times, directions, batch, hidden), and the last one.
 
     Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones (directions, gates *
-    hidden, hidden); the bias (directions, 2 * gates * hidden) has one for the data and one for the states; there is one
-    gate here. Without a weight the data are products with weights, (times, batch, directions * gates * hidden).
-    `direction` is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and
-    leave the states. Initial states are (directions, batch, hidden), 0 by default. `activations` are those of both
-    directions, or of the first and of the second: relu, sigmoid, tanh, softsign, softplus, and, with defaults in
-    parentheses, affine(1, 0), leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1).
-    A nonzero `clip` limits their arguments to -clip to clip. 16-bit floats use float32.
+    hidden, hidden); the bias (directions, 2 * gates * hidden) has one for the data, then one for the states; there is
+    one gate here. Without a weight, data are products with weights, (times, batch, directions * gates * hidden).
+    `direction` is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and keep
+    the states. Initial states are (directions, batch, hidden), by default 0. `activations` of both directions, or of
+    the first and the second: relu, sigmoid, tanh, softsign, softplus, and, with defaults, affine(1, 0),
+    leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). A nonzero `clip` limits
+    their arguments to -clip to clip. 16-bit floats use float32.
 
-    With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
+    With `weight_scale` and `recurrence_scale` (directions, gates * hidden), data and weights are integers less their
     zero points: int8, uint8 or int16. x W is then the exact int32 sum times `weight_scale`, which contains the scale of
-    the data. `recurrence_zero_point` (directions, gates * hidden) has a zero point per row. Without a weight there is
-    only `recurrence_scale`, and data are floats. States are rounded before their product to multiples, -127 to 127, of
-    `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each step; float recurrences round them
-    if `state_scale` is not 0. A float16 or bfloat16 recurrence may differ from the dtype of other floats; bfloat16
-    rounds states to bfloat16 before their product.
+    the data. `recurrence_zero_point` (directions, gates * hidden) has one per row. Without a weight there is only
+    `recurrence_scale`, and data are floats. Before their product, states are rounded to multiples, -127 to 127, of
+    `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each step; with float recurrences only if
+    `state_scale` is not 0. A float16 or bfloat16 recurrence may differ from other floats' dtype; bfloat16 rounds states
+    to bfloat16.
 
-    A thread computes `tile[0]` sequences together. Weights of states are packed in tiles of `tile[1]` gate elements,
-    whose sums of up to 4 sequences are in registers. Results do not depend on `tile`.
+    A thread computes `tile[0]` sequences. Weights of states are packed in tiles of `tile[1]` gate elements, with sums
+    of up to 4 sequences in registers. Results do not depend on `tile`.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.

@@ -50,19 +50,16 @@ Axes: TypeAlias = "int | Sequence[int] | None"
 
 
 def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
-    """A shape without reduced axes, or with extents of 1."""
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
 
 
 def reduce_axes(shape: Sequence[Extent], axes: Sequence[int]) -> dict[int, IterVar]:
-    """A reduce axis for each of `axes`, in memory order."""
     names = ["k"] if len(axes) == 1 else [f"k{axis}" for axis in sorted(axes)]
     return {axis: te.reduce_axis((0, shape[axis]), name) for axis, name in zip(sorted(axes), names, strict=True)}
 
 
 def merged(indices: Sequence[Expr], over: dict[int, IterVar], rank: int, keepdims: bool = False) -> list[Expr]:
-    """The indices of the reduced tensor."""
     rest = iter(indices)
     found: list[Expr] = []
     for axis in range(rank):
@@ -97,7 +94,7 @@ def float_of(extent: Extent, dtype: str) -> Expr:
 
 
 def mean_over(source: Tensor, axes: Sequence[int], name: str, *, keepdims: bool = False, dtype: str = "") -> Tensor:
-    """In the dtype of sums, or `dtype`."""
+    """The mean in `dtype`, or the dtype of sums."""
     wide = sum_dtype(source.dtype)
     count = float_of(product([source.shape[axis] for axis in axes]), wide)
 
@@ -123,7 +120,7 @@ def _folded(
     *,
     scalars: bool = False,
 ) -> Tensor:
-    """Combine elements as `wide` into `result`; with `scalars`, also without axes."""
+    """Combine in `wide`; with `scalars`, also without axes."""
 
     def element(value: Expr, over: list[IterVar]) -> Expr:
         value = value.astype(wide)

@@ -56,7 +56,6 @@ class _SourceLine:
     divisor: Extent
 
     def rounded(self, rounding: str) -> _SourceLine:
-        """The line whose floor is this one rounded."""
         slope, shift, divisor = self.slope, self.shift, self.divisor
         match rounding:
             case "floor":
@@ -69,7 +68,6 @@ class _SourceLine:
                 return _SourceLine(slope * 2, shift * 2 + divisor, divisor * 2)
 
     def at(self, index: Expr) -> tuple[Expr, Extent]:
-        """Numerator and denominator."""
         slope, shift, divisor = (simplified(part) for part in (self.slope, self.shift, self.divisor))
         if isinstance(slope, int) and isinstance(shift, int) and isinstance(divisor, int):
             common = math.gcd(slope, shift, divisor)
@@ -91,7 +89,7 @@ class _ResizedAxis:
     roi: tuple[Fraction, Fraction] | None
 
     def line(self, mode: str) -> _SourceLine:
-        """Coordinates by a transformation mode of ONNX."""
+        """The transformation modes of ONNX."""
         n, size = self.extent, self.size
         top, bottom = (n, size) if self.ratio is None else (self.ratio.numerator, self.ratio.denominator)
         single = isinstance(size, int) and size == 1
@@ -192,7 +190,7 @@ class _Resizing:
         return value
 
     def between(self, source: Laid, at: dict[str, Expr], rest: Sequence[str], places: dict[str, Expr | int]) -> Expr:
-        """The two elements around a coordinate per axis of `rest`, weighted by distance."""
+        """The elements around a coordinate along `rest`, weighted by distance."""
         wide = sum_dtype(source.tensor.dtype)
         if not rest:
             return source.at(places).astype(wide)
@@ -204,7 +202,6 @@ class _Resizing:
         return self._or_extrapolated(first * (1.0 - part) + second * part, c, at[c])
 
     def along(self, source: Laid, c: str, dtype: str, name: str) -> Laid:
-        """Weighted means along one axis, as a stage."""
         axis, wide = self.axes[c], sum_dtype(source.tensor.dtype)
         reach, weigh = _WEIGHTS[self.method]
         top, bottom = axis.widening if self.antialias else (1, 1)
@@ -339,7 +336,6 @@ def _axes(
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_ResizedAxis]:
-    """Raises CompileError for invalid sizes, scales and regions."""
     rank = len(extents)
     if size is None and scales is None:
         raise error(f"{what} needs size= or scales=")

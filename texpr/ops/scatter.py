@@ -78,9 +78,9 @@ def scatter_elements(
 ) -> Tensor:
     """The tensor with each element of `updates` stored at its index along an axis, and the same other indices.
 
-    Of several updates of an element the last is stored; a `reduction` (add, mul, max, min) combines them with the data
-    in order. Indices have the shape of the updates, whose other extents are at most those of the data. Modes as in
-    `take`: with `wrap`, -1 is the last. Raises CompileError for shapes and dtypes that do not match.
+    The last of several updates is stored; a `reduction` (add, mul, max, min) combines them with the data in order.
+    Indices have the shape of the updates, whose other extents are at most those of the data. Modes as in `take`: with
+    `wrap`, -1 is the last. Raises CompileError for shapes and dtypes that do not match.
 
     Dtypes: all, numbers with a reduction; indices are integers.
     Equals: `torch.scatter(data, axis, indices, updates)`; ONNX ScatterElements.

@@ -131,12 +131,11 @@ def compress(
 def unique(
     data: Tensor, size: int | None = None, fill_value: Number = 0, axis: int | None = None, *, name: str = "unique"
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The distinct elements of the flattened data, or slices along an axis, ascending; the first index and the number
-    of occurrences of each; for each element or slice of the data the index of its value; and the number of distinct
-    ones.
+    """The distinct elements of the flattened data, or slices along an axis, ascending; the first index and the count of
+    each; for each element or slice of the data the index of its value; and the number of distinct ones.
 
     The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
-    values are kept. NaN is one value, greater than all numbers. Slices are compared lexicographically.
+    values are kept. NaN is one value, greater than all numbers. Slices compare lexicographically.
 
     Dtypes: numbers; places and counts are int64.
     Equals: `np.unique(data, True, True, True, axis=axis)`; ONNX Unique.
@@ -218,15 +217,15 @@ def nms(
     *,
     name: str = "nms",
 ) -> tuple[Tensor, Tensor]:
-    """The boxes that non-maximum suppression keeps, by descending score, and their number: at most `limit`, and at most
-    `size`, the extent of the result.
+    """The boxes that non-maximum suppression keeps, by descending score, and their number: at most `limit`, and `size`,
+    the extent of the result.
 
-    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. It is suppressed if its intersection with a kept box is more
-    than `iou_threshold` of their union, or its score is not above `score_threshold`. Thresholds and limit may be
-    tensors of rank 0. Leading axes are batches. Indices after the last are -1.
+    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. It is suppressed if its intersection with a kept box exceeds
+    `iou_threshold` of their union, or its score is not above `score_threshold`. Thresholds and limit may be tensors of
+    rank 0. Leading axes are batches. -1 follows the last index.
 
     Boxes are taken from a binary heap, `<name>_heap`, so that a limit bounds the work: O(n + k log n) for n boxes of
-    which k are taken, and k times the number of kept boxes for intersections.
+    which k are taken, and k times the kept boxes for intersections.
 
     Dtypes: float32, float64, one for boxes and scores; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.

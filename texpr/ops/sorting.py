@@ -54,9 +54,9 @@ def order_by(
     name: str,
     columns: Extent | None = None,
 ) -> Tensor:
-    """Indices of the first `count` elements along an axis in sorted order, as int64, by a bottom-up merge sort between
-    halves of a buffer. `is_before` compares elements of all `sources`, of one shape, at two indices. `count` is at most
-    the extent. With `columns`, rows of a matrix of that width are sorted lexicographically.
+    """The first `count` indices along an axis in sorted order, as int64, by a bottom-up merge sort between halves of a
+    buffer. `is_before` compares elements of `sources`, of one shape, at two indices. `count` is at most the extent.
+    With `columns`, rows of a matrix of that width are sorted lexicographically.
 
     The cursors of a merge are in memory, because loops carry no values.
     """
@@ -118,7 +118,7 @@ def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
 
 
 def order_of_rows(rows: Tensor, name: str) -> Tensor:
-    """Indices of a matrix's rows in lexicographic order, as int64; equal rows keep their order."""
+    """Lexicographic, as int64; equal rows keep their order."""
     return _order(rows, 0, False, rows.shape[0], name, rows.shape[1])
 
 

@@ -145,7 +145,7 @@ _EXP_2: Final = exp(-2)
 
 
 def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
-    """`scalar` of each float, in float64."""
+    """An operator that computes `scalar` in float64."""
 
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")

@@ -44,12 +44,12 @@ def attention(
     """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
 
     `scale` is 1 / sqrt(e) by default, required for a symbolic e. `mask` is broadcast to (..., l, s): bools, true for
-    keys to attend to, or numbers to add. With `is_causal`, query i attends to keys 0 to i. With `enable_gqa`, queries
-    (..., h, l, e) share keys and values (..., k, s, e): h / k consecutive queries have the same (Ainslie et al. 2023).
-    A `softcap` c makes scores x before the mask c * tanh(x / c). Stages: `<name>_product`, `<name>_scores`, those of
-    `softmax` as `<name>_weights`, `<name>`; 16-bit floats use float32 until the result. `out_dtype`, also the dtype of
-    a mask of numbers, is that of sums and the result; the weights are rounded to the dtype of the values (stage
-    `<name>_factors`), so that both products have factors of that dtype. NaN for a query that attends to no key.
+    keys to attend to, or numbers to add. `is_causal`: query i attends to keys 0 to i. `enable_gqa`: queries (..., h, l,
+    e) share keys and values (..., k, s, e), h / k consecutive ones the same (Ainslie et al. 2023). A `softcap` c makes
+    scores x before the mask c * tanh(x / c). Stages: `<name>_product`, `<name>_scores`, those of `softmax` as
+    `<name>_weights`, `<name>`; 16-bit floats use float32 until the result. `out_dtype`, also that of a mask of numbers,
+    is the dtype of sums and result; weights are rounded to the dtype of values (stage `<name>_factors`), so that both
+    products have factors of that dtype. NaN for a query without keys.
 
     Dtypes: floats; the mask may be bool.
     Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
@@ -189,11 +189,11 @@ def rotary_embedding(
 ) -> Tensor:
     """Queries or keys (..., s, e) with pairs of elements rotated by the angles of their positions (Su et al. 2021).
 
-    (x, y) becomes (x cos - y sin, x sin + y cos). Pairs are the elements k and k + r / 2, or 2k and 2k + 1 if
-    `interleaved`, of the first r = `rotary_dim` elements (all by default); others are unchanged. `cos` and `sin` are
-    broadcast to (..., s, r / 2). With `positions`, integers broadcast to (..., s), they are tables (positions, r / 2),
-    and out-of-range positions are clamped. 16-bit floats use float32. Raises CompileError for an odd or symbolic number
-    of elements, and shapes and dtypes that do not match.
+    (x, y) becomes (x cos - y sin, x sin + y cos). Pairs are elements k and k + r / 2, or 2k and 2k + 1 if
+    `interleaved`, of the first r = `rotary_dim` (all by default); others are unchanged. `cos` and `sin` are broadcast
+    to (..., s, r / 2). With `positions`, integers broadcast to (..., s), they are tables (positions, r / 2), and
+    out-of-range positions are clamped. 16-bit floats use float32. Raises CompileError for an odd or symbolic number of
+    elements, and shapes and dtypes that do not match.
 
     Dtypes: floats.
     Equals: ONNX RotaryEmbedding.

@@ -180,7 +180,6 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
 
 
 def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Extent, ...]:
-    """-1 is the quotient of the numbers of elements."""
     unknown = [d for d, extent in enumerate(newshape) if isinstance(extent, int) and extent == -1]
     if not unknown:
         return checked_shape(newshape, "reshape: the shape")
@@ -215,13 +214,12 @@ def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[ran
 
 
 def _equal_ends(old: Sequence[Extent], new: Sequence[Extent]) -> int:
-    """The number of equal last dimensions, if calls ensure that the first ones agree."""
+    """The number of equal last dimensions, if calls ensure that the others agree."""
     pairs = zip(reversed(old[1:]), reversed(new[1:]), strict=False)
     return sum(1 for _ in takewhile(lambda pair: is_same(*pair), pairs))
 
 
 def _end_of_part(shape: Sequence[Extent], first: int, size: Extent) -> int | None:
-    """The end of dimensions from `first` with `size` elements."""
     ends = range(first + 1, len(shape) + 1)
     return next((end for end in ends if is_same(product(shape[first:end]), size)), None)
 
@@ -235,7 +233,6 @@ def _position(indices: Sequence[Expr], shape: Sequence[Extent]) -> ExprLike:
 
 
 def _positions(position: ExprLike, shape: Sequence[Extent]) -> list[ExprLike]:
-    """Indices at a row-major position."""
     found: list[ExprLike] = []
     first = next((d for d, extent in enumerate(shape) if not is_same(extent, 1)), None)
     for d, extent in enumerate(shape):
@@ -275,7 +272,6 @@ def _listed(what: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
-    """Raises CompileError for different extents in another axis than `but`."""
     first = tensors[0]
     for tensor in tensors[1:]:
         same = tensor.ndim == first.ndim and all(
@@ -426,10 +422,10 @@ def pad(
     """Pad with a constant, the edge element (edge), elements mirrored without (reflect) or with (symmetric) the edge,
     or elements of the other end (wrap).
 
-    `pad_width` is an integer, a pair (before, after) for all axes, or a pair per axis; padding may be longer than its
-    axis. Widths that are expressions over variables may be negative if the mode is constant, and then remove elements.
-    Calls check that axes of symbolic extent are longer than `reflect` padding, and at least as long as `symmetric`.
-    Raises CompileError for negative widths, non-constant padding of an empty axis, and other modes.
+    `pad_width` is an integer, a pair (before, after) for all axes, or a pair per axis; it may exceed the axis. Constant
+    widths that are expressions over variables may be negative, and remove elements. Calls check that axes of symbolic
+    extent are longer than `reflect` padding, and at least as long as `symmetric`. Raises CompileError for negative
+    widths, non-constant padding of an empty axis, and other modes.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.

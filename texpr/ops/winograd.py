@@ -36,19 +36,19 @@ neural networks: efficient point selection" (2022).
 def conv2d_winograd(
     data: Tensor, weight: Tensor, padding: object = 0, out_dtype: object = None, *, name: str = "conv2d_winograd"
 ) -> Tensor:
-    """The convolution of data packed by channels (N, C / c, H, W, c) with 3 x 3 windows, stride 1 and packed filters:
-    (N, F / f, H, W, f). Kernels are transformed: (F / f, t + 2, t + 2, C / c, c, f).
+    """The convolution of packed data (N, C / c, H, W, c) with 3 x 3 windows, stride 1 and packed filters: (N, F / f, H,
+    W, f). Kernels are transformed: (F / f, t + 2, t + 2, C / c, c, f).
 
     Tiles of t x t results, t = 2 or 4, take (t + 2)^2 multiplications per channel and filter: 2.25 and 4 times fewer
-    than direct convolution. Tiles of data, which overlap by two elements, are transformed, multiplied with the kernels
-    element by element, summed over channels, and transformed back:
+    than direct convolution. Tiles of data, overlapping by two elements, are transformed, multiplied with the kernels
+    elementwise, summed over channels, and transformed back:
 
         Y = A^T (sum over channels of (G g G^T) * (B^T d B)) A
 
     (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Stages: the padding, rounded up to
-    whole tiles, and per transform one for rows and one for columns. Rounding errors are several times those of
-    `conv2d`. Padding and dtypes as in `conv2d`. Raises CompileError for channels that do not match, other kernel sizes
-    and windows that do not fit.
+    whole tiles, and for each transform rows and columns. Rounding errors are several times those of `conv2d`. Padding
+    and dtypes as in `conv2d`. Raises CompileError for channels that do not match, other kernel sizes and windows that
+    do not fit.
 
     Dtypes: floats.
     Equals: `conv2d` of unpacked data and kernels that are not transformed, its result packed.
@@ -130,8 +130,8 @@ def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
 
 
 def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """B^T d: elements weighted by the polynomial whose roots are the other points. Those of p and -p share even powers;
-    odd ones differ in sign.
+    """B^T d, by the polynomial whose roots are the other points. Those of p and -p share even powers; odd ones differ
+    in sign.
     """
     whole = _polynomial(squares)
     found = [_weighted(whole, elements[0::2])]
@@ -143,7 +143,7 @@ def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> lis
 
 
 def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """A^T m: values weighted by powers of the points, p and -p combined, the last with infinity."""
+    """A^T m, by powers of the points, p and -p combined, the last with infinity."""
     first, *pairs, last = values
     even = [plus + minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
     odd = [plus - minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
@@ -155,7 +155,7 @@ def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
 
 
 def _polynomial(squares: Sequence[float]) -> list[float]:
-    """Coefficients of the even powers, lowest first, of the polynomial with roots p and -p per square."""
+    """Coefficients of even powers, lowest first, of the polynomial with roots p and -p per square."""
     return [float(c) for c in polyfromroots(squares)]
 
 
@@ -171,7 +171,6 @@ def _times(weight: float, element: Expr) -> Expr:
 
 
 def _chosen(index: Expr, values: Sequence[Expr]) -> Expr:
-    """Constant in unrolled loops."""
     *others, found = values
     for at, value in reversed(list(enumerate(others))):
         found = select(index == at, value, found)

@@ -38,7 +38,7 @@ _ELEMENTARY: Final = frozenset(
 
 
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Computes float32 arrays in float64, so that results are rounded once."""
+    """`function` of float32 in float64, rounded once."""
 
     @wraps(function)
     def rounded(*operands: Any, **attributes: Any) -> Any:

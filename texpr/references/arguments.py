@@ -16,7 +16,6 @@ def listed(value: Any) -> list[Any]:
 
 
 def each(value: Any, rank: int) -> list[Any]:
-    """One value per axis."""
     return listed(value) if isinstance(value, list | tuple) else [value] * rank
 
 

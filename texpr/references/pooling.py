@@ -33,7 +33,6 @@ def _pooled(
     count_include_pad: bool = True,
     layout: str | None = None,
 ) -> Array:
-    """Combine windows of data, and of a mask of included elements."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     x = reordered(data, layout or letters, letters)

@@ -62,7 +62,6 @@ def cubic(distance: float, a: float) -> float:
 def _weights(
     places: Sequence[Fraction], extent: int, method: str, a: float, exclude: bool, shrunk: float, normalize: bool
 ) -> Array:
-    """Per element and result."""
     matrix = np.zeros((len(places), extent))
     reach = (1 if method == "linear" else 2) / shrunk
     for row, place in enumerate(places):

@@ -35,7 +35,7 @@ def _cubic(distances: Array) -> Array:
 def grid_sample(
     data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Array:
-    """Indices and weights of combined elements per axis, then sums over combinations."""
+    """Sums over combinations of indices and weights per axis."""
     rank = data.ndim - 2
     taps: list[list[tuple[Array, Array]]] = []
     for axis in range(rank):
@@ -177,7 +177,6 @@ def deform_conv2d(
 
 
 def _bilinear(plane: Array, y: float, x: float) -> float:
-    """Zeros are outside of the plane."""
     top, left = math.floor(y), math.floor(x)
     return math.fsum(
         float(plane[row, column]) * (1 - abs(y - row)) * (1 - abs(x - column))

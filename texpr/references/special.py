@@ -39,7 +39,6 @@ def _erfcx(x: float) -> float:
 
 
 def _ndtri(y: float) -> float:
-    """By bisection."""
     if not 0 < y < 1:
         return math.copysign(math.inf, y - 0.5) if y in (0, 1) else math.nan
     low, high = -40.0, 40.0
