@@ -1,8 +1,7 @@
-"""The operators of the graph dialect, defined by functions of `te.ops`.
+"""The operators of the graph dialect: functions of `te.ops`, with their docstrings and NumPy references (`references`).
 
-Every function of `te.ops` is an operator, with its docstring and a NumPy reference (`references`). Its tensor
-parameters are operands (optional, or one variadic), others are properties. Result types, lowering and checks follow
-from the function called on placeholders.
+Tensor parameters are operands (optional, or one variadic), others are properties. Result types, lowering and checks
+follow from the function called on placeholders.
 """
 
 from __future__ import annotations

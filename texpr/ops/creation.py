@@ -50,7 +50,7 @@ def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: 
 def extents(shape: object, dtype: object = "int64", *, name: str = "extents") -> Tensor:
     """The extents of a shape, possibly symbolic, as a vector.
 
-    Raises CompileError for a shape without axes, and a dtype that is not an integer type.
+    Raises CompileError for a shape without axes.
 
     Dtypes: integers.
     Equals: `np.array(shape, dtype)`.

@@ -1,8 +1,7 @@
 """Cumulative sums, products and extrema along an axis.
 
 Along a static extent, parallel prefix scans: log2(n) passes combine elements at distances 1, 2, 4, ... (Hillis and
-Steele 1986); the work is n log n, and rounding errors grow with log n. Along a symbolic extent, statements combine
-elements sequentially.
+Steele 1986), n log n work, rounding errors grow with log n. Along a symbolic extent, sequential statements.
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ def cumsum(
 ) -> Tensor:
     """Cumulative sums along an axis; without an axis, of the flattened data.
 
-    `exclusive` excludes the element itself, `reverse` sums from the end. 16-bit floats use float32.
+    `exclusive` excludes the element itself, `reverse` sums from the end.
 
     Dtypes: numbers.
     Equals: `np.cumsum(data, axis, dtype or data.dtype)`; ONNX CumSum.
@@ -194,8 +193,7 @@ def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
 
 
 def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") -> Tensor:
-    """Logarithms of cumulative sums of exponentials, without overflow: of differences to the maximum. 16-bit floats use
-    float32.
+    """Logarithms of cumulative sums of exponentials, without overflow: of differences to the maximum.
 
     Dtypes: floats.
     Equals: `np.logaddexp.accumulate(data, axis)`.

@@ -99,8 +99,7 @@ def strided_slice(
 def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
     """The first `shape` elements along the axes.
 
-    Raises CompileError for a wrong number of axes, and an extent greater than the data's; symbolic extents must not be
-    greater.
+    Raises CompileError for an extent greater than the data's; symbolic extents must not be greater.
 
     Dtypes: all.
     Equals: `data[:shape[0], :shape[1], ...]`.
@@ -237,8 +236,7 @@ def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "cl
     """The slices along an axis at indices; without an axis, of the flattened tensor.
 
     Out-of-range indices are clamped (`clip`; negative ones become 0) or taken modulo the extent (`wrap`; -1 is the
-    last). With `fast`, all must be in range (`docs/bounds.md`). Raises CompileError for indices that are not integers,
-    and an empty axis.
+    last). With `fast`, all must be in range (`docs/bounds.md`). Raises CompileError for an empty axis.
 
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.
@@ -385,7 +383,7 @@ def embedding_bag(
     `include_last_offset`. Empty bags are 0.
 
     `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`),
-    because the number of rows depends on the bag. 16-bit floats use float32.
+    because the number of rows depends on the bag.
 
     Dtypes: floats; indices and offsets are integers.
     Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.

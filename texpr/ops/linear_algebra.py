@@ -1,7 +1,6 @@
-"""Matrix factorizations and solvers, on the last two axes; leading axes are batches.
+"""Matrix factorizations and solvers, on the last two axes; one thread factorizes a matrix.
 
-One thread factorizes a matrix. Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th edition; formats and
-signs of LAPACK.
+Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th edition; formats and signs of LAPACK.
 """
 
 from __future__ import annotations

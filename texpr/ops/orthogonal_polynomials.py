@@ -43,7 +43,7 @@ def orthogonal_polynomial(
 
     Families: Chebyshev's `chebyshev_t`, `_u`, `_v` and `_w`, the physicists' `hermite_h`, the probabilists'
     `hermite_he`, `laguerre_l` and `legendre_p`. `shifted` evaluates at 2 x - 1. Degrees are truncated to integers; the
-    work is proportional to them. Raises CompileError for another kind.
+    work is proportional to them.
 
     Dtypes: floats; the degrees are numbers.
     Equals: `np.polynomial.chebyshev.chebval(data, [0] * degree + [1])`.

@@ -59,8 +59,7 @@ def pack(
     Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. `padding_value` fills the
     last tile; without it the tile must divide the extent; calls check symbolic extents. Images (N, C, H, W) in blocks
     of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products `pack(w,
-    0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles below 1, and an invalid
-    `outer_dims_perm`.
+    0, 4)`: (K / 4, N, 4).
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.
@@ -102,8 +101,7 @@ def unpack(
 ) -> Tensor:
     """The inverse of `pack` with the same arguments.
 
-    `shape` is that of the result, by default outer extents times tiles. Raises CompileError as `pack`, for inner
-    dimensions that differ from the tiles, and a `shape` with other numbers of tiles.
+    `shape` is that of the result, by default outer extents times tiles.
 
     Dtypes: all.
     Equals: `linalg.unpack` of MLIR.

@@ -264,7 +264,7 @@ def max_pool_with_indices(
     """The maximum of each window of data (N, C, ...), and its row-major index in its plane as int64, the first of equal
     maxima. NaN propagates. 1 to 3 spatial axes; arguments as in `max_pool2d`.
 
-    The results are `<name>_values` and `<name>_indices`.
+    Results: `<name>_values`, `<name>_indices`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.max_pool2d(data, kernel, strides, padding, dilation, ceil_mode, True)` and its like.
@@ -392,7 +392,7 @@ def adaptive_max_pool_with_indices(
     """The maximum of each part, as in `adaptive_pool`, of data (N, C, ...), and its row-major index in its plane as
     int64, the first of equal maxima. NaN propagates. 1 to 3 spatial axes.
 
-    The results are `<name>_values` and `<name>_indices`.
+    Results: `<name>_values`, `<name>_indices`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.adaptive_max_pool2d(data, output_size, True)` and its like.

@@ -45,8 +45,7 @@ def matmul(
     """The product of matrices (m, k) and (k, n), with broadcast leading dimensions; vectors as in NumPy.
 
     Transposed operands are (k, m) or (n, k). With `out_dtype`, operands are converted to it, and products and sums
-    formed in it: uint8 and int8 give exact int32 results. 16-bit floats are summed in float32. Raises CompileError for
-    different extents, dtypes that differ without `out_dtype`, and scalars.
+    formed in it: uint8 and int8 give exact int32 results.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
@@ -140,7 +139,7 @@ def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "g
     for tokens sorted by expert.
 
     Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease. Rows after the last end give
-    zero. 16-bit floats are summed in float32. Raises CompileError for extents that differ, and without groups.
+    zero. Raises CompileError without groups.
 
     Dtypes: numbers; `ends` of an integer dtype.
     Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
@@ -248,9 +247,8 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
     """The sum of products by subscripts: "ij,jk->ik" is a matrix product.
 
     A letter twice in an operand is a diagonal, one not in the result is summed over; extents of 1 are broadcast.
-    Operands are multiplied in one stage, in order. Sums are in `out_dtype` (that of the operands by default), of 16-bit
-    floats in float32. Raises CompileError for subscripts without "->", a rank that differs from the number of letters,
-    and different extents of a letter.
+    Operands are multiplied in one stage, in order. Sums are in `out_dtype` (that of the operands by default). Raises
+    CompileError for subscripts without "->".
 
     Dtypes: numbers.
     Equals: `np.einsum(subscripts, *tensors)`.

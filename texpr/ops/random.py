@@ -177,7 +177,7 @@ def dropout(
     """Elements set to 0 with probability `ratio`, others divided by 1 - ratio, and the mask of kept ones: u >= ratio,
     with u of float32 as in `random_uniform`. Outside of training, the data and a mask of ones.
 
-    The results are `<name>` and `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
+    Results: `<name>`, `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
 
     Dtypes: floats; the mask is bool.
     Equals: `torch.nn.functional.dropout(data, ratio, is_training)`, with other numbers; ONNX Dropout.

@@ -43,8 +43,7 @@ def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") ->
 def moveaxis(
     data: Tensor, source: int | Sequence[int], destination: int | Sequence[int], *, name: str = "moveaxis"
 ) -> Tensor:
-    """Some axes moved; the others keep their order. Raises CompileError for different numbers of sources and
-    destinations.
+    """Some axes moved; the others keep their order.
 
     Dtypes: all.
     Equals: `np.moveaxis(data, source, destination)`.
@@ -63,8 +62,7 @@ def moveaxis(
 def roll(
     data: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, name: str = "roll"
 ) -> Tensor:
-    """Elements moved circularly by `shift` along some axes; without an axis, in the flattened tensor. Raises
-    CompileError for different numbers of shifts and axes.
+    """Elements moved circularly by `shift` along some axes; without an axis, in the flattened tensor.
 
     Dtypes: all.
     Equals: `np.roll(data, shift, axis)`.

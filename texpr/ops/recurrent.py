@@ -1,10 +1,10 @@
 """Recurrent networks with the semantics of ONNX: scans over time.
 
-Products of data and weights are one contraction for all times (`<name>_inputs`). The rest depends on the previous step:
-statements (`te.extern`) run all steps of a sequence in one direction.
+Products of data and weights are one contraction for all times (`<name>_inputs`); statements (`te.extern`) then run all
+steps of a sequence in one direction.
 
-Quantized weights have a scale per gate element. Data are then integers, whose scale is part of that of the weights, and
-each step rounds states to 8 bits: both products are int32 sums.
+Quantized weights have a scale per gate element, which contains that of the integer data; each step rounds states to 8
+bits, so that both products are int32 sums.
 """
 
 from __future__ import annotations

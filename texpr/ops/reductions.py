@@ -130,7 +130,7 @@ def _folded(
 
 
 def sum(data: Tensor, axis: Axes = None, keepdims: bool = False, dtype: object = None, *, name: str = "sum") -> Tensor:
-    """The sum over axes, in `dtype` or the dtype of the data. Integers wrap; 16-bit floats use float32.
+    """The sum over axes, in `dtype` or the dtype of the data. Integers wrap.
 
     Dtypes: all; bools need `dtype`.
     Equals: `np.sum(data, axis, dtype or data.dtype, keepdims=keepdims)`.
@@ -250,7 +250,7 @@ def argmin(
 
 
 def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "mean") -> Tensor:
-    """The sum over axes, divided by the number of elements. 16-bit floats use float32.
+    """The sum over axes, divided by the number of elements.
 
     Dtypes: floats.
     Equals: `np.mean(data, axis, keepdims=keepdims)`.
@@ -352,7 +352,7 @@ def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0,
 
 
 def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "sum_square") -> Tensor:
-    """The sum of squares; 16-bit floats use float32, integers wrap.
+    """The sum of squares; integers wrap.
 
     Dtypes: numbers.
     Equals: `np.sum(data * data, axis, keepdims=keepdims)`.

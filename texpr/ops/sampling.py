@@ -97,8 +97,7 @@ def grid_sample(
 
     With `align_corners`, -1 and 1 are centres of the outermost elements, else outer edges. `method` is `nearest` (ties
     to even), `linear` between two elements per axis, or `cubic` between four (Keys 1981, coefficient -0.75). Outside
-    are zeros, the border, or the reflection. 16-bit floats use float32. Raises CompileError for other modes, shapes and
-    dtypes, and empty images.
+    are zeros, the border, or the reflection. 16-bit floats use float32. Raises CompileError for empty images.
 
     Dtypes: floats, one for both.
     Equals: `torch.nn.functional.grid_sample(data, grid, mode, padding_mode, align_corners)`; ONNX GridSample.
@@ -368,8 +367,7 @@ def deform_conv2d(
     For result (y, x), element (i, j) of a kernel reads at its position in `te.ops.conv2d` plus `offset[n, 2 * k, y, x]`
     rows and `offset[n, 2 * k + 1, y, x]` columns, k = `i * kw + j` plus `kh * kw` times the index of the group of
     channels (`offset_groups`). Reads are bilinear, zero outside the image, and times `mask[n, k, y, x]` if given (Zhu
-    et al. 2019); they are stage `<name>_columns`. 16-bit floats use float32. Raises CompileError for other shapes and
-    dtypes, and empty images.
+    et al. 2019); they are stage `<name>_columns`. 16-bit floats use float32. Raises CompileError for empty images.
 
     Dtypes: floats, one for all.
     Equals: `torchvision.ops.deform_conv2d(data, offset, weight, None, strides, padding, dilation, mask)`; ONNX

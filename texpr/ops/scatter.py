@@ -80,7 +80,7 @@ def scatter_elements(
 
     The last of several updates is stored; a `reduction` (add, mul, max, min) combines them with the data in order.
     Indices have the shape of the updates, whose other extents are at most those of the data. Modes as in `take`: with
-    `wrap`, -1 is the last. Raises CompileError for shapes and dtypes that do not match.
+    `wrap`, -1 is the last.
 
     Dtypes: all, numbers with a reduction; indices are integers.
     Equals: `torch.scatter(data, axis, indices, updates)`; ONNX ScatterElements.

@@ -1,7 +1,7 @@
 """Data-dependent selection.
 
-Results have a fixed size, the maximum or `size`, and are returned with their count (as with `size=` in `jax.numpy`):
-`fill_value` follows the last element, those beyond `size` are dropped.
+Results have a fixed size, the maximum or `size`, and a count (as with `size=` in `jax.numpy`): `fill_value` follows the
+last element, those beyond `size` are dropped.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def unique(
     """The distinct elements of the flattened data, or slices along an axis, ascending; the first index and the count of
     each; for each element or slice of the data the index of its value; and the number of distinct ones.
 
-    The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
-    values are kept. NaN is one value, greater than all numbers. Slices compare lexicographically.
+    Results: `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size` values
+    are kept. NaN is one value, greater than all numbers. Slices compare lexicographically.
 
     Dtypes: numbers; places and counts are int64.
     Equals: `np.unique(data, True, True, True, axis=axis)`; ONNX Unique.

@@ -148,8 +148,8 @@ def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = 
 def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
     """The `k` greatest elements along an axis, descending, and their indices; unless `largest` the least, ascending.
 
-    Of equal elements the first are taken. NaN is greater than all numbers. The results are `<name>_values` and
-    `<name>_indices`. Raises CompileError for a k above the extent.
+    Of equal elements the first are taken. NaN is greater than all numbers. Results: `<name>_values`, `<name>_indices`.
+    Raises CompileError for a k above the extent.
 
     Dtypes: numbers; the places are int64.
     Equals: `torch.topk(data, k, axis, largest)`; ONNX TopK.
@@ -169,7 +169,7 @@ def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "m
     """The most frequent element along an axis, the least of several, and its last index. All pairs of elements are
     compared. Raises CompileError for an empty axis.
 
-    The results are `<name>_values` and `<name>_indices`.
+    Results: `<name>_values`, `<name>_indices`.
 
     Dtypes: numbers, whose NaN has no equal; places are int64.
     Equals: `torch.mode(data, axis)`.

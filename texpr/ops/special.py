@@ -203,7 +203,7 @@ def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
     """Numbers as m * 2^e with m in [0.5, 1): m, and e as int32. For zeros, infinities and NaN, m is the number and e is
     0.
 
-    The results are `<name>_mantissas` and `<name>_exponents`.
+    Results: `<name>_mantissas`, `<name>_exponents`.
 
     Dtypes: floats.
     Equals: `np.frexp(data)`.

@@ -74,7 +74,7 @@ def cached_attention(
     """`attention` with keys and values appended to those of earlier calls, (..., p, e) and (..., p, v); and all keys
     and values, for the next call. With `is_causal`, query i attends to keys 0 to p + i.
 
-    The results are `<name>`, `<name>_keys` and `<name>_values`.
+    Results: `<name>`, `<name>_keys`, `<name>_values`.
 
     Dtypes: floats; the mask may be bool.
     Equals: `attention(query, np.concatenate([past_key, key], -2), np.concatenate([past_value, value], -2), ...)`.
@@ -193,7 +193,7 @@ def rotary_embedding(
     `interleaved`, of the first r = `rotary_dim` (all by default); others are unchanged. `cos` and `sin` are broadcast
     to (..., s, r / 2). With `positions`, integers broadcast to (..., s), they are tables (positions, r / 2), and
     out-of-range positions are clamped. 16-bit floats use float32. Raises CompileError for an odd or symbolic number of
-    elements, and shapes and dtypes that do not match.
+    elements.
 
     Dtypes: floats.
     Equals: ONNX RotaryEmbedding.

@@ -102,8 +102,6 @@ def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "
 def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> Tensor:
     """The tensor repeated along axes of extent 1, and along new leading axes.
 
-    Raises CompileError if impossible.
-
     Dtypes: all.
     Equals: `np.broadcast_to(data, shape)`.
     """
@@ -425,7 +423,7 @@ def pad(
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair per axis; it may exceed the axis. Constant
     widths that are expressions over variables may be negative, and remove elements. Calls check that axes of symbolic
     extent are longer than `reflect` padding, and at least as long as `symmetric`. Raises CompileError for negative
-    widths, non-constant padding of an empty axis, and other modes.
+    widths, and non-constant padding of an empty axis.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.

@@ -47,8 +47,7 @@ def conv2d_winograd(
 
     (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Stages: the padding, rounded up to
     whole tiles, and for each transform rows and columns. Rounding errors are several times those of `conv2d`. Padding
-    and dtypes as in `conv2d`. Raises CompileError for channels that do not match, other kernel sizes and windows that
-    do not fit.
+    and dtypes as in `conv2d`.
 
     Dtypes: floats.
     Equals: `conv2d` of unpacked data and kernels that are not transformed, its result packed.
