@@ -31,9 +31,9 @@ _OPERATIONS: Final = {"floordiv": FloorDivSIOp, "mod": RemSIOp, "min": MinSIOp, 
 
 
 class ExtentValues:
-    """Index values of extents, computed before an operation at first use.
+    """Index values of extents, computed before an operation at first use. `know` binds names.
 
-    `know` binds names to values. Raises `CompileError` for an unbound name.
+    Raises `CompileError` for an unbound name.
     """
 
     def __init__(self, anchor: Operation, function: FuncOp) -> None:
@@ -95,7 +95,7 @@ class ExtentValues:
         return Index.of(result_before(op_type(*values), self._anchor))
 
     def assume(self, fact: CallPrecondition) -> None:
-        """Insert the assumption that one comparison of a precondition is true."""
+        """Insert the assumption that a comparison of a precondition is true."""
         names = {name: symbol(name) for name in fact.names}
         comparison = fact.comparisons[0]
         sides = [self.index(comparison.left(names)), self.index(comparison.right(names))]
@@ -109,7 +109,7 @@ class ExtentValues:
 
 
 def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
-    """An extent that is negative exactly if the difference satisfies `relation`."""
+    """Negative exactly if the difference satisfies `relation`."""
     if relation is Relation.EQUAL:
         difference = choose("max", difference, multiply(difference, -1))
     return difference if relation is Relation.LESS else add(difference, -1)

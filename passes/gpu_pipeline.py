@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
-    """The passes from scheduled tir to low; nests of bound loops become kernels."""
+    """Outlines nests of bound loops of scheduled tir as kernels."""
     return (
         # First: marks the reductions that are combined across blocks.
         LowerAtomicReductionsPass(),
@@ -52,7 +52,7 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         AssignSpacesPass(),
         # After spaces: partial results are thread-private. Before inits are split off.
         LowerThreadReductionsPass(target),
-        # Before blocks are lowered: reads which iterators reduce.
+        # Before blocks, whose iterators it reads, are lowered.
         LowerReductionsPass(),
         # Leaves only loops, conditions, loads and stores.
         LowerBlocksPass(),
@@ -60,7 +60,7 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         CompactBuffersPass(),
         # After temporaries have the size for one virtual thread.
         DistributeVirtualThreadsPass(),
-        # Before loops are partitioned, so that both versions of the kernel are.
+        # Before loops are partitioned: both versions of the kernel are.
         PartitionBlocksPass(),
         # Before barriers, which must not be under a divergent condition.
         PartitionLoopsPass(),

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def graph_to_tir(
     target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, named: tuple[str, ...] = ()
 ) -> tuple[ModulePass, ...]:
-    """The passes from graphs and functions of tensor expressions to functions over buffers. `named` functions are
-    lowered even if they only copy tensors.
+    """From graphs and functions of tensor expressions to functions over buffers. `named` functions are lowered even if
+    they only copy tensors.
     """
     kind = target.partition(" ")[0]
     on_device = kind in GPU_KINDS  # host code does not address parts of device buffers
@@ -51,17 +51,16 @@ def graph_to_tir(
         GraphFoldConstantsPass(),
         # Before patterns, which are those of float32. Kernels for GPUs multiply f16 natively.
         *((GraphWidenFloatsPass(),) if options.rewrite and not on_device else ()),
-        # After these: patterns expect equal operators once, and weights as constants. Before fusion, which groups the
-        # rest.
+        # Patterns expect equal operators once, and weights as constants. Before fusion groups the rest.
         *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
-        # After it: weights are complete, attention is one operator. Before layouts, which depend on types, and fusion,
-        # which makes casts parts of kernels.
+        # After rules: weights are complete, attention is one operator. Before layouts, which depend on types, and
+        # fusion, which includes casts in kernels.
         *((GraphPrecisionPass(target, options.precision),) if has_precision else ()),
-        # After it: scales are parts of weights. Before fusion: biases are laid out with convolutions.
+        # Scales are parts of weights now. Before fusion: biases are laid out with convolutions.
         *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
         # After constants are folded: zero points may be computed. Before fusion: they are operands of products.
         *((GraphPackWeightsPass(target),) if options.layouts and kind in ("llvm", "c") else ()),
-        # After layouts; before fusion, which makes transposes parts of groups and leaves reshapes as views.
+        # Before fusion, which makes transposes parts of groups and leaves reshapes as views.
         GraphLowerPacksPass(),
         # While there are operators.
         *((GraphFusePass(target),) if options.fuse else ()),
@@ -69,7 +68,7 @@ def graph_to_tir(
         LegalizeGraphToTePass(),
         # Callees work on buffers before the graph function allocates and passes them.
         LowerTeToTirPass(named),
-        # Calls the functions made by the preceding passes.
+        # Calls the preceding passes' functions.
         LowerGraphToTirPass(views=has_views, parts=not on_device),
         # Calls are in order.
         *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
@@ -79,7 +78,7 @@ def graph_to_tir(
 
 
 def _rules_for(target: str, options: BuildOptions) -> tuple[str, ...]:
-    """Includes products of bytes, for layouts in blocks of channels, if the target has them."""
+    """Includes products of bytes, for layouts in blocks of channels, on targets with them."""
     return (
         (*DEFAULT_RULES, "bytes")
         if options.layouts and has_dot_product(Target.parse(target), BYTE, SIGNED_BYTE)

@@ -85,7 +85,7 @@ def divided(
     ranges: RangeOf,
     binary: Callable[[type[Operation], SSAValue, SSAValue], SSAValue],
 ) -> SSAValue:
-    """A quotient or remainder by ops that `binary` emits; unsigned if the numerator is non-negative."""
+    """A quotient or remainder by ops of `binary`; unsigned if the numerator is non-negative."""
     low, _ = atom.numerator.range(ranges)
     unsigned = low is not None and low >= 0
     if isinstance(atom, Quotient):
@@ -97,7 +97,6 @@ def divided(
 
 
 def materialize(index: Index) -> tuple[SSAValue, list[Operation]]:
-    """The value of `index`, and the ops to insert before its use."""
     value = index.single_value
     if value is not None:
         return value, []
@@ -139,7 +138,7 @@ def extent_before(extent: int | SSAValue, anchor: Operation) -> SSAValue:
 
 
 def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
-    """The value of `index`, computed before `anchor` unless it exists."""
+    """An existing value, or one computed before `anchor`."""
     value, ops = materialize(index)
     insert_before(anchor, ops)
     if ops and hint is not None:
@@ -163,7 +162,7 @@ def dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
 
 
 def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
-    """The extents of a buffer or view; unknown ones are computed before `anchor`."""
+    """Unknown extents are computed before `anchor`."""
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         raise CompileError.at(anchor, f"expected a buffer, got {type_}")
@@ -175,9 +174,7 @@ def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue,
         return index_before(count, anchor)
 
     def read(buffer: SSAValue, dimension: int) -> SSAValue:
-        """An extent of a parameter; reuses a `memref.dim` or `tir.assume_shape` in the block that defines the
-        buffer.
-        """
+        """Reuses a `memref.dim` or `tir.assume_shape` in the block that defines the buffer."""
         for op in (use.operation for use in buffer.uses):
             if op.parent is None or op.parent.parent_op() is not buffer.owner.parent_op():
                 continue
@@ -191,7 +188,6 @@ def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue,
 
 
 def add_at_end(block: Block, op: Operation) -> None:
-    """Insert an op before the terminator."""
     last = block.last_op
     if last is not None and last.has_trait(IsTerminator):
         block.insert_op_before(op, last)
@@ -200,12 +196,11 @@ def add_at_end(block: Block, op: Operation) -> None:
 
 
 def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:
-    """Sums and products; products of varying indices are computed before `anchor`."""
+    """Products of varying indices are computed before `anchor`."""
     return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
 
 
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
-    """The truth of `left predicate right`, signed."""
     return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
 
 
@@ -218,7 +213,6 @@ def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSA
 
 
 def insert_at_start(block: Block, op: Operation) -> None:
-    """Insert `op`, detaching it first if needed."""
     if op.parent is not None:
         op.detach()
     Rewriter.insert_op(op, InsertPoint.at_start(block))
@@ -234,7 +228,7 @@ def end_of(block: Block) -> Generator[Operation]:
 
 @contextmanager
 def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Operation]:
-    """An anchor for ops that run if `condition` holds: the end of an `scf.if` before `anchor`, or `anchor` for None."""
+    """The end of an `scf.if` before `anchor`, or `anchor` itself without condition."""
     if condition is None:
         yield anchor
         return
@@ -250,7 +244,6 @@ def if_around(condition: SSAValue, ops: Iterable[Operation], others: Iterable[Op
 
 
 def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], anchor: Operation) -> None:
-    """Insert detached `ops` to run if all `conditions` hold."""
     if conditions:
         ops = [if_around(conjunction_before(conditions, anchor), ops)]
         ops[0].location = anchor.location
@@ -265,7 +258,6 @@ def detached_ops(block: Block) -> list[Operation]:
 
 
 def dissolve(loop: ForOp, variable: SSAValue) -> None:
-    """Replace `loop` by its body, with `variable` for the induction variable."""
     Rewriter.inline_block(loop.body.block, InsertPoint.before(loop), [variable])
     Rewriter.erase_op(loop)
 
@@ -277,7 +269,6 @@ def erase_dead(block: Block) -> None:
 
 
 def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:
-    """Replace operands of `ops` and nested ops."""
     for op in [inner for root in ops for inner in operations_in(root)]:
         for position, operand in enumerate(op.operands):
             if operand in mapping:
@@ -289,7 +280,7 @@ def defining_block(value: SSAValue) -> Block | None:
 
 
 def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
-    """Erase pure `unused` ops and values without uses, then their operands, recursively."""
+    """Erase pure ops and values without uses, then their operands, recursively."""
     pending = list(unused)
     while pending:
         item = pending.pop()
@@ -302,7 +293,7 @@ def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
 
 
 def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
-    """Erase those `values` that are pointers or strides without uses."""
+    """Erase unused pointers and strides."""
     for value in dict.fromkeys(values):
         op = value.owner
         if value.first_use is None and isinstance(op, AccessPtrOp | StrideOp):
@@ -312,7 +303,7 @@ def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
 
 
 def set_access(op: BufferAccess, buffer: SSAValue, indices: Iterable[SSAValue]) -> None:
-    """Redirect an access, and erase computations that only the old indices used."""
+    """Redirect an access, and erase what only the old indices used."""
     old = list(op.indices)
     op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
     erase_if_unused(old)

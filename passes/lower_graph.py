@@ -18,8 +18,8 @@ from weft.support.build_options import BuildOptions
 class LowerGraphPass(PassSequence):
     """Lower graph functions, and functions of tensor expressions, to functions over buffers: `pipelines.graph_to_tir`.
 
-    Each different group of operators becomes a function of block loops, and each graph function one that calls them.
-    With `fuse=false` each operator is a group. `func` names functions to lower even if they only copy tensors.
+    Each different group of operators (with `fuse=false` each operator) becomes a function of block loops, and each
+    graph function one that calls them. `func` names functions to lower even if they only copy tensors.
 
     Requires: graph functions.
 
@@ -68,8 +68,7 @@ def lower_graph(
 def graph_steps(op: ModuleOp, target: str, options: BuildOptions, func: Sequence[str] = ()) -> Sequence[PipelineStep]:
     """The steps of `lower_graph`."""
     check_no_cycles(op)
-    # Simplification may leave a graph function no operators. Called functions are found by their calls; some join a
-    # group.
+    # Simplification may leave no operators. Called functions are found by their calls; some join a group.
     graphs = [function.sym_name.data for function in graph_functions(op)]
     called = control_callees(op) | tensor_callees(op)
     named = dict.fromkeys(name for name in (*func, *graphs) if name not in called)

@@ -42,7 +42,6 @@ AttributeValue: TypeAlias = Union[Attribute, bool, int, float, str, Sequence["At
 
 @checked
 def function_names(module: ModuleOp) -> list[str]:
-    """The names of functions with a body, in order."""
     return [function.sym_name.data for function in functions(module)]
 
 
@@ -56,12 +55,11 @@ def lookup(module: ModuleOp, name: str) -> FuncOp:
 def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) -> None:
     """Replace the function called `name`, in its place, by a copy of `function`, or add it at the end.
 
-    `function` may belong to any module and have another name: the copy is renamed, with recursive calls. Of a module,
-    the function called `name` is used, or else its only one. References to the old op become references to an erased
-    op.
+    The copy is renamed, with recursive calls. Of a module, the function called `name` is used, or else its only one.
+    References to the old op become references to an erased op.
 
     Raises `CompileError` if the symbol `name` is not a function, if a callee or used symbol is missing or has another
-    signature, and if the new signature does not match existing calls.
+    signature, and if existing calls do not match.
     """
     if not name:
         raise CompileError("update_function: the name of a function is not empty")
@@ -81,10 +79,7 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
 
 @checked
 def remove_function(module: ModuleOp, name: str) -> None:
-    """Remove a function or declaration.
-
-    Raises `CompileError` with suggestions if there is none, and if another op calls, uses or schedules it.
-    """
+    """Raises `CompileError` with suggestions if there is none, and if another op calls, uses or schedules it."""
     known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
@@ -100,8 +95,8 @@ def remove_function(module: ModuleOp, name: str) -> None:
 def merge(*modules: ModuleOp) -> ModuleOp:
     """A new module with copies of the contents of the given ones, in order.
 
-    Declarations are replaced by definitions of the same name and type. Raises `CompileError` if two modules define one
-    name, or disagree on a declared type or a module attribute.
+    Definitions replace declarations. Raises `CompileError` if two modules define one name, or disagree on a declared
+    type or a module attribute.
     """
     if not modules:
         raise CompileError("merge takes at least one module")
@@ -127,8 +122,8 @@ def merge(*modules: ModuleOp) -> ModuleOp:
 
 @checked
 def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
-    """A function's attributes: integers, floats, strings, and lists and dicts of them as Python values, others as
-    attributes. Raises `CompileError` for an unknown function.
+    """A function's attributes: integers, floats, strings, lists and dicts as Python values. Raises `CompileError` for
+    an unknown function.
     """
     return {key: value_of(attribute) for key, attribute in lookup(module, name).attributes.items()}
 
@@ -137,8 +132,8 @@ def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
 def set_function_attribute(module: ModuleOp, name: str, key: str, value: AttributeValue | None) -> None:
     """Set a function's attribute; None removes it.
 
-    Raises `CompileError` for an unknown function, a key that is a property of functions (such as `sym_name`), a value
-    that is not an attribute, and removal of a missing key.
+    Raises `CompileError` for an unknown function, a key that is a property (such as `sym_name`), a value that is not an
+    attribute, and removal of a missing key.
     """
     function = lookup(module, name)
     if not key or key in FuncOp.get_irdl_definition().properties:
@@ -161,7 +156,6 @@ def symbol_name(op: Operation) -> str | None:
 
 
 def named_ops(module: ModuleOp) -> dict[str, Operation]:
-    """The ops with a symbol name."""
     named = ((symbol_name(op), op) for op in module.body.block.ops)
     return {name: op for name, op in named if name is not None}
 
@@ -189,7 +183,6 @@ def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
 
 
 def rename_symbol(root: Operation, old: str, new: str) -> None:
-    """Replace references to the symbol `old` inside `root`."""
     for region in root.regions:
         for op in region.walk():
             for attributes in (op.properties, op.attributes):
@@ -238,8 +231,8 @@ def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
 
 
 def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:
-    """The calls of each function that is referred to by calls only. A pass may change the parameters of such a function
-    together with these calls.
+    """The calls of each function that only calls refer to. A pass may change its parameters together with these
+    calls.
     """
     found: dict[str, list[CallOp]] = {name: [] for name, op in named_ops(module).items() if isinstance(op, FuncOp)}
     for name, op in symbol_uses(module):
@@ -258,7 +251,6 @@ def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
 
 
 def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
-    """The schedules that refer to a function."""
     return {
         schedule.sym_name.data: step
         for schedule in module.body.block.ops
@@ -282,7 +274,6 @@ def _check_callees(module: ModuleOp, new: FuncOp) -> None:
 
 
 def _check_callers(module: ModuleOp, new: FuncOp) -> None:
-    """Check that a replacement matches existing calls."""
     name = new.sym_name.data
     refused = {
         holder: (op, reason)
@@ -321,7 +312,7 @@ def _show_signature(inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -
 
 
 def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> None:
-    """Replace a declaration by the definition of the same name. `second` is detached."""
+    """Replace a declaration by the definition. `second` is detached."""
     if not (
         isinstance(first, FuncOp) and isinstance(second, FuncOp) and (first.is_declaration or second.is_declaration)
     ):
@@ -341,12 +332,11 @@ def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> N
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions with a body, by name."""
     return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
 
 
 def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name`; without a name, the only one that no other calls. Raises `CompileError`."""
+    """The function called `name`, or the only one that no other calls. Raises `CompileError`."""
     functions = functions_of(module)
     if not functions:
         raise CompileError("the file holds no function with a body")

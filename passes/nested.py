@@ -1,9 +1,8 @@
 """`func.func(cse,canonicalize)`: passes that run on each function separately.
 
-xDSL only has passes on modules. While a pass runs, the function is therefore in a temporary module, with the symbols
-that it may refer to: other functions as declarations, and copies of globals, schedules, patterns and other ops with a
-symbol. Passes that change the name or type of the function, or the other ops, are refused: the rest of the program
-relies on them.
+xDSL only has passes on modules. A function is therefore moved to a temporary module, with the symbols that it may refer
+to: other functions as declarations, copies of globals, schedules, patterns and other ops with a symbol. Passes that
+change the function's name or type, or other ops, are refused: the program relies on them.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ ANY = "any"
 class NestedPasses(PassSequence):
     """Run `passes` on each operation called `name` directly in the module.
 
-    Raises `CompileError` at operations that are not isolated from above, and for passes that change the interface to
-    the program.
+    Raises `CompileError` unless operations are isolated from above, and for passes that change the interface to the
+    program.
     """
 
     name: str  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -67,8 +66,6 @@ class NestedPasses(PassSequence):
 
 
 class _Alone:
-    """An operation temporarily in a separate module."""
-
     def __init__(self, operation: Operation, block: Block, parent: Operation, pass_name: str) -> None:
         self._operation, self._block, self._parent = operation, block, parent
         self._interface = _interface(operation)
@@ -100,7 +97,7 @@ class _Alone:
         return [op for op in self._place.ops if op not in self._others]
 
     def result(self) -> Operation:
-        """The operation after the pass, possibly another one with the same interface. Raises `CompileError`."""
+        """The operation after the pass, or another one with its interface. Raises `CompileError`."""
         found = self._found()
         if len(found) == 1 and _interface(found[0]) != self._interface:
             self._refuse("changes the name or type of", found[0])
@@ -134,7 +131,7 @@ def _visible(op: Operation) -> Operation:
 
 
 def _interface(op: Operation) -> object:
-    """Kind, symbol, and type of a function; all attributes of other operations."""
+    """Kind, symbol, and type of a function; all attributes of others."""
     if isinstance(op, FuncOp):
         return op.name, op.sym_name, op.function_type
     symbol = _symbol(op)
@@ -147,6 +144,5 @@ def _symbol(op: Operation) -> StringAttr | None:
 
 
 def symbol_text(op: Operation) -> str:
-    """`@f`, or an empty text without a symbol."""
     symbol: Attribute | None = _symbol(op)
     return "" if symbol is None else f"@{symbol.data}"

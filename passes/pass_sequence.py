@@ -31,13 +31,11 @@ class PipelineStep:
 
 
 class ForeignPassError(CompileError):
-    """A pass of another package failed by `__cause__`, which is no error about the program."""
+    """Another package's pass failed by `__cause__`, no error about the program."""
 
 
 def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply a pass. Errors of another package's pass name it, and become `CompileError`s unless they are errors of
-    weft.
-    """
+    """Apply a pass. Errors of another package's pass name it, and become `CompileError`s unless they are weft's."""
     package = type(module_pass).__module__
     foreign = not package.startswith("weft.")
     try:
@@ -59,8 +57,8 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
 
 
 def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
-    """The changes of floating-point arithmetic that a pass makes: its class attribute `fast_math`, in words of
-    `arith.fastmath`. Without them a pass preserves results up to rounding. Raises `CompileError` for other words.
+    """Floating-point changes of a pass, which otherwise preserves results up to rounding: its attribute `fast_math`, in
+    words of `arith.fastmath`. Raises `CompileError` for other words.
     """
     known = [flag.value for flag in FastMathFlag]
     flags: tuple[str, ...] = tuple(getattr(module_pass, "fast_math", ()))
@@ -72,8 +70,8 @@ def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
 
 
 def epsilon_of(module_pass: ModulePass) -> float:
-    """The distance from 1 to the next number of the format to which a pass rounds operands (its attribute `epsilon`); 0
-    if it keeps the precision.
+    """The distance from 1 to the next number of the format to which operands are rounded (attribute `epsilon`); 0 if
+    not.
     """
     return float(getattr(module_pass, "epsilon", 0.0))
 
@@ -97,7 +95,7 @@ class PassSequence(ModulePass):
 
 
 def points_of(passes: Sequence[ModulePass]) -> list[str]:
-    """The short names of passes: `vectorize`, `flatten`; the second of a kind is `canonicalize-2`."""
+    """Short names: `vectorize`, `flatten`; the second of a kind is `canonicalize-2`."""
     names: list[str] = []
     counts: dict[str, int] = {}
     for module_pass in passes:

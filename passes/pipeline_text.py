@@ -41,7 +41,7 @@ MODULE = "builtin.module"
 
 
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
-    """The passes of `text`, nested ones as `NestedPasses`; `builtin.module(...)` or `any(...)` may enclose it. Raises
+    """Nested passes are `NestedPasses`; `builtin.module(...)` or `any(...)` may enclose the text. Raises
     `CompileError`.
     """
     elements = _Scanner(text).elements()
@@ -67,7 +67,7 @@ def _passes(
 def parse_pipeline_text(
     text: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str
 ) -> tuple[ConvertibleT, ...]:
-    """The targets (`what` names the kind) of `text`. Raises `CompileError`."""
+    """The targets, or the kind named by `what`. Raises `CompileError`."""
     return tuple(_configured(_parse_specs(text, what), available, what))
 
 
@@ -78,7 +78,7 @@ def _configured(
 
 
 def load(name: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str) -> type[ConvertibleT]:
-    """The class of a pass or target. Raises `CompileError` if there is none, or its package fails on import."""
+    """Raises `CompileError` if there is no such class, or its package fails on import."""
     if name not in available:
         raise CompileError(f"unknown {what} '{name}'{did_you_mean(name, available)}")
     try:
@@ -111,8 +111,6 @@ def _value_text(value: str | float | bool) -> str:
 
 @dataclass(frozen=True)
 class _PipelineElement:
-    """Passes, or a nested pipeline for operations called `name`."""
-
     name: str
     specs: Sequence[ArgSpec] = ()
     nested: Sequence[_PipelineElement] | None = None
@@ -134,7 +132,6 @@ class _Scanner:
         """The operations of open pipelines, and the positions where they begin."""
 
     def elements(self) -> list[_PipelineElement]:
-        """The elements up to the closing parenthesis, or the end."""
         found: list[_PipelineElement] = []
         while True:
             self._skip(_BLANKS)
@@ -207,8 +204,8 @@ def _parse_specs(text: str, what: str, whole: str | None = None, offset: int = 0
 
 
 def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocation | None]:
-    """Message and place of an `ArgSpecParseError`, whose text is a headline, `file:line:column`, the source line,
-    carets, the message.
+    """Message and place from the text of an `ArgSpecParseError`: a headline, `file:line:column`, source line, carets,
+    message.
     """
     lines = rendered.rstrip("\n").split("\n")
     name = f"<{what} option>"
@@ -221,7 +218,7 @@ def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocat
 
 
 def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> ConvertibleT:
-    """An instance with options of `spec`. Raises `CompileError` for an invalid option."""
+    """An instance with options of `spec`. Raises `CompileError` for an invalid one."""
     subject = f"{what} '{spec.name}'"
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init and f.name != "name"}
     types = get_type_hints(kind)
@@ -251,7 +248,6 @@ def alternatives(expected: Any) -> tuple[Any, ...]:
 
 
 def _converted(values: ParameterListType, expected: Any, name: str, subject: str) -> ParameterListType:
-    """`values` in xDSL's form for a field of type `expected`."""
     types = alternatives(expected)
     if not values:
         if bool in types:

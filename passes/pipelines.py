@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) -> tuple[ModulePass, ...]:
-    """The passes from scheduled tir to low: for CPUs, GPUs (`kernels_to_low`), or a registered kind of target, whose
-    memory spaces are kept. With `checked`, accesses that are not proved in bounds are guarded (CPUs only).
+    """From scheduled tir to low for CPUs, GPUs (`kernels_to_low`), or a registered kind of target, whose memory spaces
+    are kept. `checked` guards accesses that are not proved in bounds (CPUs only).
     """
     kind = target.partition(" ")[0]
     if kind in GPU_KINDS:
@@ -40,17 +40,16 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         return kernels_to_low(target)
     registered = registered_kind(kind)
     return (
-        # First: privatization is decided on blocks, as by schedule primitives; a block's init is known to run before
-        # its updates.
+        # First: privatization is decided on blocks, as by schedule primitives; inits are known to run before updates.
         PlaceBuffersPass(),
         # Applies schedule primitives, which need blocks; temporaries of iterations are private by now.
         ApplyAnnotationsPass(),
         # While there are loops and blocks, to which imported code is attached.
         CollectImportsPass(),
         # After temporaries are placed, because it puts uses under conditions; in blocks, whose names the bounds log
-        # records; before accesses are duplicated.
+        # has; before accesses are duplicated.
         *((CheckBoundsPass(),) if options.checked else ()),
-        # Before blocks are lowered: reads which iterators reduce.
+        # Before blocks, whose iterators it reads, are lowered.
         LowerReductionsPass(),
         # Leaves only loops, conditions, loads and stores.
         LowerBlocksPass(),
@@ -60,22 +59,22 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         *(() if registered is None else (CheckScopesPass(kind),)),
         # Before vectorization: hoisted conditions need no mask.
         PartitionLoopsPass(),
-        # After partitioning, which leaves conditions in remainders; before vectorization makes masks of them. C
-        # compilers choose widths.
+        # After partitioning, which leaves conditions in remainders, and before they become masks. C compilers choose
+        # widths.
         *((NarrowVectorsPass(Target.parse(target).vector_bytes),) if kind == "llvm" else ()),
-        # After partitioning, which removes conditions around checks; before vectorization: lanes do not log.
+        # After partitioning removes conditions around checks; before vectorization: lanes do not log.
         *((HoistChecksPass(),) if options.checked else ()),
         # Before vectorization: strides are coefficients of flat indices.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
         # After flattening, which shows contiguous accesses. C compilers vectorize.
         *((VectorizeSerialPass(target),) if kind == "llvm" else ()),
-        # Before vectorization, which would gather columns. Lanes of C are elements of arrays.
+        # Before vectorization would gather columns. Lanes of C are elements of arrays.
         *((TransposeTilesPass(),) if kind == "llvm" else ()),
         # While loops have kinds. Registered targets may lack shuffles.
         LowerVectorizedPass(shuffles=registered is None),
-        # After vectorization, which merges prefetches of lanes; while unrolled loops are marked.
+        # After vectorization merges prefetches of lanes; while unrolled loops are marked.
         HoistPrefetchesPass(),
         *loops_to_low(target),
-        # Last: passes of a registered target are written for its low level.
+        # Last: a registered target's passes are written for its low level.
         *(() if registered is None else registered.passes),
     )

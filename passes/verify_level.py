@@ -21,10 +21,9 @@ class VerifyLevelPass(ModulePass):
     """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
 
     1. Every op is valid at the level (`dialects/levels.py`).
-    2. Every value is used after its definition, in a region that its definition is in; functions, schedules and modules
-      are not nested in functions.
+    2. Uses follow definitions, in a region of them; functions, schedules and modules are not nested in functions.
     3. At level tir, integer sets show (`analysis/checks.py`) that loops run every instance of a block (once, unless
-      idempotent), accesses stay in bounds, and every value read is written.
+      idempotent), accesses stay in bounds, and values read are written.
 
     Raises CompileError at the first violation.
 
@@ -43,7 +42,7 @@ class VerifyLevelPass(ModulePass):
 
 
 def verify_level(root: Operation, level: str | None) -> None:
-    """Check a module or function as `VerifyLevelPass` does; None: as at level tir without check 1."""
+    """`VerifyLevelPass` on a module or function; None is level tir without check 1."""
     if level is not None and level not in LEVELS:
         raise CompileError(f"unknown level '{level}'{did_you_mean(level, LEVELS)}")
     allowed: dict[str, bool] = {}
@@ -77,7 +76,7 @@ def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed
 
 
 def _verify_block(block: Block, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
-    """Its values are visible to later ops only during the check."""
+    """Values are visible to later ops only during the check."""
     defined: list[SSAValue] = list(block.args)
     visible.update(defined)
     for op in block.ops:

@@ -58,7 +58,7 @@ class Dispatch:
 
 
 def add_graph_versions(module: ModuleOp, wanted: Sequence[Sizes]) -> list[Dispatch]:
-    """Add versions of graph functions for sizes of symbols. Raises `CompileError` for a size outside a stated range."""
+    """Versions of graph functions for sizes of symbols. Raises `CompileError` for a size outside a stated range."""
     found: list[Dispatch] = []
     names = named_ops(module)
     for function in list(graph_functions(module)):
@@ -76,7 +76,7 @@ def add_graph_versions(module: ModuleOp, wanted: Sequence[Sizes]) -> list[Dispat
 
 
 def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequence[Dispatch]) -> None:
-    """Let functions over buffers select their versions: those of graphs, and all others, whose versions are added here.
+    """Let functions over buffers select versions: those of graphs, and of all others, added here.
 
     Raises `CompileError` for symbols that no function has.
     """
@@ -110,7 +110,7 @@ def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequenc
 
 
 def share_constants(module: ModuleOp) -> None:
-    """Merge equal constants: those of versions, and weights that versions pack in the same layout."""
+    """Merge equal constants, and weights that versions pack alike."""
     first: dict[tuple[Attribute, Attribute], GlobalOp] = {}
     equal: dict[str, str] = {}
     for op in list(module.ops):
@@ -144,14 +144,12 @@ def _copied(function: FuncOp, sizes: Sizes, names: dict[str, Operation]) -> Func
 
 
 def _is_entry(module: ModuleOp, function: FuncOp) -> bool:
-    """Whether a function is public and unused in the module."""
     name = function.sym_name.data
     uses = (symbol for op in module.ops if op is not function for symbol, _ in symbol_uses(op))
     return function.sym_visibility != _PRIVATE and not function.is_declaration and name not in set(uses)
 
 
 def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[str, Operation]) -> None:
-    """Keep a function's preconditions, and call the version for its sizes."""
     function = functions[dispatch.name]
     general = copy_of(function)
     general.sym_name = StringAttr(free_name(f"{dispatch.name}_any", names))
@@ -189,7 +187,6 @@ def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[s
 
 
 def call_with_casts(callee: FuncOp, arguments: Sequence[SSAValue]) -> list[Operation]:
-    """A call with arguments cast to the callee's types."""
     ops: list[Operation] = []
     given: list[SSAValue] = []
     for argument, type_ in zip(arguments, callee.function_type.inputs.data, strict=True):

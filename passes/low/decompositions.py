@@ -290,7 +290,6 @@ def has_extrema(target: Target) -> bool:
 
 
 def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
-    """NaN if either operand is."""
     writer = lhs.writer
     bits = writer.shape.integer_bits
     if range_lanes(target, 8 * writer.shape.bytes // bits, bits):
@@ -302,7 +301,6 @@ def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
 
 
 def minimum(lhs: Lanes, rhs: Lanes) -> Lanes:
-    """NaN if either operand is."""
     return (_first(lhs < rhs, lhs, rhs) | _first(rhs < lhs, rhs, lhs)).numbers
 
 
@@ -336,7 +334,6 @@ def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lane
 
 
 def _in_order(bits: Bits) -> Bits:
-    """Map encodings to integers in the order of the numbers, and back."""
     sign = bits.shifted_right_signed(bits.writer.shape.integer_bits - 1)
     return bits ^ (sign & _all_but_sign(bits.writer))
 

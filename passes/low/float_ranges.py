@@ -33,7 +33,6 @@ _DEPTH: Final = 6
 
 
 def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
-    """Of a scalar, or of all lanes."""
     number = known_number(value)
     if number is not None:
         return FloatRange(number, number, False) if number == number else _ANY

@@ -80,7 +80,6 @@ class _Constants:
 
 
 def _share(block: Block, outer: dict[object, Operation], constants: _Constants) -> None:
-    """Replace ops by equal preceding ones, of this scope or those around it."""
     known = dict(outer) if outer else {}
     for op in list(block.ops):
         if isinstance(op, arith.ConstantOp):

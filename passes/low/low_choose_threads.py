@@ -100,7 +100,6 @@ class _Estimate:
     """Copies before the loop of values computed in it."""
 
     def of_block(self, block: Block) -> _Work | None:
-        """The instructions; None if their number is unknown before the loop."""
         total: _Work = Counter({(): 1})
         for op in block.ops:
             work = self._of(op)

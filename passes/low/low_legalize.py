@@ -104,7 +104,6 @@ class LowLegalizePass(ModulePass):
 
 
 def legalize(function: FuncOp, target: str) -> None:
-    """Legalize the ops of a function, and in turn their replacements."""
     context = _Legalization(target, Constants(function.body.block))
     pending = operations_in(function)
     pending.reverse()
@@ -523,7 +522,6 @@ def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter
 
 
 def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """C library functions take scalars."""
     type_ = op.results[0].type
     if not isinstance(type_, VectorType) or _is_small(type_):
         return None

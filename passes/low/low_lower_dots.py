@@ -121,13 +121,11 @@ class _Builder(OpRewriter):
         return self.shuffle(first, second, range(sum(map(lanes_of, (part.type for part in parts)))))
 
     def times(self, value: SSAValue, factor: int) -> SSAValue | None:
-        """None for zero."""
         if factor < 2:
             return value if factor else None
         return self.combine(arith.MuliOp, value, self.insert(index_constant(factor)))
 
     def erase(self) -> None:
-        """Erase the op and pointers without further uses."""
         operands = list(self.rewritten.operands)
         super().erase()
         erase_unused_pointers(operands)
@@ -153,7 +151,6 @@ def _loaded(op: TileDotOp) -> DotOp:
 
 
 def _loops(op: TileProductOp) -> list[DotOp]:
-    """Replace a product of tiles; returns dot products."""
     build = _Builder(op)
     rows, columns, depth = op.shape
     dots = [
@@ -164,7 +161,6 @@ def _loops(op: TileProductOp) -> list[DotOp]:
 
 
 def _product_of_columns(build: _Builder, op: TileProductOp, columns: range, shape: tuple[int, int]) -> DotOp:
-    """Loops over rows and reduction around dot products."""
     left, right = op.readings
     rows, depth = shape
     lanes, group = len(columns), op.group
@@ -259,7 +255,6 @@ def _widened(op: DotOp) -> DotOp:
 
 
 def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:
-    """The integer types that the factors are read as."""
     left, right = op.readings
     if not isinstance(left, IntegerType) or not isinstance(right, IntegerType):
         raise InternalError("bf16 has no unsigned reading")
@@ -307,7 +302,6 @@ def _other(type_: IntegerType) -> Signedness:
 
 
 def _spell_out(op: DotOp) -> None:
-    """Products and sums of 32 bits, one step of the groups at a time."""
     build = _Builder(op)
     element = sum_of_reading(op.readings[0])
     wide = VectorType(element, [op.lanes])

@@ -70,7 +70,6 @@ class OpRewriter:
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
     def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        """Combine integers, or vectors of them, without flags."""
         return self.insert(arith_op(kind, left, right))
 
     def shuffle(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:

@@ -50,9 +50,7 @@ from weft.support.names import new_name
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
-    """The functions that contain tensor expressions. Those that only copy tensors are included if `named`, or called by
-    `graph.call_tir`.
-    """
+    """Functions that contain tensor expressions, or only copy tensors and are `named` or called by `graph.call_tir`."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for name in named:
         if name not in known:
@@ -78,11 +76,10 @@ def _is_copy(function: FuncOp) -> bool:
 
 
 def lower_te_function(function: FuncOp) -> None:
-    """Give a function loops and buffers, in place. Raises CompileError for ops outside tensor expressions, calls of
+    """Give a function loops and buffers, in place. Raises CompileError for other ops than tensor expressions, calls of
     functions over tensors, results that are not tensors, and reduce axes whose extent depends on the element.
 
-    A block gets a number if its name is taken. A result that is not returned is a `memref.alloc`; `tir.assume_shape`
-    states extents.
+    A result that is not returned is a `memref.alloc`; `tir.assume_shape` states extents.
     """
     _check(function)
     constants = ConstantPool(function)
@@ -154,15 +151,13 @@ class _FunctionLowering(Bufferization):
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """State that results are only written: analyses cannot always prove that writes precede reads."""
+        """State that results are only written, which analyses cannot always prove."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
     def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
-        """Insert an op with the location of `like`: before all loops, or after the current ones if it depends on
-        them.
-        """
+        """Insert an op before all loops, or after the current ones if it depends on them."""
         op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
@@ -328,12 +323,12 @@ class LowerTeToTirPass(ModulePass):
 
     Each `tensor` argument becomes a `memref`, each result a trailing `memref` parameter (or at the position in
     `te.parameter_order`) named after the returned value. Every `te.compute` becomes a loop nest around a block of its
-    name; its results are buffers. Reductions in larger expressions are split off (`te-split-reductions`); unused
+    name, and its results buffers. Reductions in larger expressions are split off (`te-split-reductions`); unused
     computations are dropped. Functions that only copy tensors are lowered if `graph.call_tir` calls them, or `func`
-    names them. Raises `CompileError` for operations that do not belong to tensor expressions.
+    names them. Raises `CompileError` for other operations.
 
-    Requires: functions of tensor expressions; functions that are not lowered do not call them (CompileError), since
-    they take buffers afterwards.
+    Requires: functions of tensor expressions, called by lowered functions only (CompileError), since they take buffers
+    afterwards.
 
     Leaves: functions of block loops over buffers; results are trailing parameters.
     """
@@ -364,11 +359,11 @@ def compute_nest(
     memory: Mapping[SSAValue, SSAValue],
     constants: ConstantPool,
 ) -> Operation:
-    """Loops around a block `label` that compute into the buffers `outputs`; takes the region of `compute`.
+    """Loops around a block `label` that compute into `outputs`; takes the region of `compute`, of a form that
+    `te-split-reductions` leaves.
 
-    `memory` maps read tensors to buffers. The computation has a form that `te-split-reductions` leaves. A reduction
-    over no values stores the identity, without loops over its axes; dynamic axes need at least one value, since
-    `tir.init` runs with the first.
+    `memory` maps read tensors to buffers. A reduction over no values stores the identity, without loops over its axes;
+    dynamic axes need at least one value, since `tir.init` runs with the first.
 
     ```mlir
     %Y = te.compute "Y" (%i) : tensor<4xf32> {
@@ -468,7 +463,7 @@ class _ExternWriter:
             self._store(value, buffer, block)
 
     def reduce(self, reduce: ReduceOp) -> None:
-        """Make an init, and an update; `outputs` are buffers of yielded values, then of other results."""
+        """Make an init and an update; `outputs` are buffers of yielded values, then of other results."""
         self.location = reduce.location
         buffers = self._buffers_of(reduce)
         init = Block()

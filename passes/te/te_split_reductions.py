@@ -38,8 +38,8 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave two forms of `te.compute`: without reductions, and single reductions (`reduction_of`). A conditional
-    reduction's operands are read under its condition.
+    """Leave two forms of `te.compute`: without reductions, and single reductions. Operands of a conditional one are
+    read under its condition.
 
     Raises CompileError for an axis whose extent depends on the element.
 
@@ -141,7 +141,7 @@ class _Split:
         self._read_instead(temporary)
 
     def _require_known_effects(self) -> None:
-        """Reject unknown effects: the split part runs once per element of the temporary, shared ops twice."""
+        """The split part runs once per element of the temporary, shared ops twice."""
         for op in (*self._needed, self._reduce):
             found = opaque_op(op)
             if found is not None:
@@ -170,7 +170,6 @@ class _Split:
     def _guard(
         self, reduce: ReduceOp, branches: Sequence[tuple[Operation, Block]], mapped: dict[SSAValue, SSAValue]
     ) -> None:
-        """Yield the values if the conditions hold, else the identity."""
         level = inner = reduce.body.block
         body_ops = detached_ops(inner)
         pending: list[tuple[Block, IfOp]] = []
@@ -217,7 +216,7 @@ def _used_by(op: Operation) -> list[SSAValue]:
 
 
 def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
-    """Reject a combiner that uses values of the branch that the reduction leaves."""
+    """The combiner must not use values of the branch that the reduction leaves."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
             if any(compute.is_ancestor(operand.owner) for operand in op.operands):
@@ -241,8 +240,8 @@ def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> No
 class TeSplitReductionsPass(ModulePass):
     """Give every reduction of tensor expressions a separate `te.compute`.
 
-    A larger expression reads its reduction from a temporary tensor, which has exactly the indices that the reduction
-    depends on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the element.
+    A larger expression reads its reduction from a temporary, indexed by exactly the indices that the reduction depends
+    on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the element.
 
     Requires: functions of tensor expressions.
 

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point format (IEEE 754)."""
-
     float_type: AnyFloat
     integer_type: IntegerType
     mantissa_bits: int
@@ -282,7 +280,6 @@ class Lanes:
         return Bits(writer, writer.op(kind, (self.value,), writer.integer_type))
 
     def compare(self, predicate: str, other: Lanes | float) -> Mask:
-        """Predicates of `arith.cmpf`."""
         writer = self.writer
         kind = low_lanes.CmpfOp if writer.is_vector else arith.CmpfOp
         properties = {"predicate": _PREDICATES[predicate], "fastmath": _NO_FLAGS}
@@ -359,7 +356,6 @@ class Bits:
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
     def compare(self, predicate: str, other: Bits | int) -> Mask:
-        """Predicates of `arith.cmpi`."""
         writer = self.writer
         kind = low_lanes.CmpiOp if writer.is_vector else arith.CmpiOp
         right = other if isinstance(other, Bits) else writer.integer(other)
@@ -367,7 +363,6 @@ class Bits:
         return Mask(writer, writer.op(kind, (self.value, right.value), writer.mask_type, properties))
 
     def cast(self, kind: type[Operation], writer: Writer) -> Bits:
-        """The integers of another writer, by a scalar cast."""
         taken = low_lanes.LANE_FORMS[kind] if writer.is_vector else kind
         return Bits(writer, writer.op(taken, (self.value,), writer.integer_type))
 
