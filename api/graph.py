@@ -33,7 +33,7 @@ __all__ = ["BlockBuilder", "Module", "Value", "bind_params", "call_dps", "const"
 
 
 class Module(ModuleOp):
-    """A module of graph functions with methods that display it."""
+    """A module of graph functions, with methods that display it."""
 
     @classmethod
     def of(cls, module: ModuleOp) -> Self:
@@ -57,7 +57,7 @@ class Module(ModuleOp):
         show_text(self.script(), color=color, file=file)
 
     def svg(self, function: str | None = None) -> Picture:
-        """The graph functions, or one, as SVG. Raises `CompileError` if there are none."""
+        """Raises `CompileError` without graph functions."""
         return svg(self, function)
 
     def _repr_html_(self) -> str:
@@ -68,7 +68,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
     __doc__ = graph_builder.BlockBuilder.__doc__
 
     def __init__(self, module: ModuleOp | None = None) -> None:
-        """Add functions to `module` if it is a `Module`, otherwise to a copy; by default, to a new module."""
+        """Add to `module` if it is a `Module`, else to a copy; by default, to a new one."""
         self._own = Module([]) if module is None else Module.of(module)
         super().__init__(self._own)
 

@@ -31,9 +31,9 @@ def from_jax(
         weft.from_jax(f, params, x, shapes=(None, "batch, ..."), constraints=["batch >= 2"])
         weft.from_jax(f, params, jax.ShapeDtypeStruct((8, 4), "float32"))
 
-    Its parameters are the leaves of the arguments that it uses, its results those of the return value. `shapes` and
-    `constraints` are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for unsupported ops, and the
-    errors of `jax.export`.
+    Parameters are the leaves of arguments that it uses, results those of the return value. `shapes` and `constraints`
+    are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for unsupported ops, and the errors of
+    `jax.export`.
     """
     program = exported(function, examples, keywords, shapes, constraints)
     builder = graph.BlockBuilder()

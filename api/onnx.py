@@ -37,10 +37,9 @@ def from_onnx(
         mod = weft.from_onnx("model.onnx", shapes={"input": ("n", 3, 224, 224)})
         lib = weft.build(mod)
 
-    `shapes` override the input shapes of the model; extents are numbers, names and expressions. A list is the shape of
-    a sequence, one parameter per item; None omits an optional input. `constants` are values of inputs, which are then
-    no parameters (the import needs shapes and axes, for example). `weights`, a safetensors file, replaces initializers
-    and inputs of the same names.
+    `shapes` override input shapes; extents are numbers, names and expressions. A list is the shape of a sequence, one
+    parameter per item; None omits an optional input. `constants` are values of inputs that are no parameters then, such
+    as shapes and axes. `weights`, a safetensors file, replaces initializers and inputs of the same names.
 
     Raises `CompileError` if `model` is not a model, and a single one for all unsupported nodes; `OSError` for
     unreadable files.

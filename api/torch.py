@@ -35,13 +35,13 @@ def from_torch(
         weft.from_torch(torch.export.export(model, (x,)))
         weft.from_torch(model, (x,), dynamic_shapes={"x": {0: torch.export.Dim("n")}})  # also a torch.fx.GraphModule
 
-    Parameters are the tensors that the model takes, flattened, then buffers that it writes; other parameters and
-    buffers follow with `params="arguments"`, and are constants otherwise. Results are the outputs, flattened, then new
-    values of written buffers and inputs.
+    Parameters are the tensors that the model takes, flattened, then buffers that it writes; others follow with
+    `params="arguments"`, and are constants otherwise. Results are the outputs, flattened, then new values of written
+    buffers and inputs.
 
     With `fallback`, operators without a converter run in PyTorch. Raises a `CompileError` that lists all unsupported
-    operators with their places in the model, or names a module in training mode whose results depend on it
-    (`model.eval()`); `TypeError` if `program` is not a model.
+    operators with their places, or names a module in training mode whose results depend on it (`model.eval()`);
+    `TypeError` if `program` is not a model.
     """
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
@@ -51,7 +51,6 @@ def from_torch(
 
 
 def operators() -> list[str]:
-    """The operators with a converter."""
     from weft.frontends.torch.importing import converted_operators  # needs torch
 
     return converted_operators()

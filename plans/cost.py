@@ -1,7 +1,7 @@
 """The cost of a plan on a machine: cycles of a core, and bytes that move between levels of memory.
 
-The tuner's analytical model compares schedules by `cost`, rules compare register tiles by `step`. Facts of machines are
-in `support.processors`, constants in `fitted.py`.
+The tuner's analytical model compares `cost`, rules compare `step`. Facts of machines are in `support.processors`,
+constants in `fitted.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """Instructions of a loop nest on all threads together, and operands, without reference to IR."""
+    """Instructions of a loop nest on all threads, and operands, without reference to IR."""
 
     operations: float = 0.0
     """Additions, multiplications, comparisons and similar operations; a vector of several registers counts once for
@@ -41,9 +41,8 @@ class Work:
 
 @dataclass
 class Cost:
-    """An estimate: `cycles` of wall time, bytes by level, and the bounds that compose the cycles.
-
-    A bound is the time that one part of a core needs if it does not wait for others.
+    """An estimate: `cycles` of wall time, bytes by level, and the bounds of the cycles: the time of one part of a core
+    that does not wait for others.
     """
 
     cycles: float = 0.0
@@ -68,8 +67,8 @@ class Cost:
 def cost(work: Work, target: Target) -> Cost:
     """The cost of `work` on the CPU of `target`.
 
-    Cycles are a share of the sum of the bounds, because the units of a core overlap, plus loop entries and page misses.
-    Transfers are excluded: prefetching hides them (docs/decisions/0088-what-the-cost-model-learns.md).
+    Cycles are a share of the sum of bounds, because units of a core overlap, plus loop entries and page misses, without
+    transfers, which prefetching hides (docs/decisions/0088-what-the-cost-model-learns.md).
     """
     cpu = target.processor
     second, third, memory = moved = [sum(bytes_from_beyond(work.nest, cache, cpu)) for cache in caches(target)]
@@ -90,9 +89,8 @@ def cost(work: Work, target: Target) -> Cost:
 
 
 def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
-    """The cost of one reduction step of a register tile, in multiply-adds of vectors: `products` multiply-adds, and
-    loads of `vectors` vectors and `elements` elements. Fewer multiply-adds than the ports have in flight wait for each
-    other.
+    """The cost of one reduction step of a register tile, in multiply-adds of vectors, of which fewer than the ports
+    have in flight wait for each other.
     """
     wait = max(1.0, processor.fmas_in_flight / products)
     loads = costs.vector * vectors + costs.element * elements
@@ -100,14 +98,12 @@ def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, 
 
 
 def threads_pay_from(processor: Processor) -> int:
-    """The least number of scalar multiply-adds, at the peak rate of 32-byte vectors, for which other threads are
-    woken.
-    """
+    """The least scalar multiply-adds, at the peak rate of 32-byte vectors, for which other threads are woken."""
     return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 
 def instructions_pay_from(processor: Processor) -> int:
-    """`threads_pay_from` in instructions, for numbers known at run time only."""
+    """The least instructions, if known at run time only."""
     return int(fitted.INSTRUCTIONS_PAY * processor.waking_cycles)
 
 

@@ -1,8 +1,7 @@
 """Constants of cost estimates, fitted to records of schedules by `benchmarks/fit_costs.py`.
 
-Unlike the facts of `support.processors`, they hold for all processors: how instructions overlap, and how fast the code
-of weft and LLVM is. Unless stated otherwise, a cost is in multiply-adds of vectors at the peak rate, independent of the
-clock.
+Unlike the facts of `support.processors`, they hold for all processors. Unless stated otherwise, a cost is in
+multiply-adds of vectors at the peak rate, independent of the clock.
 """
 
 from __future__ import annotations

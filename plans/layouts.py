@@ -13,9 +13,7 @@ def conversion(elements: int) -> float:
 
 
 def plain_data(work: int, channels: int, products: int = 1) -> float:
-    """The cost of data that are not in blocks for a convolution in blocks with `work` multiply-adds, which lacks dot
-    products of `products` channels.
-    """
+    """The cost of data that are not in blocks, without dot products of `products` channels."""
     return fitted.PLAIN_DATA * work + (1 - 1 / products) * work if channels > fitted.FEW_CHANNELS else 0.0
 
 
@@ -38,8 +36,8 @@ def saved_by_filtering(
     """The cheapest Winograd tile, and the multiply-adds that it saves in a convolution with square windows; (0, 0) if
     too few.
 
-    `extents` are rows and columns of the results, `tiles` candidate sides of tiles of results. A tile of side `t` needs
-    `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
+    `extents` are rows and columns of results, `tiles` candidate sides. A tile of side `t` needs `(t + window - 1) ** 2`
+    products instead of `t ** 2 * window ** 2`, and transforms.
     """
     kernels = fitted.KERNEL_ELEMENT * channels * filters
     direct = window**2 * (images * prod(extents) * filters * channels + kernels)

@@ -25,8 +25,8 @@ class ExtentBound:
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor: its position among the buffers that the block reads, the dimension that the row or column indexes, and
-    whether consecutive rows or columns are contiguous.
+    """A factor: its position among the buffers read, the dimension that the row or column indexes, and whether
+    consecutive ones are contiguous.
     """
 
     position: int
@@ -43,9 +43,8 @@ class Factor:
 @dataclass(frozen=True)
 class ContractionRoles:
     """`out[batch, rows, row, column] += left[batch, rows, row, reduced] * right[batch, reduced, column]`, dimensions in
-    any order. Iterators are positions among those of the block; symbolic extents are None.
-
-    Results are consecutive along the column, which indexes the right factor.
+    any order. Iterators are positions in the block; symbolic extents are None. Results are consecutive along the
+    column.
     """
 
     batch: tuple[int, ...]
@@ -127,7 +126,6 @@ def _rows(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, bool, i
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
-    """None if the row or column indexes several dimensions."""
     dimensions = () if iterator is None else operand.dimensions_of(iterator)
     if iterator is not None and len(dimensions) != 1:
         return None
@@ -148,7 +146,7 @@ def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | N
 @dataclass(frozen=True)
 class ConvolutionRoles:
     """`out[shared, pixels, channels] += data[shared, pixels + window, reduced] * kernel[shared, channels, reduced]`,
-    dimensions in any order. Iterators are positions among those of the block.
+    dimensions in any order. Iterators are positions in the block.
     """
 
     data: Operand
@@ -175,7 +173,7 @@ class ConvolutionRoles:
     iterators: tuple[BlockArgument, ...]
 
     def stride(self, operand: Operand, at: int) -> int | None:
-        """The distance of elements for consecutive values of an iterator; None if it varies."""
+        """The distance of elements for consecutive values; None if it varies."""
         return operand.stride_of(self.iterators[at])
 
     def moves_evenly(self, operand: Operand, at: int) -> bool:
@@ -198,7 +196,7 @@ class ConvolutionRoles:
         return self.symbolic <= {*self.pixels}
 
     def data_extents(self) -> list[int]:
-        """The extents of the data; symbolic ones exclude elements between windows."""
+        """Symbolic extents exclude elements between windows."""
         extents: list[int] = []
         for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
             if extent < 0:
@@ -209,7 +207,6 @@ class ConvolutionRoles:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether a dimension of the results is indexed by groups and channels of a group."""
         spatial = (*self.pixels, *self.channels, *self.shared)
         return any(sum(index.depends_on([self.iterators[at]]) for at in spatial) > 1 for index in self.result.indices)
 
@@ -220,7 +217,7 @@ class ConvolutionRoles:
 
     @property
     def windowed(self) -> tuple[int, ...]:
-        """The pixels, except the column, along which windows overlap."""
+        """Pixels, except the column, along which windows overlap."""
         return tuple(at for at in self.pixels if at != self.column and self.is_windowed(at))
 
     @property
@@ -249,7 +246,7 @@ class ConvolutionRoles:
         return self.column in self.pixels and not sums_channels and not self.channels
 
     def rows_of_data(self, row: int, around: tuple[int, ...]) -> RowsOfData:
-        """The data for rows of results along `row`, inside the iterators `around`."""
+        """The data for rows of results, inside the iterators `around`."""
         value, others = self.iterators[row], [self.iterators[at] for at in around]
         size, step, span = bytes_of(self.data.element_type), 1, 1
         for extent, index in zip(self.data_extents(), self.data.indices, strict=True):
@@ -323,7 +320,7 @@ def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
 
 
 def group_of(pattern: BlockPattern) -> tuple[int, int] | None:
-    """The position of an iterator whose quotient selects a group of channels, and the divisor; or None."""
+    """An iterator whose quotient selects a group of channels, and the divisor; or None."""
     for factor in pattern.factors or ():
         for index in factor.indices:
             for atom in index.terms:

@@ -49,8 +49,8 @@ def digits_of(dimensions: Sequence[int]) -> Layout:
 
 
 def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout:
-    """Panels of `width` elements of dimension `at`: the panel number replaces the dimension, or precedes all others;
-    the position in the panel is last.
+    """Panels of `width` elements of dimension `at`: the panel number replaces it, or precedes all others; the position
+    in the panel is last.
     """
     rest = digits_of([dimension for dimension in range(rank) if dimension != at])
     panel = 0 if outermost else at
@@ -67,8 +67,6 @@ def parted(rank: int, step: int) -> Layout:
 
 
 def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
-    """A map from indices of the unpacked buffer to those of the packed one."""
-
     def mapped(*indices: int) -> tuple[int, ...]:
         result: list[int] = []
         for digit in layout:
@@ -81,7 +79,6 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
 
 
 def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
-    """Distances in a layout that correspond to `shifts` before packing."""
     return tuple(
         shifts[digit.dimension] // digit.divisor % digit.modulus
         if digit.modulus
@@ -98,9 +95,9 @@ ALL: Final = 1 << 10
 class Nest:
     """Splits of a copy's own loops: those that are not around the block that uses it.
 
-    The loop of one dimension is split into `factors`; each part is placed outside `inside` loops of the other
-    dimensions, the innermost of which may be split first. The innermost loop of all is vectorized or unrolled. Without
-    factors the nest is unchanged.
+    The loop of one dimension is split into `factors`, each part outside `inside` loops of the other dimensions, the
+    innermost of which may be split first. The innermost loop of all is vectorized or unrolled. Without factors the nest
+    is unchanged.
     """
 
     factors: Factors = ()
@@ -134,7 +131,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Prefetch:
-    """A prefetch of buffers that a block accesses, at a distance along iterators."""
+    """A prefetch of accessed buffers, at a distance along iterators."""
 
     write: bool
     shifts: tuple[int, ...]
@@ -231,8 +228,6 @@ class Parts:
 
 @dataclass(frozen=True)
 class TilePlan:
-    """The schedule of a block and its staged operands. Loops are those of the block."""
-
     order: tuple[Loop, ...] = ()
     """The loops after all splits, outermost first; other loops keep their positions."""
     outermost: tuple[Loop, ...] = ()

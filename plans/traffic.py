@@ -24,7 +24,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class LoopNest:
-    """Loops, outermost first, with vectorized and unrolled ones innermost, and the operands of their body."""
+    """Loops, outermost first (vectorized and unrolled ones innermost), and operands of the body."""
 
     loops: Sequence[int] = ()
     """The extents of the loops."""
@@ -50,9 +50,9 @@ def caches(target: Target) -> tuple[Cache, Cache, Cache]:
 def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> list[float]:
     """Bytes per operand, in whole lines, that a nest moves from beyond a cache.
 
-    The largest inner part whose operands fit in the cache moves them once. It runs once per iteration of the loops
-    around it, except that iterations of the innermost of these share elements. Lines at distances that are multiples of
-    a large power of two compete for few sets and occupy more of the cache.
+    The largest inner part whose operands fit moves them once. It runs once per iteration of the loops around it, but
+    iterations of the innermost of these share elements. Lines at distances that are multiples of a large power of two
+    compete for few sets and occupy more of the cache.
     """
     line = processor.line_bytes
 
@@ -63,8 +63,6 @@ def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> lis
 
 
 def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
-    """The number of pages that the first-level TLB lacks."""
-
     def pages(box: _Box) -> float:
         return box.pages(processor.page_bytes)
 
@@ -95,7 +93,6 @@ class _Box:
     element_bytes: int
 
     def _runs(self) -> tuple[float, int]:
-        """The number of contiguous runs, and the bytes of one."""
         run = self.element_bytes
         for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
             run *= extent
@@ -104,7 +101,6 @@ class _Box:
         return prod(self.extents) * self.element_bytes / max(run, 1), run
 
     def bytes(self, line: int) -> float:
-        """The bytes in whole lines."""
         runs, run_bytes = self._runs()
         whole = float(prod(self.shape) * self.element_bytes)
         return min(runs * ceil(run_bytes / line) * line, max(whole, line))
@@ -116,7 +112,7 @@ class _Box:
         return min(runs * ceil(run_bytes / page), span // page + 1)
 
     def room(self, way: int) -> float:
-        """Bytes that the lines occupy in a cache with ways of that size, given conflicts in sets."""
+        """The bytes of a cache that the lines occupy, given conflicts in sets."""
         ways = 1
         for extent, stride in zip(self.extents, self._strides(), strict=True):
             ways *= ceil(extent * gcd(stride, way) / way)

@@ -24,17 +24,16 @@ if TYPE_CHECKING:
     from weft.passes.low.elementary.lanes import Bits, Lanes, Mask, Writer
     from weft.support.target import Target
 
-# Conversions of bf16. The x86 instruction flushes subnormal inputs; without it LLVM calls a function per lane, and its
-# code generation for Zen 4 fails on some shuffles (LLVM 22).
+# The x86 instruction for bf16 flushes subnormal inputs; without it LLVM calls a function per lane, and for Zen 4 fails
+# on some shuffles (LLVM 22).
 
 
 def from_bf16(x: Lanes, wide: Writer) -> Lanes:
-    """Exact."""
     return (x.bits.cast(arith.ExtUIOp, wide) << 16).numbers
 
 
 def to_bf16(x: Lanes, small: Writer) -> Lanes:
-    """Round to nearest, ties to even."""
+    """Rounds to nearest, ties to even."""
     bits = x.bits
     high = bits >> 16
     rounded = (bits + ((high & 1) + 32767)) >> 16
@@ -47,7 +46,7 @@ def to_bf16(x: Lanes, small: Writer) -> Lanes:
 
 
 def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
-    """Exact conversion to `f32`. No intermediate result is subnormal: GPUs may flush those."""
+    """Exact `f32`, without subnormal intermediate results, which GPUs may flush."""
     fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
     bits = code.cast(arith.ExtUIOp, wide)
     if not semantics.has_zero:
@@ -75,16 +74,13 @@ def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
 
 
 def _from_power_of_two(code: Bits, semantics: FloatSemantics) -> Lanes:
-    """A power of two with the bias of `f32`: code 0 is subnormal, the last NaN."""
     found = code.compare("eq", 0).choose_bits(code.writer.integer(1 << 22), code << 23)
     is_nan = code.compare("eq", semantics.max_exponent)
     return is_nan.choose_bits(code.writer.integer(0x7FC00000), found).numbers
 
 
 def _to_power_of_two(x: Lanes, semantics: FloatSemantics) -> Bits:
-    """The inverse: ties round up, numbers that are not positive become NaN. Compares integers, because GPUs may flush
-    subnormal numbers.
-    """
+    """Ties round up, numbers that are not positive become NaN. Compares integers: GPUs may flush subnormal numbers."""
     wide, bits = x.writer, x.bits
     normal = (bits + (1 << 22)) >> 23
     upper = bits.compare("uge", 3 << 21).choose_bits(wide.integer(1), wide.integer(0))
@@ -94,7 +90,7 @@ def _to_power_of_two(x: Lanes, semantics: FloatSemantics) -> Bits:
 
 
 def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
-    """Round an `f32` to nearest, ties to even, to bits in an i8."""
+    """Bits in an i8, rounded to nearest, ties to even."""
     fraction, magnitude_bits, bias = semantics.mantissa_bits, semantics.sign_shift, semantics.exponent_bias
     if not semantics.has_zero:
         return _to_power_of_two(x, semantics).cast(arith.TruncIOp, small)
@@ -126,8 +122,8 @@ def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
 
 
 def to_odd_float(x: Lanes, single: Writer) -> Lanes:
-    """An `f64` as `f32`, inexact results rounded to the neighbour with an odd last bit: a second rounding to fewer than
-    23 bits then equals a single one (Boldo and Melquiond 2008).
+    """`f32`, inexact results rounded to the neighbour with an odd last bit: a second rounding to fewer than 23 bits
+    then equals a single one (Boldo and Melquiond 2008).
     """
     double = x.writer
     nearest = single.lanes(single.op(arith.TruncFOp, (x.value,), single.float_type))
@@ -140,8 +136,8 @@ def to_odd_float(x: Lanes, single: Writer) -> Lanes:
 
 
 def sticky(value: Bits, *, signed: bool) -> Bits:
-    """A 64-bit integer, exact in `f64`, that rounds to a 16-bit float like `value`: the low 11 bits of a large one are
-    OR-ed into the lowest kept bit.
+    """An integer, exact in `f64`, that rounds to a 16-bit float like `value`: the low 11 bits of a large one are OR-ed
+    into the lowest kept bit.
     """
     kept = (value | ((value & 2047) + 2047)) & -2048
     # Exact if small: -2^53 <= x < 2^53, or below 2^53 if unsigned.
@@ -153,7 +149,7 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 
 def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
-    """Convert to a signed integer; the least one for NaN and out of range. `is_below`: no number exceeds the range."""
+    """A signed integer; the least one for NaN and out of range. `is_below`: no number exceeds the range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
     inside = x.compare("oge", least).choose(x, least)
     if not is_below:
@@ -163,7 +159,7 @@ def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
 
 
 def to_integer(x: Lanes, register: Writer, small: Writer, bits: int, *, signed: bool) -> Bits:
-    """The low `bits` of a conversion to signed integers of `register`'s width, in the type of `small`."""
+    """The low `bits` of a conversion to `register`'s width, in the type of `small`."""
     kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
 
     def converted(number: Lanes) -> Bits:
@@ -193,9 +189,7 @@ def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
 
 
 def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
-    """An integer division defined for all operands: x / 0 is 0, the smallest number over -1 wraps. `divisor` is its
-    value, if known.
-    """
+    """Defined for all operands: x / 0 is 0, the smallest number over -1 wraps. `divisor` is its value, if known."""
     if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
         return lhs.shifted_right_signed(power.bit_length() - 1)
     writer = lhs.writer
@@ -227,8 +221,8 @@ def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
 
 
 def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """Power by squaring, in a loop. With a negative exponent only 1 and -1 have nonzero results. `writer_at`: a writer
-    of the same shape before an op.
+    """Squaring in a loop. With a negative exponent only 1 and -1 have nonzero results. `writer_at`: a writer of the
+    same shape before an op.
     """
     writer = base.writer
     negative = power.compare("slt", 0)
@@ -242,7 +236,7 @@ def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writ
 
 
 def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """A non-negative power: the loop runs to the highest bit of any lane."""
+    """The loop runs to the highest bit of any lane."""
     writer, type_ = base.writer, base.writer.integer_type
     element = element_of(type_)
     bits = power.value
@@ -271,16 +265,16 @@ def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation]
     return writer.bits(writer.insert(loop))
 
 
-# Maxima and minima on x86, whose instructions return the second operand for NaN and two zeros. LLVM wraps them in
-# dependent blends; these forms have shorter chains:
+# Maxima and minima on x86, whose instructions return the second operand for NaN and two zeros; LLVM's dependent blends
+# have longer chains:
 #
 #     minimumf(a, b) = minps(a, b) | minps(b, a)       equal results stay, zeros become -0, a NaN stays one
 #     maximumf(a, b) = maxps(a, b) & maxps(b, a), NaN where a and b do not compare
 #     maximumf(a, b) = rangeps(a, b), NaN where a and b do not compare
 #     maximumf(x, 0) = maxps(0, x) + 0                 -0 + 0 is 0
 #
-# `rangeps` (AVX-512DQ) implements `maxnumf`, since it orders zeros. For a minimum it would save no instruction and
-# depend on a mask. LLVM needs one instruction for other constants, and vectorizes loops of the intrinsics on scalars.
+# `rangeps` (AVX-512DQ) is `maxnumf`, since it orders zeros. For a minimum it would save no instruction and depend on a
+# mask. LLVM needs one instruction for other constants, and vectorizes loops of scalar intrinsics.
 
 _X86: Final = ("x86_64", "i386", "i686")
 
@@ -321,10 +315,10 @@ _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 
 
 def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lanes:
-    """The extremum of all lanes, NaN if a lane is.
+    """NaN if a lane is.
 
-    Encodings, with other bits flipped if negative, are integers in the order of the numbers, -0 before +0 (Herf 2001):
-    one instruction per halving. A NaN becomes the last or first of them.
+    Encodings, with other bits flipped if negative, are ordered integers, -0 before +0 (Herf 2001): one instruction per
+    halving. A NaN becomes the last or first of them.
     """
     integer = lanes.writer.integer
     nan, kind = (_all_but_sign(lanes.writer), _MAXIMUM) if is_maximum else (-1, _MINIMUM)

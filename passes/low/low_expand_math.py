@@ -79,14 +79,14 @@ class LowExpandMathPass(ModulePass):
     bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
     branches, except that `sin` and `cos` leave large arguments to the C library
     (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7; `exp(x) / (1 + exp(x))` uses that of the logistic function. Hyperbolic functions and
-    inverses of types below `f64` are computed in `f64` (`elementary/hyperbolic.py`); otherwise `f16` and `bf16` are
-    computed in `f32` and rounded, their fused multiply-adds once (`elementary/formulas.py`). Scalars and vectors share
-    formulas: results do not depend on the schedule, and LLVM can vectorize loops. Other types, and functions without a
-    formula, remain calls of the C library.
+    an absolute error of 4.1e-7; `exp(x) / (1 + exp(x))` uses the logistic function's. Hyperbolic functions and inverses
+    of types below `f64` are computed in `f64` (`elementary/hyperbolic.py`), other functions of `f16` and `bf16` in
+    `f32`, with fused multiply-adds rounded once (`elementary/formulas.py`). Scalars and vectors share formulas: results
+    do not depend on the schedule, and LLVM can vectorize loops. Other types and functions remain calls of the C
+    library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
-    AVX-512 registers are scaled by `low.ldexp`, with the same results. If the target runs kernels, only kernels are
+    AVX-512 registers are scaled by `low.ldexp`, with the same results. For a target that runs kernels, only kernels are
     expanded, and only functions that its language lacks.
 
     Requires: low functions.
@@ -112,7 +112,6 @@ class LowExpandMathPass(ModulePass):
 
 
 def _bytes_that_scale(target: str) -> int:
-    """Bytes of vectors that one instruction scales by powers of two; 0 without one, or without a named CPU."""
     if "-mcpu=" not in target:
         return 0
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
@@ -171,7 +170,7 @@ def _expand(op: Operation, constants: Constants, scales: int) -> None:
 
 
 def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
-    """The quotient t / (1 + t) of an otherwise unused exponential t."""
+    """t / (1 + t) of an otherwise unused exponential t."""
     users = {use.operation for use in op.result.uses}
     total = next((user for user in users if isinstance(user, arith.AddfOp)), None)
     quotient = next((user for user in users if isinstance(user, arith.DivfOp)), None)
@@ -191,7 +190,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 
 
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
-    """Expand a fused multiply-add of 16-bit floats; None for others, which stay."""
+    """None unless floats have 16 bits."""
     type_ = op.results[0].type
     element = element_of(type_)
     if not isinstance(element, Float16Type | BFloat16Type):

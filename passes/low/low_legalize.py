@@ -240,7 +240,7 @@ def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _integer_to_float(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Via `f64`, exact or accurate enough that rounding happens once."""
+    """Via `f64`: exact or accurate enough that rounding happens once."""
     (operand,), (result,) = op.operands, op.results
     if not isinstance(element_of(result.type), context.lacking):
         return None
@@ -393,8 +393,8 @@ def _division(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _wraps_loaded_index(op: arith.RemSIOp) -> bool:
-    """Whether a loaded integer is divided by a loop invariant, as an index by an extent: most indices are in range, and
-    a predicted branch is faster than a 64-bit division.
+    """A loaded integer over a loop invariant, as an index by an extent: most are in range, and a predicted branch is
+    faster than a 64-bit division.
     """
     return (
         op.result.type in (IndexType(), i64)
@@ -457,8 +457,8 @@ def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """1 / sqrt(x), both correctly rounded: CPU instructions have 12 or 14 correct bits. Kernel languages have a
-    function for f32, used if permitted (`afn`).
+    """Both correctly rounded: CPU instructions have 12 or 14 correct bits. Kernel languages have a function for f32,
+    used if permitted (`afn`).
     """
     type_ = op.results[0].type
     if _is_small(type_):
@@ -561,7 +561,6 @@ def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """On x86, where LLVM compares scalars in general registers."""
     kind = _EXTREMA.get(cast("vector.ReductionOp", op).kind.data.value)
     if kind is None or not _has_extrema(op, context):
         return None

@@ -102,7 +102,6 @@ class LowerDotsPass(ModulePass):
 
 class _Builder(OpRewriter):
     def load(self, pointer: SSAValue, element: Attribute, lanes: int, offset: SSAValue | None = None) -> SSAValue:
-        """Consecutive lanes, from `offset` elements after the pointer."""
         access = _pointer(pointer)
         at = access.indices[0]
         if offset is not None:
@@ -114,7 +113,6 @@ class _Builder(OpRewriter):
         self.add(vector.StoreOp(value, access.buffer, list(access.indices)))
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
-        """The concatenation of one or two vectors."""
         if len(parts) == 1:
             return parts[0]
         first, second = parts
@@ -204,7 +202,7 @@ def _product_of_columns(build: _Builder, op: TileProductOp, columns: range, shap
 
 
 def _loop(build: OpRewriter, extent: int, carried: Sequence[SSAValue]) -> tuple[scf.ForOp, _Builder]:
-    """Insert a loop that carries values; also returns a builder at the end of its body."""
+    """A loop that carries values, and a builder at the end of its body."""
     types = [IndexType(), *(value.type for value in carried)]
     first, last, step = (build.index(number) for number in (0, extent, 1))
     end = scf.YieldOp(*carried)
@@ -275,8 +273,8 @@ def _cut(op: DotOp, lanes: int) -> None:
 
 
 def _flip(op: DotOp, left: IntegerType, right: IntegerType) -> tuple[DotOp, DotOp]:
-    """Read the left operand with the other sign, and subtract the excess. Loops and rows with the same right operand
-    share the correction.
+    """Read the left operand with the other sign, and subtract the excess, shared by loops and rows with the same right
+    operand.
     """
     build = _Builder(op)
     half = 1 << (left.width.data - 1)

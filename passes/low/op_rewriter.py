@@ -28,8 +28,6 @@ _NOTHING: Final[Mapping[str, Attribute]] = {}
 
 
 class OpRewriter:
-    """Inserts ops before the rewritten one, with its location."""
-
     def __init__(self, op: Operation) -> None:
         if op.parent is None:
             raise InternalError(f"{op.name} is rewritten outside of any block")
@@ -54,7 +52,7 @@ class OpRewriter:
         properties: Mapping[str, Attribute] = _NOTHING,
         attributes: Mapping[str, Attribute] = _NOTHING,
     ) -> SSAValue:
-        """Insert an op with one result; types are not verified."""
+        """Types are not verified."""
         return self.insert(
             kind.create(
                 operands=operands, result_types=[result], properties=dict(properties), attributes=dict(attributes)
@@ -65,7 +63,7 @@ class OpRewriter:
         return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def constant_lanes(self, type_: Attribute, numbers: Sequence[int]) -> SSAValue:
-        """A vector of integers, or of integral floats; a single number fills all lanes."""
+        """Integers, or integral floats; a single number fills all lanes."""
         value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), list(numbers))
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
@@ -121,7 +119,6 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def lanes_of(type_: Attribute) -> int:
-    """0 for a scalar."""
     return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 

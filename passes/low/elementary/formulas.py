@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 #
 #     x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(x) = 2^n exp(r)
 #
-# The reduction is Cody and Waite's (Software Manual for the Elementary Functions, 1980): the first part of ln 2 is
-# short enough for an exact product with n. Adding 1.5 * 2^mantissa rounds to n, then in the low bits. exp(r) is a
-# minimax polynomial (Remez, relative error). 2^n is applied by an instruction (`vscalef` of AVX-512), or by two factors
-# with the same results: both are normal, and only the second product rounds. Results may be subnormal; arguments are
-# clamped just outside the range, where they overflow or underflow.
+# Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980): the first part of ln 2 is short
+# enough for an exact product with n. Adding 1.5 * 2^mantissa rounds to n, then in the low bits. exp(r) is a minimax
+# polynomial (Remez, relative error). 2^n is an instruction (`vscalef` of AVX-512), or two normal factors with the same
+# results: only the second product rounds. Results may be subnormal; arguments are clamped just outside the range.
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def _by_halves(p: Lanes, shifted: Lanes) -> Lanes:
 
 
 def ldexp(x: Lanes, n: Lanes) -> Lanes:
-    """x * 2^n by products with powers of two: two steps of up to twice the bias; a larger |n| gives 0 or infinity."""
+    """Products with powers of two, in two steps of up to twice the bias; a larger |n| gives 0 or infinity."""
     for _ in range(2):
         part = n.at_least(-2.0 * x.writer.format.bias + 2.0).at_most(2.0 * x.writer.format.bias)
         x, n = _by_halves(x, part + _rounder(x.writer.format)), n - part
@@ -182,8 +181,8 @@ def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
 
 
 def expm1(x: Lanes) -> Lanes:
-    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), normal if the result is finite. t r is added first; the
-    rounding errors of r and that sum are added to the polynomial.
+    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), normal if the result is finite. t r is added first; rounding
+    errors of r and that sum are added to the polynomial.
     """
     format_ = x.writer.format
     constants = _EXP[format_]
@@ -201,8 +200,8 @@ def expm1(x: Lanes) -> Lanes:
 
 
 def logistic(x: Lanes) -> Lanes:
-    """1 / (1 + exp(-x)) = 1 / (1 + t + t q), with a step of Newton's method. Divisors are scaled to be finite if the
-    result is subnormal.
+    """1 / (1 + exp(-x)) = 1 / (1 + t + t q), and a step of Newton's method. Divisors are scaled, finite if the result
+    is subnormal.
     """
     format_ = x.writer.format
     constants = _EXP[format_]
@@ -224,9 +223,9 @@ def logistic(x: Lanes) -> Lanes:
 #     x = 2^e m,  sqrt(1/2) <= m < sqrt(2),  f = m - 1,  log(x) = e ln 2 + log(1 + f)
 #     log(1 + f) = f - f^2/2 + tail(f)
 #
-# e and m are bits of x (of 2^k x if subnormal). The tail is a minimax polynomial. In s = f / (2 + f), as in fdlibm
-# (Sun, 1993), it is shorter, but dividing eight doubles takes as long as twenty terms. f - f^2/2 is added last, or, for
-# other bases, multiplied in two parts with exact products, as in FreeBSD's e_log2.c.
+# e and m are bits of x (2^k x if subnormal). The tail is a minimax polynomial. In s = f / (2 + f), as in fdlibm (Sun,
+# 1993), it is shorter, but dividing eight doubles takes as long as twenty terms. f - f^2/2 is added last, or, for other
+# bases, multiplied in two parts with exact products, as in FreeBSD's e_log2.c.
 
 
 @dataclass(frozen=True)
@@ -290,7 +289,7 @@ _TAILS: Final[Mapping[Format, tuple[float, ...]]] = {
 
 
 def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
-    """e and m of a finite x > 0. Handles subnormal numbers only if `least`, a lower bound of x, permits them."""
+    """e and m of a finite x > 0, subnormal only if `least`, a lower bound, permits it."""
     format_ = x.writer.format
     constants = _LOG[format_]
     mantissa = format_.mantissa_bits
@@ -324,7 +323,6 @@ def log(x: Lanes) -> Lanes:
 
 
 def _natural(e: Lanes, f: Lanes) -> Lanes:
-    """e ln 2 + log(1 + f)."""
     return (f + _natural_rest(e, f)) + e * _LOG[f.writer.format].ln2_high
 
 
@@ -379,10 +377,10 @@ def log1p(x: Lanes) -> Lanes:
 #
 #     |x| = q pi/2 + r,  |r| <= pi/4,  sin(x), cos(x) = +-sin(r) or +-cos(r), by the low bits of q
 #
-# The reduction is Cody and Waite's: the first parts of pi/2 are short enough for exact products with q, the last has
-# full precision. The difference from the first product is exact; rounding errors of the others are summed (Dekker's
-# Fast2Sum, 1971) and added to the polynomials, so that results are accurate to the last place even if nearly all of x
-# cancels. Beyond `bound`, where products with q are inexact, lanes are computed by the C library, under a condition.
+# Cody and Waite's reduction: the first parts of pi/2 are short enough for exact products with q, the last has full
+# precision. The difference from the first product is exact; rounding errors of the others are summed (Dekker's
+# Fast2Sum, 1971) and added to the polynomials: results are accurate to the last place even if nearly all of x cancels.
+# Beyond `bound`, where products with q are inexact, a condition calls the C library.
 
 
 @dataclass(frozen=True)
@@ -596,7 +594,7 @@ _ERF_QUOTIENT: Final = (
 
 def one_plus_erf(x: Lanes) -> Lanes:
     """1 + erf(x) of f32, absolute error 4.1e-7; gelu is x / 2 times that. The sum cancels the last digits of small
-    erf(x), so that one quotient of polynomials suffices. Exactly 0 and 2 beyond the bound.
+    erf(x): one quotient of polynomials suffices. Exactly 0 and 2 beyond the bound.
     """
     inside = x.at_least(-_ERF_BOUND).at_most(_ERF_BOUND)
     square = inside * inside

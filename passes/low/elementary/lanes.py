@@ -95,8 +95,8 @@ _INTEGER_PREDICATES: Final = {
 
 
 class Shape:
-    """The types of a formula's values: `lanes` of a format, 0 for scalars. Cached: types and constants are expensive to
-    make. `integer`: the type of integer formulas.
+    """Types of a formula's values: `lanes` of a format, 0 for scalars; `integer` of integer formulas. Cached, because
+    types and constants are expensive to make.
     """
 
     def __init__(self, format_: Format, lanes: int, integer: IntegerType | IndexType | None = None) -> None:
@@ -111,7 +111,6 @@ class Shape:
         self._values: dict[int | str, Attribute] = {}
 
     def number(self, key: str) -> Attribute:
-        """A constant in every lane; `key` is the number's `repr`."""
         if key not in self._values:
             lanes = cast("VectorType[AnyFloat]", self.float_type)
             self._values[key] = (
@@ -148,8 +147,6 @@ def integer_shape(integer: IntegerType | IndexType, lanes: int) -> Shape:
 
 @dataclass
 class Constants:
-    """Constants at the start of a function, one per value and shape."""
-
     block: Block
     known: dict[tuple[Shape, int | str], SSAValue] = field(default_factory=dict["tuple[Shape, int | str]", "SSAValue"])
 
@@ -195,7 +192,6 @@ class Writer(OpRewriter):
         return Lanes(self, self._constants.number(self.shape, float(number)))
 
     def integer(self, number: int) -> Bits:
-        """Modulo 2^width, in every lane."""
         half = 1 << (self.shape.integer_bits - 1)
         signed = (number + half) % (2 * half) - half
         return Bits(self, self._constants.integer(self.shape, signed))
@@ -204,7 +200,7 @@ class Writer(OpRewriter):
         return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
 
     def called_where(self, mask: Mask, call: type[Operation], x: Lanes, others: Lanes) -> Lanes:
-        """`call`, which is not expanded, in lanes where `mask` is true, else `others`. Skipped if no lane needs it."""
+        """`call`, not expanded, in lanes of `mask`, else `others`. Skipped if no lane needs it."""
         condition = mask.value
         if self.is_vector:
             condition = self.op(vector.ReductionOp, (condition,), i1, {"kind": _ANY, "fastmath": _NO_FLAGS})
@@ -269,7 +265,7 @@ class Lanes:
         return self.writer.floats(math.CopySignOp, self.value, other.value)
 
     def ldexp(self, exponent: Lanes) -> Lanes:
-        """The product with 2^exponent, for integral exponents, rounded once."""
+        """x * 2^exponent, for integral exponents, rounded once."""
         writer = self.writer
         return Lanes(writer, writer.op(low_lanes.LdexpOp, (self.value, exponent.value), writer.float_type))
 
@@ -347,11 +343,9 @@ class Bits:
         return self._binary(arith.MuliOp, other, _INTEGER)
 
     def shifted_right_signed(self, count: int) -> Bits:
-        """The quotient by a power of two, rounded down."""
         return self._binary(arith.ShRSIOp, count, {})
 
     def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
-        """Quotient or remainder by a nonzero divisor, without overflow."""
         writer = self.writer
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
