@@ -83,7 +83,6 @@ class ElementEmitter:
     """Emits into blocks, first the entry block of a function."""
 
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
-        """`tensors` and `variables` may be extended later."""
         self.place: SourceLocation | None = None
         """The source location of the expressions being emitted."""
         self._entry = entry
@@ -141,7 +140,6 @@ class ElementEmitter:
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
-        """A key, with `expr` kept alive because Python reuses identities."""
         self._alive[id(expr)] = expr
         return id(expr)
 
@@ -244,7 +242,6 @@ class ElementEmitter:
         return _dimension(self._index_leaf(expr), operands)
 
     def is_not_negative(self, value: SSAValue) -> bool:
-        """Whether an index is composed of iterators and extents."""
         low = self._range(value)[0]
         return low is not None and low >= 0
 
@@ -288,7 +285,7 @@ class ElementEmitter:
         return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
-        """The value of a non-index expression. Iterative: sums can be long."""
+        """Non-index expressions. Iterative: sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -436,7 +433,6 @@ def block_results(block: Block) -> Sequence[SSAValue]:
 
 
 def _is_of_index_width(expr: Expr) -> bool:
-    """Whether index arithmetic, which analyses can follow, may compute `expr`."""
     return expr.is_index or expr.dtype == "int64"
 
 
@@ -513,7 +509,6 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
 
 
 def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A rounded quotient or its remainder; 16-bit floats use float32."""
     if kind is BinaryKind.TRUNCMOD:
         return _apply(body, RemFOp, left, right)
     type_ = cast("AnyFloat", left.type)
@@ -531,7 +526,7 @@ def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, righ
 
 
 def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The remainder with the sign of `left`, and whether that of floor division differs."""
+    """The remainder with the sign of `left`, and whether floor division's differs."""
     zero, remainder = body.constant(0.0, left.type), _apply(body, RemFOp, left, right)
     signs = (body.append(arith.CmpfOp(value, zero, "olt")) for value in (remainder, right))
     is_inexact = body.append(arith.CmpfOp(remainder, zero, "une"))
@@ -539,7 +534,7 @@ def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> t
 
 
 def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """Exact, because the remainder is subtracted first: 1.0 // 0.1 is 9, although 1.0 / 0.1 is rounded to 10. Source:
+    """Exact: 1.0 // 0.1 is 9, although 1.0 / 0.1 is rounded to 10, because the remainder is subtracted first. Source:
     Python's `float_floor_div`, as in NumPy and PyTorch.
     """
     zero, half, one = (body.constant(number, left.type) for number in (0.0, 0.5, 1.0))
@@ -587,7 +582,7 @@ _EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float32Type: 88.0, Float64Typ
 
 def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
     """t / (1 + t) with t = exp(x); 16-bit floats use f32. In 1 / (1 + exp(-x)) the exponential overflows if the result
-    is subnormal; x is clamped where t would overflow and the quotient is 1.
+    is subnormal; x is clamped where t would overflow.
     """
     if type(x.type) not in _EXP_IS_FINITE:
         wide = _convert(body, arith.ExtFOp, x, f32)
@@ -620,7 +615,7 @@ def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> 
 
 
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
-    """The number in a byte of a storage type, whose higher bits are ignored, and its dtype."""
+    """The number in a byte, whose higher bits are ignored, and its dtype."""
     if dtype in SMALL_FLOATS:
         code = _convert(body, arith.TruncIOp, byte, IntegerType(bits(dtype))) if bits(dtype) < 8 else byte
         return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"

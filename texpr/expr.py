@@ -1,7 +1,8 @@
 """Scalar expressions, built by Python's operators: the elements of `te.compute`.
 
-Operands have the same dtype, which Python numbers adopt; there are no implicit conversions. *Index expressions* are
-integer arithmetic over indices, axes and extents: exact within 64 bits, of mixed widths, and `affine.apply` if affine.
+Operands have the same dtype, which Python numbers adopt, without implicit conversions; functions raise CompileError for
+dtypes that they do not accept. *Index expressions* are integer arithmetic over indices, axes and extents: exact within
+64 bits, of mixed widths, and `affine.apply` if affine.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ def _column(frame: FrameType) -> int:
 
 
 def caller() -> SourceLocation | None:
-    """The innermost location outside the builder and frontends."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -62,7 +62,6 @@ _MAX_EXPONENT = {"float16": 16, "bfloat16": 128, "float32": 128, "float64": 1024
 
 
 def checked_dtype(dtype: object) -> str:
-    """A name of `TYPES`. Raises CompileError for other values."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name == "bool_":
         name = "bool"
@@ -72,7 +71,6 @@ def checked_dtype(dtype: object) -> str:
 
 
 def type_of(dtype: str) -> IntegerType | AnyFloat:
-    """Distinguishes unsigned integers."""
     return TYPES[dtype]
 
 
@@ -82,7 +80,6 @@ def value_type_of(dtype: str) -> IntegerType | AnyFloat:
 
 
 def name_of(type: Attribute) -> str:
-    """Raises CompileError unless it is an element type."""
     name = element_name(type)
     if name is None:
         raise error(f"no element type of tensors is {type}")
@@ -108,7 +105,7 @@ def bits(dtype: str) -> int:
 
 
 def holds_all(wide: str, narrow: str) -> bool:
-    """Whether `wide` represents all `narrow` values; False for storage types."""
+    """False for storage types."""
     if wide == narrow or narrow in STORED or wide in STORED:
         return False
     if is_float(narrow):
@@ -120,7 +117,7 @@ def holds_all(wide: str, narrow: str) -> bool:
 
 
 def least(dtype: str) -> int | float:
-    """The least finite value. Raises CompileError for bool."""
+    """The least finite value."""
     if is_float(dtype) or dtype in SMALL_FLOATS:
         return -greatest(dtype)
     if dtype == "bool":
@@ -129,7 +126,7 @@ def least(dtype: str) -> int | float:
 
 
 def greatest(dtype: str) -> int | float:
-    """The greatest finite value. Raises CompileError for bool."""
+    """The greatest finite value."""
     if is_float(dtype):
         mantissa = 2.0 - 2.0 ** (1 - _MANTISSA_BITS[dtype])
         return math.ldexp(mantissa, _MAX_EXPONENT[dtype] - 1)
@@ -145,8 +142,8 @@ OpClass: TypeAlias = type[Operation]
 
 
 class BinaryKind(StrEnum):
-    """Binary operators on operands and results of one dtype: symbol, ops on floats and integers (None if no single op
-    computes it), and whether index expressions are preserved.
+    """Binary operators on one dtype: symbol, ops on floats and integers (None without a single one), and whether index
+    expressions are preserved.
     """
 
     ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
@@ -197,7 +194,7 @@ UNSIGNED_OPS: Final[Mapping[OpClass, OpClass]] = {
 
 
 class Predicate(StrEnum):
-    """Comparisons: symbol and predicates of `arith.cmpi` and `arith.cmpf`. False for NaN, except `!=`."""
+    """Comparisons: symbol, predicates of `arith.cmpi` and `arith.cmpf`. False for NaN, except `!=`."""
 
     EQ = "eq", "==", "eq", "oeq"
     NE = "ne", "!=", "ne", "une"
@@ -235,7 +232,7 @@ INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
 
 
 def as_number(value: object) -> Number | None:
-    """A Python number, from that or a NumPy scalar; else None."""
+    """A Python number, also from a NumPy scalar; else None."""
     if isinstance(value, bool | int | float):
         return value
     item = getattr(value, "item", None)
@@ -394,8 +391,6 @@ class Const(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Named(Expr):
-    """A value shown by its name."""
-
     name: str
 
     def text(self, depth: int) -> str:
@@ -427,7 +422,6 @@ class IterVar(Named):
 
     @property
     def dom(self) -> tuple[int | Expr, int | Expr]:
-        """The first value and the extent."""
         return self.low, self.extent
 
     @property
@@ -598,14 +592,13 @@ def same(left: Expr, right: Expr) -> bool:
 
 
 def is_extent(expr: Expr) -> bool:
-    """Whether `expr` has only numbers and variables."""
     if isinstance(expr, Binary):
         return is_extent(expr.left) and is_extent(expr.right)
     return isinstance(expr, Const | Var) and expr.is_index
 
 
 def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
-    """A constant of `dtype`, or a cast for storage types. Raises CompileError if out of range."""
+    """A constant, or a cast for storage types. Raises CompileError if out of range."""
     where = f" beside `{beside}`" if beside else ""
     if dtype == "bool":
         if isinstance(value, bool):
@@ -630,7 +623,7 @@ def default_number(value: Number) -> Const | Cast:
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """A Python number takes `dtype`. Raises CompileError for other values."""
+    """A Python number takes `dtype`."""
     if isinstance(value, Expr):
         return value
     number = as_number(value)
@@ -643,7 +636,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
-    """Two operands of one dtype. Raises CompileError if dtypes differ."""
+    """Two operands of one dtype."""
     left_number, right_number = as_number(left), as_number(right)
     if left_number is not None and right_number is not None:
         both = left_number, right_number
@@ -673,13 +666,11 @@ def joined_dtype(left: Expr, right: Expr) -> str:
 
 
 def check_computable(what: str, expr: Expr) -> None:
-    """Raises CompileError for a storage type."""
     if expr.dtype in STORED:
         raise error(f"{what} takes no {expr.dtype}, which is stored only: cast `{expr}`, for example to 'float32'")
 
 
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
-    """Raises CompileError for different or unaccepted dtypes."""
     symbol = kind.symbol or kind.value
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
@@ -701,7 +692,6 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
 
 
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
-    """Raises CompileError for different dtypes, and order between bools."""
     a, b = unified(f"`{predicate.symbol}`", left, right)
     check_computable(f"`{predicate.symbol}`", a)
     if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
@@ -710,7 +700,6 @@ def compare(predicate: Predicate, left: object, right: object) -> Expr:
 
 
 def unary(function: str, operand: object) -> Expr:
-    """Raises CompileError for an unaccepted dtype."""
     expr = as_expr(operand)
     check_computable(function, expr)
     if function == "abs":
@@ -732,7 +721,7 @@ def cast_to(operand: object, dtype: object) -> Expr:
 
 
 def reinterpret(operand: object, dtype: object) -> Expr:
-    """Raises CompileError for bools, storage types, and other widths."""
+    """Of equal width, without bools and storage types."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     if "bool" in (expr.dtype, target) or {expr.dtype, target} & STORED or bits(expr.dtype) != bits(target):
         raise error(f"reinterpret takes numbers of one width, got {expr.dtype} `{expr}` as {target}")

@@ -34,8 +34,6 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 @dataclass(eq=False, slots=True, repr=False)
 class Loaded(Named):
-    """An element at the time of the load."""
-
     dtype: str
     is_index: bool = False
 
@@ -84,9 +82,8 @@ def extern(
     write: Callable[..., None],
     name: str,
 ) -> tuple[Tensor, ...]:
-    """Tensors written by `write(code, indices, *buffers)`, called at emission.
-
-    Its statements run per index of `domain`, in any order, and read `inputs`.
+    """Tensors written by `write(code, indices, *buffers)`, called at emission, per index of `domain`, in any order,
+    reading `inputs`.
     """
     axis = [IterVar(f"i{d}", 0, extent, False) for d, extent in enumerate(checked_shape(domain, f"extern {name}"))]
     op = ExternOp(name, caller(), tuple(axis), (), tuple(inputs), write)
@@ -100,7 +97,6 @@ class Statements:
 
     @contextmanager
     def loop(self, extent: ExprLike, name: str, *, unrolled: bool = False) -> Generator[Expr]:
-        """Run for each value below `extent`, in order."""
         count = as_expr(extent)
         number = count.value if isinstance(count, Const) else None
         size = number if isinstance(number, int) else self._emitter.index(count)

@@ -45,7 +45,7 @@ _RELATIONS = {
 
 
 def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
-    """A relation of `tir.assume`, with sides swapped for `>=` and `>`; None for `!=`."""
+    """Sides are swapped for `>=` and `>`; None for `!=`."""
     relation = _RELATIONS.get(assumption.predicate)
     if relation is None:
         return None
@@ -55,7 +55,6 @@ def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
 
 
 def checked_assumptions(assume: object) -> tuple[Compare, ...]:
-    """Raises CompileError unless they are comparisons of extents."""
     return tuple(map(_checked, items(assume)))
 
 
@@ -90,7 +89,6 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
 
 
 def declare_intrinsics(module: ModuleOp) -> None:
-    """Declare called functions that the module lacks."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         name = call.callee.string_value()
@@ -189,7 +187,7 @@ class _Function:
                     self._emitter.finish(AssumeOp(sides[0], relation, sides[1], operands, reason))
 
     def _bind_extents(self) -> None:
-        """Bind each variable to the first equal extent; state other dynamic extents of placeholders."""
+        """Bind variables to the first equal extents; state other dynamic extents of placeholders."""
         own: dict[Tensor, set[int]] = {}
         placeholders = [p for p in self._inputs if isinstance(p, Tensor)]
         for tensor in placeholders:
@@ -239,7 +237,6 @@ class _Function:
             result.name_hint = value_name(tensor.name)
 
     def _inline(self, op: InlinedOp) -> None:
-        """Assumptions on tensors computed here are redundant."""
         emitter, tensors = self._emitter, dict(zip(op.function.args, op.arguments, strict=True))
         emitter.place = op.place
         values: dict[SSAValue, SSAValue] = {argument: self._values[tensor] for argument, tensor in tensors.items()}

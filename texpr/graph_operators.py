@@ -101,9 +101,7 @@ class Operator(IRDLOperation):
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
         properties: Properties | None = None,
     ) -> Self:
-        """The op on one operand per role; a sequence for a variadic role, None for an omitted operand. Raises
-        `ShapeError`.
-        """
+        """The op on one operand per role: a sequence if variadic, None if omitted. Raises `ShapeError`."""
         if len(operands) > len(cls.ROLES):
             raise ShapeError(f"{cls.name} takes {len(cls.ROLES)} operands, got {len(operands)}")
         padded = [*operands, *[None] * (len(cls.ROLES) - len(operands))]
@@ -115,7 +113,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def segments(cls, sizes: Sequence[int]) -> dict[str, Attribute]:
-        """The number of operands per role, if not always one."""
         is_plain = not any(role.is_optional for role in cls.ROLES)
         return {} if is_plain else {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
 
@@ -156,7 +153,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
-        """The result types. Raises `ShapeError` for operands of other types."""
+        """Raises `ShapeError` for operands of other types."""
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
@@ -164,7 +161,7 @@ class Operator(IRDLOperation):
 
     @property
     def assumed(self) -> Sequence[tuple[GraphExtent, GraphExtent]]:
-        """Extents with different names that calls check to be equal."""
+        """Extents that calls check to be equal."""
         types = cast("tuple[graph.Tensor, ...]", tuple(self.operand_types))
         return _inferred(type(self), types, frozenset(self.properties.items()))[1]
 
@@ -181,7 +178,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
-        """Raises `ShapeError` for other types."""
         names = cls.names_of(len(operands), properties)
         inputs = Placeholders(operands, cls.shapes_in(properties))
         with cls._refusals(inputs.extents):
@@ -190,7 +186,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
-        """Results on tensors whose extents are variables in `extents`. Raises `ShapeError`."""
+        """Extents of `operands` are variables in `extents`. Raises `ShapeError`."""
         with cls._refusals(extents):
             return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
 
@@ -309,7 +305,6 @@ _NOTHING: Final = object()
 
 
 def _parse_optional_operand(parser: Parser) -> Any:
-    """None for `none`, `_NOTHING` without an operand."""
     if parser.parse_optional_keyword("none") is not None:
         return None
     operand = parser.parse_optional_unresolved_operand()
@@ -348,26 +343,21 @@ class Application:
         return self.extents.unbound
 
     def function(self, name: str) -> FuncOp:
-        """The te function from inputs and `passed` names to results."""
         passed = [self.extents.variable(name) for name in self.passed]
         return te_function([*self.inputs, *passed, *self.results], name, ())
 
 
 class Placeholders:
-    """Placeholders of graph types, with variables for common names."""
-
     def __init__(self, types: Sequence[graph.Tensor], others: Sequence[Shape] = ()) -> None:
         self.extents = Extents([shape_of(type_) for type_ in types], others)
         self.tensors: list[Tensor] = []
 
     def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
-        """Raises `CompileError` for a name invalid in tensor expressions."""
         shape = tuple(map(self.extents.of_graph, shape_of(type_)))
         self.tensors.append(placeholder(shape, name_of(type_.element_type), name))
         return self.tensors[-1]
 
     def application(self, results: object) -> Application:
-        """Raises `CompileError` unless `results` are tensors."""
         return Application(self.tensors, [_computed(result) for result in items(results)], self.extents)
 
 

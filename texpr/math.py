@@ -124,7 +124,7 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """Only the selected value is evaluated: reads can be guarded."""
+    """Only the selected value is evaluated, so that reads can be guarded."""
     return _choose(condition, if_true, if_false, lazy=True)
 
 
@@ -143,12 +143,10 @@ def _choose(condition: object, if_true: object, if_false: object, *, lazy: bool)
 
 
 def equal(x: ExprLike, y: ExprLike) -> Expr:
-    """`x == y`."""
     return compare(Predicate.EQ, x, y)
 
 
 def not_equal(x: ExprLike, y: ExprLike) -> Expr:
-    """`x != y`."""
     return compare(Predicate.NE, x, y)
 
 
@@ -173,13 +171,11 @@ def const(value: bool | int | float, dtype: object = None) -> Expr:
 
 
 def min_value(dtype: object) -> Expr:
-    """The least finite number."""
     name = checked_dtype(dtype)
     return number_as(least(name), name)
 
 
 def max_value(dtype: object) -> Expr:
-    """The greatest finite number."""
     name = checked_dtype(dtype)
     return number_as(greatest(name), name)
 

@@ -77,13 +77,12 @@ class ReduceValue(Expr):
 
 
 def reductions_in(exprs: Iterable[Expr]) -> tuple[Reduction, ...]:
-    """Reductions including nested ones, outer first, each once."""
     return tuple(dict.fromkeys(e.reduction for e in subexpressions(exprs) if isinstance(e, ReduceValue)))
 
 
 def reduce_axis(dom: Sequence[int | Expr], name: str = "rv") -> IterVar:
-    """An axis `low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, bounds other than
-    integers, and high < low.
+    """`low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, bounds other than integers,
+    and high < low.
     """
     label = checked_name(name, "rv")
     if not isinstance(dom, list | tuple) or len(dom) != 2:
@@ -141,8 +140,8 @@ def _numeric(
 
 
 def sum(expr: ExprLike, axis: IterVar | Sequence[IterVar] | None = None, where: ExprLike | None = None) -> Expr:
-    """Sum over reduce axes, in the dtype of `expr`, which is evaluated and added only where `where` holds. Integers
-    wrap. Raises CompileError for bools and invalid axes.
+    """Sum over reduce axes, in the dtype of `expr`, which is evaluated and added where `where` holds. Integers wrap.
+    Raises CompileError for bools and invalid axes.
     """
     return _numeric(Combiner.SUM, expr, axis, where)
 
@@ -158,9 +157,9 @@ def max(
     axis: IterVar | Sequence[IterVar] | None = None,
     where: ExprLike | None = None,
 ) -> Expr:
-    """The maximum of two numbers, `te.max(a, b)`, or over reduce axes, `te.max(a, axis=k)`.
+    """The maximum of two numbers, `te.max(a, b)`, or over reduce axes, `te.max(a, axis=k)` or `te.max(a, k)`.
 
-    A reduce axis may be the second argument. NaN propagates; an empty reduction is -inf or the least integer.
+    NaN propagates; an empty reduction is -inf or the least integer.
     """
     return _extreme(Combiner.MAX, BinaryKind.MAX, expr, other, axis, where)
 
@@ -274,8 +273,8 @@ def comm_reducer(
         argmax = te.comm_reducer(fcombine, lambda t0, t1: (te.const(-1, t0), te.min_value(t1)), name="argmax")
         T0, T1 = te.compute((m,), lambda i: argmax((index[i, k], value[i, k]), axis=k))
 
-    `fcombine` must be associative and commutative with the identity as neutral element: schedules reorder it. Raises
-    CompileError if it returns other dtypes than those of the values.
+    `fcombine` must be associative and commutative with a neutral identity: schedules reorder it. Raises CompileError if
+    it returns other dtypes than the values'.
     """
 
     def reducer(

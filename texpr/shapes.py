@@ -1,4 +1,4 @@
-"""Shapes, extents, strides and names: checks, and extents as polynomials."""
+"""Shapes, extents, strides and names: checks, which raise CompileError, and extents as polynomials."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ def items(value: object) -> tuple[object, ...]:
 
 
 def as_index(value: object, what: str) -> Expr:
-    """Raises CompileError for other types."""
     expr = as_expr(value)
     if not is_integer(expr.dtype):
         raise error(f"{what} must be an integer, got {expr.dtype} `{expr}`")
@@ -55,7 +54,6 @@ MOST_ELEMENTS: Final = 1 << 59
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
-    """Raises CompileError for negative extents and other values."""
     extents = tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
     if len(extents) > MOST_DIMENSIONS:
         raise error(f"{what}: arrays have at most {MOST_DIMENSIONS} dimensions, got {len(extents)}")
@@ -83,7 +81,7 @@ def checked_extent(extent: object, what: str) -> Extent:
 
 
 def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:
-    """None for strides determined by calls. Raises CompileError for other values."""
+    """None for strides determined by calls."""
     if strides is None:
         return None
     values = items(strides)
@@ -105,7 +103,6 @@ def _checked_stride(value: object, what: str) -> Stride:
 
 
 def checked_name(name: object, default: str) -> str:
-    """Raises CompileError unless it is an identifier."""
     if name is None:
         return default
     if not isinstance(name, str) or not name or not (name[0].isalpha() or name[0] == "_"):
@@ -122,9 +119,7 @@ def value_name(name: str) -> str:
 
 
 def value_names(names: Sequence[str]) -> list[str]:
-    """A distinct hint per name: `value_name(name)`, numbered if taken. Valid hints stay: `x_1`, `x1`, `x11` become
-    `x12`, `x1`, `x11`.
-    """
+    """A distinct `value_name` per name. Valid hints stay: `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
     taken = {name for name in names if value_name(name) == name}
     left, found = set(taken), list[str]()
     for name in names:
@@ -249,9 +244,7 @@ def assumptions() -> Generator[list[Compare]]:
 
 
 def agree(left: Extent, right: Extent) -> bool:
-    """Whether extents are equal, or may be and are checked at calls: outside of `assumptions`, equal polynomials
-    only.
-    """
+    """Whether extents are equal polynomials, or in `assumptions` may be equal and are checked at calls."""
     if is_same(left, right):
         return True
     collected = _COLLECTED.get()
@@ -266,12 +259,11 @@ def agree(left: Extent, right: Extent) -> bool:
 
 
 def is_not_negative(extent: Extent) -> bool:
-    """Whether provable for non-negative extents of tensors."""
     return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
 
 
 def checked_sign(extent: Extent) -> Extent:
-    """Calls check the sign if it depends on numbers that may be negative (`graph_shapes.is_signed`)."""
+    """Calls check a sign that depends on numbers that may be negative (`graph_shapes.is_signed`)."""
     collected = _COLLECTED.get()
     if collected is not None and not isinstance(extent, int):
         polynomial = ExtentVariables().polynomial(extent)
@@ -282,14 +274,13 @@ def checked_sign(extent: Extent) -> Extent:
 
 
 def assume_at_most(left: Extent, right: Extent) -> None:
-    """Require `left <= right`; calls check it."""
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append(cast("Compare", compare(Predicate.LE, left, right)))
 
 
 def at_most(left: Extent, right: Extent) -> bool:
-    """Whether `left <= right`, or may be and is checked at calls."""
+    """`left <= right`, or may be and is checked at calls."""
     if is_same(left, right):
         return True
     names = ExtentVariables()
@@ -326,8 +317,8 @@ def quotient(total: Extent, divisor: Extent) -> Extent | None:
 
 
 def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient; calls check that it is exact unless known (`agree`). Common factors are canceled, even if they may
-    be 0: `n * m` by `3 * n` is `m // 3`.
+    """The quotient; calls check that it is exact (`agree`). Common factors are canceled, even if they may be 0: `n * m`
+    by `3 * n` is `m // 3`.
     """
     found = quotient(total, divisor)
     if found is not None or (isinstance(divisor, int) and divisor <= 0):

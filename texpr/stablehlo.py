@@ -97,7 +97,6 @@ _OF_BITS: Final = ("stablehlo.count_leading_zeros", "stablehlo.popcnt", "stableh
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
-    """False for NaN except NE; False is less than True."""
     if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
         left, right = apply("cast", left, dtype="int32"), apply("cast", right, dtype="int32")
     return apply(_COMPARISONS[direction], left, right)
@@ -131,7 +130,7 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
 
 
 def total_order(apply: Apply, value: Value) -> Value:
-    """Integers in the order TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive numbers, inf, NaN."""
+    """Integers in the TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive numbers, inf, NaN."""
     dtype = f"int{bits(str(value.dtype))}"
     code = apply("bitcast", value, dtype=dtype)
     negative = apply("bitwise_xor", apply("bitwise_not", code), least(dtype))
@@ -198,8 +197,8 @@ def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
 
 
 def dot_subscripts(op: DotGeneralOp) -> str:
-    """`dot_general` as subscripts of `einsum`: batch dimensions, then other uncontracted dimensions of the left
-    operand, then of the right.
+    """`dot_general` for `einsum`: batch dimensions, then other uncontracted ones of the left operand, then of the
+    right.
     """
     letters, names, output = iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"), [dict[int, str](), {}], ""
     for is_batch, keys in zip((True, False), DOT_KEYS, strict=True):

@@ -1,7 +1,7 @@
 """Custom calls of LAPACK, as JAX makes them on CPUs, as formulas over operators of `te.ops`.
 
-Batch axes are first; matrices are in the order of tensors, whatever `operand_layouts` says. Pivots count from 1. `info`
-is LAPACK's for `potrf`, otherwise 0: JAX reads only its sign, negative for wrong arguments.
+Batch axes are first; `operand_layouts` do not matter. Pivots count from 1. `info` is LAPACK's for `potrf`, otherwise 0:
+JAX reads only its sign, negative for wrong arguments.
 
 Source: handlers of XLA, jaxlib's `lapack_kernels.h`, `jax/_src/lax/linalg.py`.
 """

@@ -45,8 +45,8 @@ _MOVES: Final = frozenset(
 
 
 def on_integers(functions: Mapping[str, FuncOp]) -> Mapping[str, FuncOp]:
-    """Replace functions on quantised tensors by functions on integers outside the module. Raises `CompileError` for
-    moves between different quantised types.
+    """Functions on integers, outside the module, for those on quantised tensors. Raises `CompileError` for moves
+    between different quantised types.
     """
     return {name: expanded(function) if has_quantized(function) else function for name, function in functions.items()}
 
@@ -150,7 +150,6 @@ class _Expansion:
 
 
 def _check_equal(op: Operation, types: Sequence[Attribute]) -> None:
-    """Refuse types that differ in more than shape and axis."""
     kinds = [cast("Quantization", quantization(type_)) for type_ in types]
     same = {(kind.storage, kind.least, kind.greatest, kind.expressed, kind.scales, kind.zero_points) for kind in kinds}
     if len(same) > 1:
@@ -198,7 +197,7 @@ class _Writer:
         return value if value.type == type_ else self._make("stablehlo.convert", type_, value)
 
     def _each(self, name: str, value: SSAValue, numbers: Sequence[float], element: Any, kind: Quantization) -> SSAValue:
-        """An elementwise op with the numbers of a quantised type, one per block, or as in `_with`."""
+        """An elementwise op with numbers of a quantised type: one, one per index of an axis, or one per block."""
         if not kind.blocks:
             return self._with(name, value, numbers, element, kind.axis)
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(element, kind.shape), numbers)
@@ -213,7 +212,6 @@ class _Writer:
     def _with(
         self, name: str, value: SSAValue, numbers: Sequence[float], element: Attribute, axis: int | None
     ) -> SSAValue:
-        """An elementwise op with a number, or one per index of an axis."""
         shape = [] if axis is None else [len(numbers)]
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(cast("Any", element), shape), numbers)
         other = self.add(ConstantOp.create(properties={"value": elements}, result_types=[elements.type])).results[0]

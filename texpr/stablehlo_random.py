@@ -31,7 +31,6 @@ _ROUNDS_OF_PHILOX: Final = 10
 def random_bits(
     apply: Apply, algorithm: str, indices: Sequence[Value], shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> Value:
-    """The element at `indices`, from the words of the state."""
     generate = _threefry_bits if _is_threefry(algorithm, len(state)) else _philox_bits
     return generate(apply, indices, shape, dtype, state)
 

@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class Operation:
-    """The definition of tensors. `name` is the user's, `place` the source location."""
+    """The definition of tensors. `name` is the user's."""
 
     name: str
     place: SourceLocation | None
@@ -64,7 +64,6 @@ class Operation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """Tensors read, each once, in the order of first use."""
         return ()
 
     def output(self, position: int) -> Tensor:
@@ -78,8 +77,6 @@ class PlaceholderOp(Operation):
 
 @dataclass(eq=False)
 class ConstantOp(Operation):
-    """Embedded in the program."""
-
     elements: DenseIntOrFPElementsAttr[Any]
 
 
@@ -93,7 +90,6 @@ class ComputeOp(Operation):
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """Axes of its reductions, each once, in the order of first use."""
         return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property
@@ -103,8 +99,6 @@ class ComputeOp(Operation):
 
 @dataclass(eq=False)
 class InlinedOp(Operation):
-    """A te function whose ops are inlined."""
-
     function: FuncOp
     arguments: tuple[Tensor, ...]
 
@@ -213,9 +207,9 @@ def _one_index_text(index: object) -> str:
 def placeholder(shape: object, dtype: object = None, name: str | None = None, *, strides: object = None) -> Tensor:
     """An input of the program: `te.placeholder((m, n), "float32", name="A")`.
 
-    `shape` contains integers, variables and expressions over them; `dtype` is float32 by default. With `strides`
-    (integers, variables or None, in elements) calls accept views: `te.placeholder((m, n), strides=(s, 1))`. Raises
-    CompileError for invalid shapes and unknown dtypes.
+    `shape` contains integers, variables and expressions; `dtype` is float32 by default. With `strides` (integers,
+    variables or None, in elements) calls accept views: `te.placeholder((m, n), strides=(s, 1))`. Raises CompileError
+    for invalid shapes and unknown dtypes.
     """
     label = checked_name(name, "placeholder")
     extents = checked_shape(shape, f"placeholder {label}")
@@ -227,7 +221,6 @@ def placeholder(shape: object, dtype: object = None, name: str | None = None, *,
 
 
 def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
-    """Raises CompileError for element types that tensors lack."""
     op = ConstantOp(name, caller(), elements)
     type_ = cast("TensorType[Attribute]", elements.type)
     op.outputs.append(Tensor(tuple(type_.get_shape()), name_of(type_.element_type), name, op))
@@ -245,7 +238,7 @@ def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tupl
 
 
 def var(name: str = "n", dtype: object = "int64") -> Var:
-    """A scalar that calls bind: an extent of an argument, or a separate parameter."""
+    """A scalar that calls bind: an argument's extent, or a parameter."""
     label, element = checked_name(name, "n"), checked_dtype(dtype)
     if element in STORED:
         raise error(f"variable {label}: elements of arrays alone are {element}, numbers are not")
@@ -263,8 +256,8 @@ def compute(
 ) -> Any:
     """New tensors, element by element: `te.compute((m, n), lambda i, j: A[i, j] + 1, name="B")`.
 
-    `fcompute` takes an index per dimension (or `*i`) and returns the element; a tuple gives tensors that are computed
-    together. Raises CompileError for a wrong number of indices and elements that are not expressions.
+    `fcompute` takes an index per dimension (or `*i`) and returns the element; a tuple gives tensors computed together.
+    Raises CompileError for a wrong number of indices and elements that are not expressions.
     """
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
@@ -277,7 +270,6 @@ def computed(
     element: Callable[..., ExprLike | Sequence[ExprLike]],
     label: str,
 ) -> Any:
-    """`compute` with checked arguments and named indices."""
     axis = tuple(IterVar(name, 0, extent, False) for name, extent in zip(index_names, extents, strict=True))
     value = element(*axis)
     several = isinstance(value, list | tuple)

@@ -50,7 +50,6 @@ def checked_tensor(value: object, what: str) -> Tensor:
 
 
 def ranked(value: object, what: str, *ranks: int) -> Tensor:
-    """A tensor of one of the `ranks`."""
     tensor = checked_tensor(value, what)
     if tensor.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
@@ -66,7 +65,6 @@ def floating(value: object, what: str) -> Tensor:
 
 
 def numeric(value: object, what: str) -> Tensor:
-    """A tensor of numbers, not bools."""
     tensor = checked_tensor(value, what)
     if tensor.dtype == "bool":
         raise error(f"{what} must hold numbers, got {tensor.name} of bool: use te.ops.cast")
@@ -92,7 +90,7 @@ def one_dtype(what: str, *tensors: Tensor | None) -> str:
 
 
 def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
-    """The dtype of sums of products: the given one, to which operands are converted first, or their common one."""
+    """The given dtype, to which operands are converted, or their common one."""
     return one_dtype(what, *tensors) if out_dtype is None else checked_dtype(out_dtype)
 
 
@@ -122,7 +120,6 @@ def result_dtype(dtype: object, default: str) -> str:
 
 
 def integer(value: object, what: str) -> int:
-    """Refuses bools and other types."""
     number = as_number(value)
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(value)}")
@@ -142,7 +139,6 @@ def integers(value: object, what: str, count: int, *, least: int | None = None) 
 
 
 def index_number(value: object, what: str) -> Extent:
-    """An integer, or an expression over integer variables."""
     if not isinstance(value, Expr) or isinstance(value, Const):
         return integer(value.value if isinstance(value, Const) else value, what)
     if not is_extent(value):
@@ -197,7 +193,7 @@ def compute(
 def variant(
     template: Callable[Concatenate[T, P], Tensor], first: T, label: str, doc: str, **defaults: object
 ) -> Callable[P, Tensor]:
-    """The operator `label`: `template` with first argument and defaults bound. Raises TypeError for arguments that it
+    """`template` with first argument and defaults bound, called `label`. Raises TypeError for arguments that it
     lacks.
     """
     signature = inspect.signature(partial(template, first))
@@ -234,12 +230,11 @@ def is_one_of(word: object, words: Sequence[str]) -> bool:
 
 
 def is_one(extent: Extent) -> bool:
-    """Whether broadcasting repeats the axis."""
     return isinstance(extent, int) and extent == 1
 
 
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """The common shape, aligned at the last dimension; symbolic extents must be provably equal."""
+    """Aligned at the last dimension; symbolic extents must be provably equal."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
     for shape in shapes:
@@ -263,7 +258,6 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element at indices of the broadcast shape `result`."""
     places = [
         0 if is_one(extent) and not is_one(result[position]) else indices[position]
         for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)
@@ -277,9 +271,7 @@ def operand(value: object, what: str) -> Tensor | bool | int | float:
 
 
 def elementwise(what: str, function: Callable[..., ExprLike], operands: Sequence[object], name: str | None) -> Tensor:
-    """`function` of elements of the operands, at least one a tensor; tensors are broadcast, numbers passed
-    unchanged.
-    """
+    """`function` of elements of the operands, at least one a tensor; numbers are passed unchanged."""
     values = [operand(value, f"{what}: operand {position}") for position, value in enumerate(operands)]
     tensors = [value for value in values if isinstance(value, Tensor)]
     if not tensors:

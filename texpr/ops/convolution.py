@@ -48,14 +48,12 @@ class KernelWindow:
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
-        """The number of windows. Raises CompileError for none."""
         padded = simplified(extent + (self.before + self.after))
         if isinstance(padded, int) and isinstance(self.span, int) and padded < self.span:
             raise error(f"{what}: a window over {self.span} elements does not fit into {padded} (the border included)")
         return simplified((padded - self.span) // self.stride + 1)
 
     def index(self, position: Expr, offset: Expr) -> Expr:
-        """The index in the padded axis."""
         start = position * self.stride if self.stride != 1 else position
         return start + (offset * self.dilation if self.dilation != 1 else offset)
 
@@ -68,10 +66,9 @@ def windows(
     dilation: object,
     extents: Sequence[Extent],
 ) -> tuple[KernelWindow, ...]:
-    """A window for each of the `extents`.
+    """A window per extent. Strides and dilation are an integer, or one per axis; padding as in `borders`.
 
-    Strides and dilation are an integer, or one per axis; padding as in `borders`. Raises CompileError for other counts,
-    strides and dilations below 1, and empty windows.
+    Raises CompileError for other counts, strides and dilations below 1, and empty windows.
     """
     rank = len(sizes)
     for size in sizes:
@@ -124,8 +121,8 @@ def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
 
 
 def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
-    """A permutation of `letters`, optionally with one of `inner`, tiles of packed axes. Raises CompileError for other
-    values.
+    """A permutation of `letters`, optionally with one of `inner`, tiles of packed axes. Raises CompileError for
+    others.
     """
     upper, lower = (layout[: len(letters)], layout[len(letters) :]) if isinstance(layout, str) else ("", "")
     if isinstance(layout, str) and sorted(upper) == sorted(letters) and lower in ("", *inner):
@@ -158,7 +155,6 @@ class Laid:
         return self.tensor(*(indices[letter] for letter in self.layout))
 
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
-        """A stage padded with `value` for windows."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
         if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
@@ -477,7 +473,7 @@ def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) 
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:
-    """The first index in the dilated data, and the dilated extent."""
+    """The first index in the dilated data, and its extent."""
     reach = simplified(window.span - 1)
     first = simplified(reach - window.before)
     length = simplified((extent - 1) * window.stride + 1 + first + (reach - window.after + more))
@@ -489,8 +485,6 @@ def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple
 def _with_zeros(
     source: Laid, windows: Mapping[str, KernelWindow], spread: Mapping[str, tuple[Extent, Extent]], name: str
 ) -> Laid:
-    """Elements at distance `stride`, with zeros between and around."""
-
     def element(*indices: Expr) -> Expr:
         at: dict[str, Expr | int] = dict(zip(source.layout, indices, strict=True))
         there: list[Expr] = []

@@ -30,7 +30,7 @@ def _scan(
     reverse: bool,
     name: str,
 ) -> Tensor:
-    """Combine elements with all before, or after if `reverse`; without themselves if `exclusive`."""
+    """Combine elements with all before, or after if `reverse`; `exclusive` of themselves."""
     what = _NAMES[kind]
     source = numeric(data, f"{what}: data")
     if axis is None:
@@ -90,8 +90,8 @@ def accumulated(
     """Combine elements of tensors of one shape with previous results along an axis, reversed if `reverse`. With
     `first`, results start with it and combine previous elements.
 
-    `combine` takes previous results and elements; results have `dtypes`, by default those of the sources. A sequential
-    loop along the axis encloses those over inner axes.
+    `combine` takes previous results and elements; `dtypes` of results are by default the sources'. A sequential loop
+    along the axis encloses inner axes.
     """
     shape = sources[0].shape
     extent, inner = shape[along], shape[along + 1 :]

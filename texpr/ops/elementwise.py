@@ -291,7 +291,6 @@ def shifted_right(data: object, amount: object) -> Expr:
 
 
 def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
-    """Expressions, and whether the amount is in range."""
     x, n = unified(what, data, amount)
     if not is_integer(x.dtype):
         raise error(f"{what} takes integers, got {x.dtype} in `{x}`")

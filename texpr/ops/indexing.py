@@ -188,10 +188,10 @@ def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
 def bound_indices(
     indices: Tensor, shape: object, wrap: bool = False, checked: bool = False, *, name: str = "bound_indices"
 ) -> Tensor:
-    """Integers as indices of the axis of a shape `(extent,)`, for operators with the mode `fast`.
+    """Integers as indices of the axis of a shape `(extent,)`, for the mode `fast`.
 
     Out-of-range integers are clamped, or taken modulo the extent with `wrap`. If `checked`, an option of `weft.build`,
-    they are unchanged: the access raises `IndexError`; with `wrap`, -extent to -1 count from the end.
+    they stay and the access raises `IndexError`; with `wrap`, -extent to -1 count from the end.
 
     Dtypes: integers; the result is int64.
     Equals: `np.mod(indices, shape[0]) if wrap else np.clip(indices, 0, shape[0] - 1)`.
@@ -235,8 +235,8 @@ def _chosen(
 def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip", *, name: str = "take") -> Tensor:
     """The slices along an axis at indices; without an axis, of the flattened tensor.
 
-    Out-of-range indices are clamped (`clip`; negative ones become 0) or taken modulo the extent (`wrap`; -1 is the
-    last). With `fast`, all must be in range (`docs/bounds.md`). Raises CompileError for an empty axis.
+    Out-of-range indices are clamped (`clip`; negative ones to 0) or taken modulo the extent (`wrap`; -1 is the last).
+    With `fast`, all must be in range (`docs/bounds.md`). Raises CompileError for an empty axis.
 
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.
@@ -274,8 +274,8 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name
 
 
 def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
-    """Raises CompileError unless indices have the data's rank, and at most its extents except along an axis. Bounds of
-    accesses check symbolic extents.
+    """Indices have the data's rank, and at most its extents except along an axis; bounds of accesses check symbolic
+    extents. Raises CompileError.
     """
     if places.ndim != source.ndim or any(
         d != along and isinstance(x, int) and isinstance(y, int) and x > y
@@ -290,8 +290,7 @@ def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
 def take_along_axis(
     data: Tensor, indices: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "take_along_axis"
 ) -> Tensor:
-    """For each element of `indices`, the element with that index along an axis; other axes are broadcast. Modes as in
-    `take`; with `wrap`, -1 is the last.
+    """As `gather`, but broadcasts other axes. Modes as in `take`; with `wrap`, -1 is the last.
 
     Dtypes: all; indices are integers.
     Equals: `np.take_along_axis(data, indices, axis)`.

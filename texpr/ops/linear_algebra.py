@@ -63,8 +63,8 @@ def _finished(tensor: Tensor, dtype: str, name: str) -> Tensor:
 
 
 def _balanced(source: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
-    """Matrices scaled by powers of two against overflow and underflow of squares, and the inverse scale. float32 is
-    computed in float64, unscaled (None).
+    """Matrices scaled by powers of two, so that squares neither overflow nor underflow, and the inverse scale. float32
+    is computed in float64, unscaled (None).
     """
     if source.dtype != "float64":
         return source, None
@@ -90,7 +90,7 @@ def _scaled_back(values: Tensor, inverse: Tensor | None, name: str) -> Tensor:
 
 
 def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
-    """LU factorization P A = L U by Gaussian elimination with partial pivoting.
+    """P A = L U by Gaussian elimination with partial pivoting.
 
     The first result contains U, and below it L without its unit diagonal; the second the row exchanged with row k at
     step k. A pivot of 0 leaves zeros below it, as LAPACK's getrf.
@@ -239,8 +239,8 @@ def cholesky(data: Tensor, *, name: str = "cholesky") -> tuple[Tensor, Tensor]:
 
 
 def householder_factors(data: Tensor, *, name: str = "householder_factors") -> tuple[Tensor, Tensor]:
-    """The factorization A = Q R in the format of LAPACK's geqrf. The first result contains R and, below it, the vectors
-    v without leading ones of the reflections H = I - tau v v^T whose product is Q; the second the values of tau.
+    """A = Q R in the format of LAPACK's geqrf. The first result contains R and, below it, the vectors v without leading
+    ones of the reflections H = I - tau v v^T whose product is Q; the second the values of tau.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.qr(data, "raw")`, transposed.
@@ -343,7 +343,6 @@ def householder_product(
 
 
 def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
-    """Sine and cosine that make two vectors orthogonal, from squared norms and inner product."""
     slope = (other - one) / (2.0 * product)
     root = math.abs(slope) + math.sqrt(1.0 + slope * slope)
     tangent = math.select(slope < 0.0, -1.0 / root, 1.0 / root)

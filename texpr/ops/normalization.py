@@ -34,7 +34,7 @@ def _others(indices: tuple[Expr, ...], along: int) -> tuple[Expr, ...]:
 
 
 def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, without overflow: the maximum is subtracted from x.
+    """exp(x) / sum(exp(x)) along an axis, without overflow: the maximum is subtracted.
 
     Stages `<name>_max`, `<name>_exp`, `<name>_sum`, `<name>`; exponentials are computed once. 16-bit floats use
     float32.
@@ -193,9 +193,9 @@ def layer_norm(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over one or several axes.
 
-    `gamma` and `beta` have the extents of these axes, in the order of the data. The variance is the mean square of x -
-    mean: an additional pass that does not cancel if the mean is large. Stages `<name>_mean` and `<name>_rstd`, each
-    after its sum, and `<name>`.
+    `gamma` and `beta` have these axes' extents, in the order of the data. The variance is the mean square of x - mean:
+    an additional pass, without cancellation if the mean is large. Stages `<name>_mean` and `<name>_rstd`, each after
+    its sum, and `<name>`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.layer_norm(data, shape_of_the_axes, gamma, beta, epsilon)`.

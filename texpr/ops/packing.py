@@ -27,7 +27,6 @@ class Packing:
 
     @staticmethod
     def of(what: str, rank: int, inner_dims_pos: object, inner_tiles: object, outer_dims_perm: object) -> Packing:
-        """Raises CompileError for invalid arguments."""
         positions = checked_axes(f"{what}: inner_dims_pos", items(inner_dims_pos), rank)
         tiles = integers(items(inner_tiles), f"{what}: inner_tiles", len(positions), least=1)
         order = checked_axes(f"{what}: outer_dims_perm", outer_dims_perm, rank)

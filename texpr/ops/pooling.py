@@ -43,7 +43,6 @@ _KINDS = ("avg", "max", "sum")
 
 
 def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: int) -> Laid:
-    """Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
     if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
     is_packed = isinstance(layout, str) and layout.endswith("c")
@@ -102,7 +101,6 @@ def _pool(
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
-    """The given windows, and those with `ceil_mode` padding."""
     letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
@@ -143,7 +141,6 @@ def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
-    """The elements from `low` to `high` (exclusive)."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
@@ -221,7 +218,7 @@ def lp_pool(
     *,
     name: str = "lp_pool",
 ) -> Tensor:
-    """The p-norm of each window of data (N, C, ...), with 1 to 3 spatial axes: sum(abs(x)^p)^(1 / p).
+    """The p-norm of each window of data (N, C, ...), 1 to 3 spatial axes: sum(abs(x)^p)^(1 / p).
 
     Arguments as in `max_pool2d`. Stages: `<name>_power`, those of the pool `<name>_sum`, `<name>`; 16-bit floats use
     float32. Raises CompileError for a p of 0.
@@ -261,8 +258,8 @@ def max_pool_with_indices(
     *,
     name: str = "max_pool",
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of data (N, C, ...), and its row-major index in its plane as int64, the first of equal
-    maxima. NaN propagates. 1 to 3 spatial axes; arguments as in `max_pool2d`.
+    """The maximum of each window of data (N, C, ...), 1 to 3 spatial axes, and its row-major index in its plane as
+    int64, the first of equal ones. NaN propagates. Arguments as in `max_pool2d`.
 
     Results: `<name>_values`, `<name>_indices`.
 
@@ -389,8 +386,8 @@ def global_pool(
 def adaptive_max_pool_with_indices(
     data: Tensor, output_size: int | Sequence[int], layout: str | None = None, *, name: str = "adaptive_max_pool"
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each part, as in `adaptive_pool`, of data (N, C, ...), and its row-major index in its plane as
-    int64, the first of equal maxima. NaN propagates. 1 to 3 spatial axes.
+    """The maximum of each part, as in `adaptive_pool`, and its row-major index in its plane as int64, the first of
+    equal ones. NaN propagates.
 
     Results: `<name>_values`, `<name>_indices`.
 

@@ -56,7 +56,6 @@ def matmul(
 
 
 def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, dtype: str, name: str) -> Tensor:
-    """`matmul` of possibly different dtypes."""
     for tensor in (a, b):
         if tensor.ndim == 0:
             raise error(f"{what} takes vectors and matrices, {tensor.name} has rank 0")

@@ -50,7 +50,6 @@ _SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
 def _parameter(
     what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
 ) -> Tensor | int | float:
-    """A number, a tensor of one, or a number per index along the axis or per group."""
     if isinstance(value, Tensor) and value.ndim and group is not None:
         if axis is None or group < 1:
             raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")
@@ -103,8 +102,8 @@ def quantize(
 ) -> Tensor:
     """round(x / scale) + zero_point, ties to even, clamped to the range of `dtype`, an 8-bit or 16-bit integer type.
 
-    `scale` and `zero_point` are numbers, tensors of one number, or have a number per index along `axis`. NaN becomes an
-    unspecified number.
+    `scale` and `zero_point` are numbers, tensors of one, or have one per index along `axis`. NaN gives an unspecified
+    number.
 
     Dtypes: floats; the result is of `dtype`.
     Equals: `np.clip(np.rint(data / scale) + zero_point, -128, 127).astype(np.int8)`; ONNX QuantizeLinear.
@@ -137,8 +136,8 @@ def dequantize(
 ) -> Tensor:
     """(x - zero_point) * scale, with an exact difference. See `quantize`.
 
-    With `group_size`, scales and zero points have the rank of x and an element per `group_size` elements along `axis`;
-    the last group may be smaller. Zero points may be floats; the difference is then rounded.
+    With `group_size`, scales and zero points have the rank of x and an element per `group_size` along `axis`; the last
+    group may be smaller. Zero points may be floats; the difference is then rounded.
 
     Dtypes: integers, of 2 and 4 bits too; the result is of the float `dtype`.
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
@@ -178,8 +177,8 @@ def _requantized(
     dtype: str,
     name: str,
 ) -> Tensor:
-    """round(x * scale) + zero_point, clamped to `dtype`, with the scale of two factors divided by the result's; each is
-    a number, or one per index along an axis.
+    """round(x * scale) + zero_point, clamped to `dtype`. The scale is that of two factors over the result's; each is a
+    number, or one per index along an axis.
     """
 
     def element(*i: Expr) -> Expr:
@@ -291,12 +290,12 @@ def qlinear_conv(
     *,
     name: str = "qlinear_conv",
 ) -> Tensor:
-    """The convolution of quantized data (N, C, ...) with kernels (O, C / groups, ...), with 1 to 3 spatial axes,
-    quantized as `dtype`, int8 or uint8.
+    """The convolution of quantized data (N, C, ...) with kernels (O, C / groups, ...), 1 to 3 spatial axes, quantized
+    as `dtype`, int8 or uint8.
 
-    Zero points are subtracted first (`<name>_data`, `<name>_weight`, as int16), so that padding is 0. Sums are in
-    int32, plus the int32 `bias` (O,). Rounding as in `qlinear_matmul`, arguments as in `conv2d`. Kernels may have a
-    scale and zero point per output channel.
+    Zero points are subtracted first (`<name>_data`, `<name>_weight`, as int16), so that padding is 0. Sums and `bias`
+    (O,) are int32. Rounding as in `qlinear_matmul`, arguments as in `conv2d`. Kernels may have a scale and zero point
+    per output channel.
 
     Dtypes: int8 and uint8; the bias is int32.
     Equals: ONNX QLinearConv.

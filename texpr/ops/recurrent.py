@@ -131,8 +131,6 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Part:
-    """Consecutive gate elements that multiply one state."""
-
     first: Extent
     count: Extent
     columns: int
@@ -152,8 +150,6 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Network:
-    """Checked operands."""
-
     what: str
     name: str
     inputs: Tensor
@@ -348,7 +344,6 @@ class _Block:
                 yield self.at(b, time)
 
     def multiply(self, part: int, factor: Callable[[_Step], Written]) -> None:
-        """Multiply the states by a part of the recurrence, into a buffer per sequence."""
         if self.network.rounded:
             with self.each() as at:
                 self._round(at, lambda k: factor(at).load(*at.outer, k))
@@ -361,7 +356,6 @@ class _Block:
             self._tiles(part, factor, sequences, range(-(-self.network.sequences // _WHOLE)))
 
     def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
-        """All tiles, for groups of `sequences` sequences."""
         code, tiles = self.code, self.network.parts[part].tiles
         if not groups:
             return
@@ -728,9 +722,9 @@ def gru(
     name: str = "gru",
 ) -> tuple[Tensor, Tensor]:
     """Gated recurrent units (Cho et al. 2014), gates z, r and n: n = g(x Wn + (r * h) Rn + b), or with
-    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. Returns the states and the last one.
+    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. The states and the last one.
 
-    Arguments as in `rnn`. The activations are f of z and r, and g.
+    Arguments as in `rnn`. Activations: f of z and r, and g.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX GRU; `torch.nn.GRU` with `linear_before_reset`, its gates in another order.
@@ -794,10 +788,10 @@ def lstm(
     name: str = "lstm",
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Long short-term memory (Hochreiter and Schmidhuber 1997), gates i, o, f and c: cell = f * cell + i * g(c), then h
-    = o * h(cell). Returns the states h, the last one, and the last cell.
+    = o * h(cell). The states h, the last one, and the last cell.
 
-    Arguments as in `rnn`. The activations are f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden)
-    weight the cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
+    Arguments as in `rnn`. Activations: f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden) weight the
+    cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.

@@ -94,7 +94,6 @@ def float_of(extent: Extent, dtype: str) -> Expr:
 
 
 def mean_over(source: Tensor, axes: Sequence[int], name: str, *, keepdims: bool = False, dtype: str = "") -> Tensor:
-    """The mean in `dtype`, or the dtype of sums."""
     wide = sum_dtype(source.dtype)
     count = float_of(product([source.shape[axis] for axis in axes]), wide)
 
@@ -120,8 +119,6 @@ def _folded(
     *,
     scalars: bool = False,
 ) -> Tensor:
-    """Combine in `wide`; with `scalars`, also without axes."""
-
     def element(value: Expr, over: list[IterVar]) -> Expr:
         value = value.astype(wide)
         return (combine(value, over) if over or scalars else value).astype(result)
@@ -285,10 +282,10 @@ def _deviation(
 
 
 def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "var") -> Tensor:
-    """The sum of squares of x - mean, divided by the number of elements minus `ddof`, or by 0 if that is negative:
-    infinite, or NaN if the sum is 0.
+    """The sum of squares of x - mean, divided by the number of elements minus `ddof`, or by 0 if negative: infinite, or
+    NaN if the sum is 0.
 
-    The mean, `<name>_mean`, is a stage: squares of x - mean do not cancel if the mean is large.
+    The mean, `<name>_mean`, is a stage: squares of x - mean do not cancel if it is large.
 
     Dtypes: floats.
     Equals: `np.var(data, axis, ddof=ddof, keepdims=keepdims)`.
@@ -322,8 +319,8 @@ def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, na
 
 
 def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0, *, name: str = "histc") -> Tensor:
-    """The number of elements in `bins` equal intervals from `a_min` to `a_max`, the last one closed: (bins,). If both
-    are equal, the range is that of the data. Elements outside, and NaN, are not counted.
+    """The number of elements in `bins` equal intervals from `a_min` to `a_max`, the last closed: (bins,). If both are
+    equal, the range is that of the data. Elements outside, and NaN, are not counted.
 
     Stages `<name>_min` and `<name>_max` are the range of the data; if equal, it is extended by 1 at both ends. 16-bit
     floats use float32.

@@ -49,8 +49,6 @@ _ROI_PARTS = 1 << 20
 
 @dataclass(frozen=True)
 class _SourceLine:
-    """Source coordinates (slope * i + shift) / divisor of an axis."""
-
     slope: Extent
     shift: Extent
     divisor: Extent
@@ -80,8 +78,6 @@ class _SourceLine:
 
 @dataclass(frozen=True)
 class _ResizedAxis:
-    """`extent` elements resized to `size`."""
-
     extent: Extent
     size: Extent
     ratio: Fraction | None
@@ -155,8 +151,6 @@ _WEIGHTS: Mapping[str, tuple[int, Callable[[Expr, float], Expr]]] = {
 
 @dataclass(frozen=True)
 class _Resizing:
-    """The resizing of each of `axes`."""
-
     what: str
     axes: Mapping[str, _ResizedAxis]
     method: str
@@ -258,7 +252,6 @@ def _within(place: Expr, extent: Extent) -> Expr:
 
 
 def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:
-    """Floor and fraction."""
     numerator, divisor = place
     if isinstance(divisor, int) and divisor == 1:
         return numerator, const(0.0, dtype)

@@ -41,8 +41,6 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 class _Line:
-    """An axis with float coordinates."""
-
     def __init__(self, extent: Extent, dtype: str, padding: str, align_corners: bool) -> None:
         self.extent = extent
         self._dtype = dtype
@@ -141,7 +139,6 @@ def grid_sample(
 
 
 def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr | None]]:
-    """Indices, whether they are in range, and weights."""
     if method == "nearest":
         return [(*line.index(round(line.padded(place))), None)]
     if method == "linear":

@@ -156,8 +156,8 @@ def scatter_nd(
     *,
     name: str = "scatter_nd",
 ) -> Tensor:
-    """The tensor with slices stored at coordinates: `indices[0]` is the index along the first axis, and so on; the
-    inverse of `gather_nd`.
+    """The tensor with slices stored at coordinates, as `gather_nd` reads: `indices[0]` is the index along the first
+    axis, and so on.
 
     Updates have the shape of the indices without their first axis, then that of the slices. Reductions as in
     `scatter_elements`, modes as in `take`.
@@ -193,7 +193,7 @@ def max_unpool(
     data: Tensor, indices: Tensor, output_size: Extent | Sequence[Extent], *, name: str = "max_unpool"
 ) -> Tensor:
     """Data (N, C, ...) stored at row-major indices in planes of `output_size`, zeros elsewhere: the inverse of
-    `max_pool_with_indices`. Out-of-range indices are clamped. Of elements with equal indices the last is stored.
+    `max_pool_with_indices`. Out-of-range indices are clamped. Of equal indices the last is stored.
 
     Dtypes: all; indices are integers.
     Equals: `torch.nn.functional.max_unpool2d(data, indices, ..., output_size=output_size)` and its like.

@@ -273,7 +273,6 @@ def nms(
             return precedes(first, second, descending=True) | is_tie
 
         def sift(item: Expr) -> None:
-            """Move the heap's hole to the position of `item`, and store it."""
             size = left.load(*at)
             with code.loop(64 - clz(size), "level"):
                 child = hole.load(*at) * 2 + 1

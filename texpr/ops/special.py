@@ -29,7 +29,6 @@ __all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "si
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Horner's scheme, highest power first."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
         total = total * x + coefficient
@@ -145,8 +144,6 @@ _EXP_2: Final = exp(-2)
 
 
 def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
-    """An operator that computes `scalar` in float64."""
-
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")
 
@@ -214,7 +211,6 @@ def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
     bias, ones = (1022, 2047) if wide == "float64" else (126, 255)
 
     def parts(*i: Expr) -> tuple[Expr, Expr, Expr]:
-        """The number, its bits, and the exponent of the factor that makes a subnormal number normal."""
         x = source(*i).astype(wide)
         is_small = math.abs(x) < 2.0 ** (1 - bias)
         shift = math.select(is_small, constant(fraction, code), constant(0, code))

@@ -165,7 +165,6 @@ def _attention(
 
 
 def _shared_queries(what: str, q: Tensor, k: Tensor, v: Tensor) -> Extent:
-    """The number of queries with the same keys."""
     if min(q.ndim, k.ndim, v.ndim) < 3 or not agree(k.shape[-3], v.shape[-3]):
         raise error(
             f"{what}: grouped queries have as many heads of keys as of values, (..., k, s, e) and (..., k, s, v): got "

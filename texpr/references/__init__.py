@@ -1,7 +1,7 @@
 """NumPy references of operators, which the interpreter runs; one module per family of `te.ops`.
 
 A reference takes the operator's arguments, with arrays for tensors (float32 for 16-bit floats); the caller rounds
-results to their element types.
+results.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ _ELEMENTARY: Final = frozenset(
 
 
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of float32 in float64, rounded once."""
-
     @wraps(function)
     def rounded(*operands: Any, **attributes: Any) -> Any:
         if not any(getattr(operand, "dtype", None) == np.float32 for operand in operands):

@@ -24,10 +24,8 @@ def axes_of(axis: object) -> Any:
 
 
 def array_dtype(dtype: str) -> str:
-    """The dtype of arrays that represent `dtype`."""
     return "float32" if dtype == "bfloat16" else dtype
 
 
 def accumulator(dtype: str | None, *arrays: Array) -> list[Array]:
-    """Arrays in the dtype of sums, if given."""
     return [array.astype(dtype) for array in arrays] if dtype not in (None, "bfloat16") else list(arrays)
