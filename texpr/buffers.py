@@ -99,8 +99,6 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
 
 
 class _Ties:
-    """Values of variables, and ops that state strides, at the top of a function."""
-
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
         block = function.body.block
         self._arguments = function.args

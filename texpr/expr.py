@@ -105,7 +105,7 @@ def bits(dtype: str) -> int:
 
 
 def holds_all(wide: str, narrow: str) -> bool:
-    """False for storage types."""
+    """Whether `wide` represents all values of `narrow`; False for storage types."""
     if wide == narrow or narrow in STORED or wide in STORED:
         return False
     if is_float(narrow):
@@ -721,7 +721,7 @@ def cast_to(operand: object, dtype: object) -> Expr:
 
 
 def reinterpret(operand: object, dtype: object) -> Expr:
-    """Of equal width, without bools and storage types."""
+    """The bits as another type of equal width, no bool or storage type."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     if "bool" in (expr.dtype, target) or {expr.dtype, target} & STORED or bits(expr.dtype) != bits(target):
         raise error(f"reinterpret takes numbers of one width, got {expr.dtype} `{expr}` as {target}")

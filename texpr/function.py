@@ -45,7 +45,7 @@ _RELATIONS = {
 
 
 def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
-    """Sides are swapped for `>=` and `>`; None for `!=`."""
+    """A relation of `tir.assume`, sides swapped for `>=` and `>`; None for `!=`."""
     relation = _RELATIONS.get(assumption.predicate)
     if relation is None:
         return None
@@ -187,7 +187,6 @@ class _Function:
                     self._emitter.finish(AssumeOp(sides[0], relation, sides[1], operands, reason))
 
     def _bind_extents(self) -> None:
-        """Bind variables to the first equal extents; state other dynamic extents of placeholders."""
         own: dict[Tensor, set[int]] = {}
         placeholders = [p for p in self._inputs if isinstance(p, Tensor)]
         for tensor in placeholders:

@@ -79,8 +79,8 @@ class Role:
 
 
 class Operator(IRDLOperation):
-    """An operator defined by a function of `te.ops`, without effects; `infer` computes the result types, also for the
-    parser (`-> types` is optional), the verifier and `graph-infer-types`.
+    """An operator defined by a function of `te.ops`, without effects; `infer` computes result types for the parser (`->
+    types` is optional), the verifier and `graph-infer-types`.
 
     Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
     """
@@ -153,7 +153,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
-        """Raises `ShapeError` for operands of other types."""
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
@@ -365,7 +364,6 @@ class Extents:
     """A variable for each name in extents of graph types."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
-        """`shapes` of operands bind the names that are extents by themselves."""
         extents = [extent for shape in shapes for extent in shape]
         bound = {name for extent in extents if (name := lone_name(extent)) is not None}
         extents += [extent for shape in others for extent in shape]

@@ -55,8 +55,6 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
 
 
 def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
-    """The function called `name`, or like the operator."""
-
     def apply(x: ExprLike, y: ExprLike) -> Expr:
         return binary(kind, x, y)
 

@@ -224,10 +224,10 @@ def any(*conditions: ExprLike, axis: IterVar | Sequence[IterVar] | None = None) 
 def argmax(
     expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64", *, place: ExprLike | None = None
 ) -> tuple[Expr, Expr]:
-    """The maximum over reduce axes and its index, the first of equal maxima; NaN is greater than all numbers.
+    """The maximum over reduce axes and its index from 0, the first of equal ones; NaN is greater than all numbers.
 
-    The index starts at 0. Over several axes it is row-major, or the expression `place`, of which the least is first. An
-    empty reduction gives the greatest integer.
+    Over several axes the index is row-major, or the expression `place`, of which the least is first. An empty reduction
+    gives the greatest integer.
     """
     return _located(Combiner.ARGMAX, expr, axis, dtype, place)
 

@@ -297,7 +297,6 @@ def at_most(left: Extent, right: Extent) -> bool:
 
 
 def known_of(left: Extent, right: Extent) -> Extent:
-    """The number of two agreeing extents, else the first."""
     return right if isinstance(right, int) else left
 
 

@@ -103,7 +103,6 @@ def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value
 
 
 def compared(apply: Apply, direction: str, kind: str | None, left: Value, right: Value) -> Value:
-    """`compare` of a kind, by default that of the elements."""
     if kind == "TOTALORDER" and is_float(str(left.dtype)):
         left, right = total_order(apply, left), total_order(apply, right)
     if str(left.dtype) in WIDE:

@@ -1,7 +1,5 @@
-"""The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend.
-
-Element `i` is a function of the key and the counter plus an offset. Formulas apply to elements or arrays
-(`texpr/stablehlo.py`).
+"""The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend, from the key and the counter plus an
+offset.
 
 Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); order of elements:
 `xla/hlo/builder/lib/prng.cc`.

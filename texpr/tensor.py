@@ -82,8 +82,6 @@ class ConstantOp(Operation):
 
 @dataclass(eq=False)
 class ComputeOp(Operation):
-    """One or more tensors of one shape."""
-
     axis: tuple[IterVar, ...]
     body: tuple[Expr, ...]
     """The element of each result."""

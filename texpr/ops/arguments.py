@@ -104,7 +104,6 @@ def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
 
 
 def check_nonempty(what: str, tensor: Tensor, axes: Sequence[int]) -> None:
-    """Refuses axes that are statically empty."""
     for axis in axes:
         if is_empty([tensor.shape[axis]]):
             raise error(f"{what}: axis {axis} of {tensor.name} of shape {shape_text(tensor.shape)} has no elements")
@@ -225,7 +224,7 @@ def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
 
 
 def is_one_of(word: object, words: Sequence[str]) -> bool:
-    """`in`, which would compare arrays element by element."""
+    """A bare `in` would compare arrays element by element."""
     return isinstance(word, str) and word in words
 
 
@@ -234,7 +233,7 @@ def is_one(extent: Extent) -> bool:
 
 
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Aligned at the last dimension; symbolic extents must be provably equal."""
+    """The common shape, aligned at the last dimension; symbolic extents must be provably equal."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
     for shape in shapes:

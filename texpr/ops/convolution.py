@@ -88,7 +88,7 @@ def borders(
 
     `padding` is an integer, one per axis, all starts before all ends (top, left, bottom, right), a pair per axis, or a
     word: "VALID" is none, "SAME" is `ceil(extent / stride)` windows with odd padding at the end, "SAME_LOWER" at the
-    start. Raises CompileError for other values.
+    start. Raises CompileError for others.
     """
     rank = len(unpadded)
     if isinstance(padding, str):
@@ -133,9 +133,7 @@ def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
 
 @dataclass(frozen=True)
 class Laid:
-    """A tensor with letters for axes. A lower-case letter is a tile of the upper-case axis: NCHWc has packed
-    channels.
-    """
+    """A tensor with letters for axes. A lower-case letter is a tile of the upper-case axis, as in NCHWc."""
 
     tensor: Tensor
     layout: str
@@ -184,7 +182,7 @@ class _Operands:
         packed: Sequence[str] = (),
     ) -> None:
         """`channels`: channel axes in the default layout of kernels, before the spatial axes for channels-first data,
-        else after. Kernels of packed data end in one of `packed`, the first by default; None forbids packed data.
+        else after. Kernels of packed data end in one of `packed`; None forbids packed data.
         """
         data_tiles = ("c",) if packed else ()
         layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
@@ -217,8 +215,8 @@ class _Operands:
     ) -> Tensor:
         """Products of data and kernels, summed over `over`, the windows, then `within`.
 
-        `border` is the padded data, by default a separate stage; `outputs` the channels of the result. `factors`
-        returns the data's channel and the kernel's indices for an element of result and window.
+        `border` is the padded data, by default a stage; `outputs` the channels of the result. `factors` returns the
+        data's channel and the kernel's indices.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
         shape = {"N": data.extent("N"), **outputs}

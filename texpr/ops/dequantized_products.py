@@ -164,11 +164,11 @@ def dequantized_matmul(
     `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
 
     Sums are in float32, in any order. `compute_dtype` "int8" rounds data of each row and group to `round(x / step) *
-    step`; `step` is the maximum magnitude divided by 127.
+    step`; `step` is the maximum magnitude over 127.
 
-    A layout (n / w, words, w, 4) of uint8 is for dot products of bytes: byte b of a word contains row b and, for 4
-    bits, row b + 4 in its high bits. Data are rounded to integers of 24 bits (16 for 16-bit types), or to int8, and
-    summed as integers. Infinite data make their row NaN.
+    `weight` (n / w, words, w, 4) of uint8 is for dot products of bytes: byte b of a word contains row b and, for 4
+    bits, row b + 4 in its high bits. Data are rounded to integers of 24 bits (16 for 16-bit types), or int8. Infinite
+    data make their row NaN.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -330,8 +330,8 @@ def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
 def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) -> Tensor:
     """`scale * step * (sum(x * q) - zero_point * sum(x))`, summed over groups.
 
-    Dot products sum each of the `count` bytes of x, times 256 ** byte. 4-bit weights are unpacked from a word in two
-    groups of four bytes.
+    Dot products sum each byte of x, times 256 ** byte. 4-bit weights are unpacked from a word in two groups of four
+    bytes.
     """
     size, groups, rows = weights.group, weights.groups, data.shape[:-1]
     integers, step = _rounded(data, weights, name, count)

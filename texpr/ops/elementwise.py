@@ -239,8 +239,6 @@ Operand: TypeAlias = Tensor | Number
 
 
 class BinaryOperator(Protocol):
-    """An operator on two operands, at least one a tensor."""
-
     def __call__(self, lhs: Operand, rhs: Operand, *, name: str | None = None) -> Tensor: ...
 
 

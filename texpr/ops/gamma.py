@@ -83,7 +83,6 @@ _CORRECTIONS: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, 
 
 
 def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
-    """The Euler-Maclaurin formula, for s above 1."""
     total: Expr = constant(0.0, "float64")
     for place in range(_SHIFT):
         total = total + math.pow(q + float(place), -s)

@@ -168,7 +168,6 @@ def _steps(length: Extent, step: int) -> Extent:
 
 
 def checked_mode(what: str, mode: object) -> str:
-    """Raises CompileError for an unknown mode of out-of-range indices."""
     if not isinstance(mode, str) or mode not in ("clip", "wrap", "fast"):
         raise error(f"{what}: the mode is 'clip', 'wrap' or 'fast', got {shown(mode)}")
     return mode

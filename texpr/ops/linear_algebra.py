@@ -207,8 +207,8 @@ def solve_triangular(
 
 
 def cholesky(data: Tensor, *, name: str = "cholesky") -> tuple[Tensor, Tensor]:
-    """The lower triangular L with L L^T = A of symmetric positive definite matrices, whose lower triangle is read; and
-    the order of the first leading minor that is not positive, or 0. L is NaN from that row on.
+    """The lower triangular L with L L^T = A of symmetric positive definite matrices, of which the lower triangle is
+    read; and the order of the first leading minor that is not positive, or 0. L is NaN from that row on.
 
     Dtypes: float32, float64; orders are int64.
     Equals: `np.linalg.cholesky(data)`.

@@ -42,7 +42,7 @@ def orthogonal_polynomial(
     """The polynomial of a family with the given degree; 0 for negative degrees.
 
     Families: Chebyshev's `chebyshev_t`, `_u`, `_v` and `_w`, the physicists' `hermite_h`, the probabilists'
-    `hermite_he`, `laguerre_l` and `legendre_p`. `shifted` evaluates at 2 x - 1. Degrees are truncated to integers; the
+    `hermite_he`, `laguerre_l`, `legendre_p`. `shifted` evaluates at 2 x - 1. Degrees are truncated to integers; the
     work is proportional to them.
 
     Dtypes: floats; the degrees are numbers.

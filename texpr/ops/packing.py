@@ -35,7 +35,7 @@ class Packing:
         return Packing(positions, tiles, order)
 
     def tile(self, dimension: int) -> int:
-        """1 if not packed."""
+        """The inner extent; 1 if not packed."""
         return self.tiles[self.positions.index(dimension)] if dimension in self.positions else 1
 
     def outer(self, shape: Sequence[Extent]) -> list[Extent]:
@@ -56,9 +56,9 @@ def pack(
     `inner_tiles[k]` elements, inner dimension k of the result.
 
     Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. `padding_value` fills the
-    last tile; without it the tile must divide the extent; calls check symbolic extents. Images (N, C, H, W) in blocks
-    of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products `pack(w,
-    0, 4)`: (K / 4, N, 4).
+    last tile; without it the tile divides the extent, which calls check if symbolic. Images (N, C, H, W) in blocks of
+    16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products `pack(w, 0,
+    4)`: (K / 4, N, 4).
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.

@@ -1,6 +1,6 @@
 """Random numbers by seed and element index: Philox4x32-10 (Salmon et al. 2011).
 
-The element at row-major position p has the words for counter (p mod 2^32, p div 2^32, 0, 0) and key (seed mod 2^32,
+The words of the element at row-major position p have counter (p mod 2^32, p div 2^32, 0, 0) and key (seed mod 2^32,
 seed div 2^32), on every target and for every schedule.
 """
 
@@ -174,7 +174,7 @@ def dropout(
     name: str = "dropout",
 ) -> tuple[Tensor, Tensor]:
     """Elements set to 0 with probability `ratio`, others divided by 1 - ratio, and the mask of kept ones: u >= ratio,
-    with u of float32 as in `random_uniform`. Outside of training, the data and a mask of ones.
+    with u of float32 as in `random_uniform`. Outside of training, the data and ones.
 
     Results: `<name>`, `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
 

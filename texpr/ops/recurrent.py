@@ -205,7 +205,6 @@ class _Network:
         return self.inputs.shape[2 if len(self.inputs.shape) == 4 else 1]
 
     def given(self, at: _Step, gate: int, h: Expr) -> Expr:
-        """The data's product with a gate, plus biases."""
         g = self.place(gate, h)
         if len(self.inputs.shape) == 4:
             value = self.inputs(at.time, *at.outer, g)
@@ -381,7 +380,6 @@ class _Block:
     def _tile(
         self, part: int, factor: Callable[[_Step], Written], first: Expr, sequences: int, tile: Expr, tiles: int
     ) -> None:
-        """Sums in registers: columns of some tiles, for some sequences."""
         code, network = self.code, self.network
         columns, weights = network.parts[part].columns, network.parts[part].weights
 
@@ -665,20 +663,19 @@ def rnn(
 
     Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones (directions, gates *
     hidden, hidden); the bias (directions, 2 * gates * hidden) has one for the data, then one for the states; there is
-    one gate here. Without a weight, data are products with weights, (times, batch, directions * gates * hidden).
-    `direction` is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and keep
-    the states. Initial states are (directions, batch, hidden), by default 0. `activations` of both directions, or of
-    the first and the second: relu, sigmoid, tanh, softsign, softplus, and, with defaults, affine(1, 0),
-    leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). A nonzero `clip` limits
-    their arguments to -clip to clip. 16-bit floats use float32.
+    one gate. Without a weight, data are products with weights, (times, batch, directions * gates * hidden). `direction`
+    is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and keep the states,
+    initially (directions, batch, hidden) or 0. `activations` of both directions, or of the first and the second: relu,
+    sigmoid, tanh, softsign, softplus, and, with defaults, affine(1, 0), leaky_relu(0.01), thresholded_relu(1),
+    scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). A nonzero `clip` limits their arguments to -clip to clip. 16-bit
+    floats use float32.
 
     With `weight_scale` and `recurrence_scale` (directions, gates * hidden), data and weights are integers less their
-    zero points: int8, uint8 or int16. x W is then the exact int32 sum times `weight_scale`, which contains the scale of
-    the data. `recurrence_zero_point` (directions, gates * hidden) has one per row. Without a weight there is only
-    `recurrence_scale`, and data are floats. Before their product, states are rounded to multiples, -127 to 127, of
-    `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each step; with float recurrences only if
-    `state_scale` is not 0. A float16 or bfloat16 recurrence may differ from other floats' dtype; bfloat16 rounds states
-    to bfloat16.
+    zero points: int8, uint8 or int16. x W is the exact int32 sum times `weight_scale`, which contains the data's scale.
+    `recurrence_zero_point` (directions, gates * hidden) has one per row. Without a weight, data are floats and only
+    `recurrence_scale` is given. Before their product, states are rounded to multiples, -127 to 127, of `state_scale`,
+    or if 0, of a 127th of the greatest absolute one at each step; with float recurrences only if it is not 0. A 16-bit
+    float recurrence may differ from other floats' dtype; bfloat16 rounds states to bfloat16.
 
     A thread computes `tile[0]` sequences. Weights of states are packed in tiles of `tile[1]` gate elements, with sums
     of up to 4 sequences in registers. Results do not depend on `tile`.

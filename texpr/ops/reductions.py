@@ -80,7 +80,6 @@ def reduction(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """`element` of an element of `source` and the reduce axes."""
     over = reduce_axes(source.shape, axes)
 
     def at(*indices: Expr) -> Expr:

@@ -162,7 +162,6 @@ class _Resizing:
     extrapolation: float
 
     def _inside(self, letter: str, index: Expr) -> Expr | None:
-        """Whether a coordinate is in the data, if the mode allows others."""
         if self.mode != "tf_crop_and_resize":
             return None
         axis = self.axes[letter]

@@ -173,11 +173,11 @@ def roi_align(
     """Regions (x1, y1, x2, y2), times `spatial_scale`, of images (N, C, H, W), pooled to `output_size` (h, w) bins (He
     et al. 2017): (R, C, h, w). `batch_indices` (R) are their images.
 
-    A bin is the mean, or maximum (`mode` max), of `sampling_ratio` x `sampling_ratio` points, interpolated bilinearly;
-    0 means one point per element of the region. With `aligned`, element centres are half an element from their
-    coordinates; without, at them, and regions have at least one element. With `position_sensitive` (Dai et al. 2016),
-    bin (i, j) of channel c of the result (R, C / (h * w), h, w) reads channel (c * h + i) * w + j. Statements
-    (`te.extern`), because the number of points depends on the region. 16-bit floats use float32.
+    A bin is the mean, or maximum (`mode` max), of `sampling_ratio` x `sampling_ratio` bilinear points; 0 means one
+    point per element of the region. With `aligned`, element centres are half an element from their coordinates;
+    without, at them, and regions have at least one element. With `position_sensitive` (Dai et al. 2016), bin (i, j) of
+    channel c of the result (R, C / (h * w), h, w) reads channel (c * h + i) * w + j. Statements (`te.extern`): the
+    number of points depends on the region. 16-bit floats use float32.
 
     Dtypes: floats, one for data and regions; `batch_indices` are integers.
     Equals: `torchvision.ops.roi_align(data, rois, output_size, spatial_scale, sampling_ratio, aligned)`; ONNX RoiAlign.
@@ -269,9 +269,9 @@ def roi_pool(
     """Regions as in `roi_align`, with borders rounded to whole elements, half away from 0. Bins are the whole elements
     that they touch, within the image; empty ones give 0.
 
-    With `mode` max (Girshick 2015), a bin is the maximum, and includes the end of a region. With position_sensitive_avg
-    (Dai et al. 2016), it is the mean, channels are those of `position_sensitive` in `roi_align`, and ends of regions
-    and the last row and column of an image are excluded. Statements (`te.extern`). 16-bit floats use float32.
+    With `mode` max (Girshick 2015), a bin is the maximum, and includes the region's end. With position_sensitive_avg
+    (Dai et al. 2016), it is the mean, channels are those of `position_sensitive`, and regions' ends and the last row
+    and column of an image are excluded. Statements (`te.extern`). 16-bit floats use float32.
 
     Dtypes: floats, one for data and regions; `batch_indices` are integers.
     Equals: `torchvision.ops.roi_pool(data, rois, output_size, spatial_scale)` and `ps_roi_pool`; ONNX MaxRoiPool.

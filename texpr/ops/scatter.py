@@ -33,8 +33,6 @@ _REDUCTIONS = {"add": BinaryKind.ADD, "mul": BinaryKind.MUL, "max": BinaryKind.M
 
 
 class _Updates:
-    """A copy of the data with updates. 16-bit floats use float32."""
-
     def __init__(self, what: str, data: object, updates: object, reduction: str, mode: str, name: str) -> None:
         checked_mode(what, mode)
         if reduction != "none" and reduction not in _REDUCTIONS:

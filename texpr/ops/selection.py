@@ -224,8 +224,8 @@ def nms(
     `iou_threshold` of their union, or its score is not above `score_threshold`. Thresholds and limit may be tensors of
     rank 0. Leading axes are batches. -1 follows the last index.
 
-    Boxes are taken from a binary heap, `<name>_heap`, so that a limit bounds the work: O(n + k log n) for n boxes of
-    which k are taken, and k times the kept boxes for intersections.
+    A binary heap, `<name>_heap`, lets a limit bound the work: O(n + k log n) for k boxes taken of n, and k times the
+    kept boxes for intersections.
 
     Dtypes: float32, float64, one for boxes and scores; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.

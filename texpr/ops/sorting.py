@@ -118,7 +118,7 @@ def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
 
 
 def order_of_rows(rows: Tensor, name: str) -> Tensor:
-    """Lexicographic, as int64; equal rows keep their order."""
+    """Lexicographic row indices, as int64; equal rows keep their order."""
     return _order(rows, 0, False, rows.shape[0], name, rows.shape[1])
 
 

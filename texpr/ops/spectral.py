@@ -28,7 +28,6 @@ __all__ = ["dft", "stft"]
 
 
 def _parts(what: str, source: Tensor) -> int:
-    """1 for real, 2 for complex numbers."""
     last = source.shape[-1] if source.shape else 0
     if not isinstance(last, int) or last not in (1, 2):
         raise error(

@@ -43,13 +43,13 @@ def attention(
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
 
-    `scale` is 1 / sqrt(e) by default, required for a symbolic e. `mask` is broadcast to (..., l, s): bools, true for
+    `scale` is 1 / sqrt(e) by default, required for a symbolic e. `mask`, broadcast to (..., l, s), has bools, true for
     keys to attend to, or numbers to add. `is_causal`: query i attends to keys 0 to i. `enable_gqa`: queries (..., h, l,
-    e) share keys and values (..., k, s, e), h / k consecutive ones the same (Ainslie et al. 2023). A `softcap` c makes
+    e) share keys and values (..., k, s, e), h / k consecutive ones the same (Ainslie et al. 2023). `softcap` c makes
     scores x before the mask c * tanh(x / c). Stages: `<name>_product`, `<name>_scores`, those of `softmax` as
     `<name>_weights`, `<name>`; 16-bit floats use float32 until the result. `out_dtype`, also that of a mask of numbers,
-    is the dtype of sums and result; weights are rounded to the dtype of values (stage `<name>_factors`), so that both
-    products have factors of that dtype. NaN for a query without keys.
+    is the dtype of sums and result; weights are rounded to the dtype of values (stage `<name>_factors`), the dtype of
+    all factors. NaN for a query without keys.
 
     Dtypes: floats; the mask may be bool.
     Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
@@ -71,8 +71,8 @@ def cached_attention(
     *,
     name: str = "attention",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`attention` with keys and values appended to those of earlier calls, (..., p, e) and (..., p, v); and all keys
-    and values, for the next call. With `is_causal`, query i attends to keys 0 to p + i.
+    """`attention` with keys and values appended to earlier ones, (..., p, e) and (..., p, v); and all keys and values,
+    for the next call. `is_causal`: query i attends to keys 0 to p + i.
 
     Results: `<name>`, `<name>_keys`, `<name>_values`.
 

@@ -340,8 +340,8 @@ def split(
 ) -> tuple[Tensor, ...]:
     """Equal parts along an axis, or the parts between indices.
 
-    Parts are called `<name>0`, `<name>1`, ... Raises CompileError for an extent that is not a multiple of the number of
-    parts, and indices that do not increase within the axis.
+    Parts are `<name>0`, `<name>1`, ... Raises CompileError for an extent that is no multiple of the number of parts,
+    and indices that do not increase within the axis.
 
     Dtypes: all.
     Equals: `np.split(data, indices_or_sections, axis)`.
@@ -421,9 +421,9 @@ def pad(
     or elements of the other end (wrap).
 
     `pad_width` is an integer, a pair (before, after) for all axes, or a pair per axis; it may exceed the axis. Constant
-    widths that are expressions over variables may be negative, and remove elements. Calls check that axes of symbolic
-    extent are longer than `reflect` padding, and at least as long as `symmetric`. Raises CompileError for negative
-    widths, and non-constant padding of an empty axis.
+    widths that are expressions over variables may be negative, and remove elements. Calls check that symbolic extents
+    exceed `reflect` padding, and are at least `symmetric` padding. Raises CompileError for negative widths, and
+    non-constant padding of an empty axis.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.
@@ -460,7 +460,6 @@ def _edge(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """Mirrored at the first and last element."""
     if isinstance(extent, int) and border is not None and border >= extent:
         place = place % max(2 * extent - 2, 1)
     inside = greater(place, 0 - place)

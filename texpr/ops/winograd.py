@@ -40,14 +40,14 @@ def conv2d_winograd(
     W, f). Kernels are transformed: (F / f, t + 2, t + 2, C / c, c, f).
 
     Tiles of t x t results, t = 2 or 4, take (t + 2)^2 multiplications per channel and filter: 2.25 and 4 times fewer
-    than direct convolution. Tiles of data, overlapping by two elements, are transformed, multiplied with the kernels
+    than direct convolution. Tiles of data, overlapping by two elements, are transformed, multiplied with kernels
     elementwise, summed over channels, and transformed back:
 
         Y = A^T (sum over channels of (G g G^T) * (B^T d B)) A
 
-    (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Stages: the padding, rounded up to
-    whole tiles, and for each transform rows and columns. Rounding errors are several times those of `conv2d`. Padding
-    and dtypes as in `conv2d`.
+    (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Stages: padding to whole tiles, and for
+    each transform rows and columns. Rounding errors are several times those of `conv2d`. Padding and dtypes as in
+    `conv2d`.
 
     Dtypes: floats.
     Equals: `conv2d` of unpacked data and kernels that are not transformed, its result packed.

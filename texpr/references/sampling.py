@@ -35,7 +35,6 @@ def _cubic(distances: Array) -> Array:
 def grid_sample(
     data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Array:
-    """Sums over combinations of indices and weights per axis."""
     rank = data.ndim - 2
     taps: list[list[tuple[Array, Array]]] = []
     for axis in range(rank):
