@@ -21,7 +21,8 @@ class VerifyLevelPass(ModulePass):
     """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
 
     1. Every op is valid at the level (`dialects/levels.py`).
-    2. Uses follow definitions, in a region of them; functions, schedules and modules are not nested in functions.
+    2. Every value is used after its definition, in a region that its definition is in; functions, schedules and modules
+      are not nested in functions.
     3. At level tir, integer sets show (`analysis/checks.py`) that loops run every instance of a block (once, unless
       idempotent), accesses stay in bounds, and values read are written.
 

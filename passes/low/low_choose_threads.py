@@ -45,8 +45,8 @@ class ChooseThreadsPass(ModulePass):
     %pays = arith.cmpi sge, %work, %c65536 : index
     low.parallel_for %i in %m if %pays { scf.for %j = %c0 to %n step %c1 { ... } }
     ```
-    The branch of a condition whose work has the most factors counts. A vector of several registers counts once for
-    each. Loops with calls, `scf.while`, or bounds that depend on data or outer iterations get no condition.
+    The branch with the most factors of work determines the cost of a condition. A vector of several registers counts
+    once for each. Loops with calls, `scf.while`, or bounds that depend on data or outer iterations get no condition.
 
     Requires: low functions.
 

@@ -158,7 +158,8 @@ def dequantized_matmul(
 
     `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains unsigned integers q of 4 or 8 `bits`,
     column by column, the first of a byte in its low bits. `group_size` integers share an element of `scale` and
-    `zero_point` (n, ceil(k / group_size)), uint8 or float, by default 2 ** (bits - 1). Weights beyond k are ignored.
+    `zero_point` (n, ceil(k / group_size)), uint8 or float; zero points are 2 ** (bits - 1) by default. Weights beyond k
+    are ignored.
 
     In panels of w columns, `weight` (n / w, words, w) is uint32, whose low byte is the first of four; `scale` and
     `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
@@ -167,8 +168,8 @@ def dequantized_matmul(
     step`; `step` is the maximum magnitude over 127.
 
     `weight` (n / w, words, w, 4) of uint8 is for dot products of bytes: byte b of a word contains row b and, for 4
-    bits, row b + 4 in its high bits. Data are rounded to integers of 24 bits (16 for 16-bit types), or int8. Infinite
-    data make their row NaN.
+    bits, row b + 4 in its high bits. Data are rounded to integers of 24 bits (16 for 16-bit types), or int8, and summed
+    as integers. Infinite data make their row NaN.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.

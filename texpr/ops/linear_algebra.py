@@ -90,7 +90,7 @@ def _scaled_back(values: Tensor, inverse: Tensor | None, name: str) -> Tensor:
 
 
 def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
-    """P A = L U by Gaussian elimination with partial pivoting.
+    """LU factorization P A = L U by Gaussian elimination with partial pivoting.
 
     The first result contains U, and below it L without its unit diagonal; the second the row exchanged with row k at
     step k. A pivot of 0 leaves zeros below it, as LAPACK's getrf.
@@ -189,7 +189,7 @@ def _substitute(
 def solve_triangular(
     matrix: Tensor, rhs: Tensor, lower: bool = True, unit_diagonal: bool = False, *, name: str = "solve_triangular"
 ) -> Tensor:
-    """The solutions X of A X = rhs. Only the triangle of A is read, without a unit diagonal.
+    """The solutions X of A X = rhs for a triangular A, of which only the triangle is read, without a unit diagonal.
 
     Dtypes: float32, float64, one for both.
     Equals: `scipy.linalg.solve_triangular(matrix, rhs, lower=lower, unit_diagonal=unit_diagonal)`.
@@ -463,7 +463,7 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
 
 
 def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tuple[Tensor, Tensor, Tensor]:
-    """A = U diag(S) V^T, S descending: U, S and V^T, by one-sided Jacobi in float64.
+    """The singular value decomposition A = U diag(S) V^T, S descending: U, S and V^T, by one-sided Jacobi in float64.
 
     U and V have a column per value, or are square with `full_matrices`. The entry of greatest magnitude of a column of
     V, or of U if that has fewer rows, is positive; the basis for a repeated value, and additional columns, are not

@@ -177,7 +177,7 @@ def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
 
 
 def all(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "all") -> Tensor:
-    """Whether all elements are true or nonzero.
+    """Whether all elements over axes are true or nonzero.
 
     Dtypes: all; the result is bool.
     Equals: `np.all(data, axis, keepdims=keepdims)`.
@@ -187,7 +187,7 @@ def all(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
 
 
 def any(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "any") -> Tensor:
-    """Whether any element is true or nonzero.
+    """Whether any element over axes is true or nonzero.
 
     Dtypes: all; the result is bool.
     Equals: `np.any(data, axis, keepdims=keepdims)`.
@@ -281,8 +281,8 @@ def _deviation(
 
 
 def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "var") -> Tensor:
-    """The sum of squares of x - mean, divided by the number of elements minus `ddof`, or by 0 if negative: infinite, or
-    NaN if the sum is 0.
+    """The variance over axes: the sum of squares of x - mean, divided by the number of elements minus `ddof`, or by 0
+    if negative: infinite, or NaN if the sum is 0.
 
     The mean, `<name>_mean`, is a stage: squares of x - mean do not cancel if it is large.
 
@@ -293,7 +293,7 @@ def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0
 
 
 def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "std") -> Tensor:
-    """The square root of `var`.
+    """The standard deviation over axes: the square root of `var`.
 
     Dtypes: floats.
     Equals: `np.std(data, axis, ddof=ddof, keepdims=keepdims)`.
@@ -302,7 +302,7 @@ def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0
 
 
 def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "count_nonzero") -> Tensor:
-    """The number of nonzero elements, including NaN, or of true bools.
+    """The number of nonzero elements over axes, including NaN, or of true bools.
 
     Dtypes: all; the result is int64.
     Equals: `np.count_nonzero(data, axis, keepdims=keepdims)`.
@@ -348,7 +348,7 @@ def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0,
 
 
 def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "sum_square") -> Tensor:
-    """The sum of squares; integers wrap.
+    """The sum of squares over axes; integers wrap.
 
     Dtypes: numbers.
     Equals: `np.sum(data * data, axis, keepdims=keepdims)`.
@@ -362,8 +362,8 @@ def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name:
 def vector_norm(
     data: Tensor, axis: Axes = None, keepdims: bool = False, ord: float = 2, *, name: str = "vector_norm"
 ) -> Tensor:
-    """The sum of abs(x)^ord to the power of 1 / ord. If `ord` is inf, the maximum of abs(x); if -inf, the minimum; if
-    0, the number of nonzero elements.
+    """The norm over axes: the sum of abs(x)^ord to the power of 1 / ord. If `ord` is inf, the maximum of abs(x); if
+    -inf, the minimum; if 0, the number of nonzero elements.
 
     16-bit floats use float32. Raises CompileError for an empty axis if ord is infinite.
 
@@ -393,7 +393,7 @@ def vector_norm(
 
 
 def logsumexp(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "logsumexp") -> Tensor:
-    """log(sum(exp(x))), without overflow: the maximum of x, stage `<name>_max`, is subtracted.
+    """log(sum(exp(x))) over axes, without overflow: the maximum of x, stage `<name>_max`, is subtracted.
 
     16-bit floats use float32. -inf for an empty reduction.
 

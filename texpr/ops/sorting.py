@@ -135,7 +135,7 @@ def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str
 
 
 def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "sort") -> Tensor:
-    """The elements in ascending or descending order, by `argsort` (stage `<name>_order`).
+    """The elements along an axis, ascending or descending, by `argsort` (stage `<name>_order`).
 
     Dtypes: numbers.
     Equals: `np.sort(data, axis, stable=True)`.
