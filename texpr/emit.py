@@ -1,6 +1,6 @@
 """Emission of expressions as the IR of element regions, each once per scope, at first use.
 
-The affine part of an index expression is one `affine.apply` of the rest: products of symbols, elements of tensors, etc.
+The affine part of an index expression is an `affine.apply` of the rest: products of symbols, elements of tensors, etc.
 """
 
 from __future__ import annotations

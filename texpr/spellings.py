@@ -1,8 +1,8 @@
 """Names of functions of `te.ops` in ATen, ONNX, StableHLO, and Relax of TVM.
 
 A spelling is a name, and the attributes that are parameters. Importers convert operands to the element type that the
-language computes in, and apply the operator; names with other attributes have a converter. A new language is a function
-like `onnx` and a column of the rows.
+language computes in; names with other attributes have a converter. A new language is a function like `onnx` and a
+column of the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Ops of stablehlo on quantised tensors as ops on their integers.
 
-Ops that compute convert operands to numbers and quantise results; ops that move elements or have regions apply to the
-integers.
+Ops that compute convert operands to numbers and quantise results; moves and ops with regions apply to the integers.
 
 ```mlir
 %2 = stablehlo.multiply %0, %1 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>

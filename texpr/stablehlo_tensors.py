@@ -1,4 +1,4 @@
-"""Ops of stablehlo and chlo on whole tensors as formulas over operators of `te.ops`, on tensors or arrays.
+"""Ops of stablehlo and chlo on whole tensors, as formulas over operators of `te.ops`.
 
 Source: the StableHLO specification, "Ops"; for `chlo.top_k` its expansion to a sort in StableHLO's passes.
 """

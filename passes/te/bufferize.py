@@ -34,7 +34,7 @@ from weft.support.names import free_name
 
 @lru_cache(maxsize=4096)
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The tensor's shape and signless elements, without encoding."""
+    """The shape and signless elements, without encoding."""
     if not isinstance(tensor, TensorType):
         raise InternalError(f"expected a tensor, got {tensor}")
     return MemRefType(value_type(tensor.element_type), tensor.get_shape())
@@ -44,7 +44,7 @@ class Bufferization:
     """Moves a function over tensors into a new entry block over buffers.
 
     Returned tensors become trailing parameters. Sections of inserted ops: head (extents, allocations), assumptions,
-    body. `finish` erases the ops that were not moved.
+    body. `finish` erases ops that were not moved.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Bufferization:
         """Parameters that are descriptors of results."""
 
     def is_allocated(self, returned: SSAValue) -> bool:
-        """Whether the function allocates the result, whose extents depend on data."""
+        """Whether the function allocates the result: its extents depend on data."""
         return False
 
     def insert(self, op: Operation, section: Operation) -> None:
@@ -131,7 +131,6 @@ class Bufferization:
         hint: str,
         at: Operation,
     ) -> None:
-        """Append copy loops; iterators are `hint` and a number."""
         numbers, kinds = range(len(extents)), [SPATIAL] * len(extents)
         hints, loop_hints = [f"{hint}{number}" for number in numbers], [f"i{number}" for number in numbers]
         block, nest = block_in_loops(label, kinds, extents, hints, at, loop_hints)

@@ -45,8 +45,8 @@ def combine(
 
 
 def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue], append: Append) -> SSAValue:
-    """Whether `new` has a better value, or an equal one with a smaller index. NaN is best and equals itself: the order
-    is total, the combiner associative.
+    """Whether `new` is better, or equal with a smaller index. NaN is best and equals itself: the order is total, the
+    combiner associative.
     """
     earlier = append(arith.CmpiOp(new[1], old[1], "slt"))
     greater = kind is Combiner.ARGMAX
@@ -80,7 +80,7 @@ def _key(attribute: Attribute) -> object:
 
 
 class ConstantPool:
-    """Removes scalar constants; `place` inserts them, and those made since, at the start."""
+    """Removes scalar constants; `place` inserts them, and new ones, at the start."""
 
     def __init__(self, function: FuncOp) -> None:
         self._ops: dict[object, ConstantOp] = {}

@@ -50,7 +50,9 @@ from weft.support.names import new_name
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
-    """Functions that contain tensor expressions, or only copy tensors and are `named` or called by `graph.call_tir`."""
+    """Functions of tensor expressions, and those that only copy tensors and are `named` or called by
+    `graph.call_tir`.
+    """
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for name in named:
         if name not in known:
@@ -76,10 +78,10 @@ def _is_copy(function: FuncOp) -> bool:
 
 
 def lower_te_function(function: FuncOp) -> None:
-    """Give a function loops and buffers, in place. Raises CompileError for other ops than tensor expressions, calls of
+    """Give a function loops and buffers, in place. Raises CompileError for ops other than tensor expressions, calls of
     functions over tensors, results that are not tensors, and reduce axes whose extent depends on the element.
 
-    A result that is not returned is a `memref.alloc`; `tir.assume_shape` states extents.
+    Results that are not returned are `memref.alloc`s; `tir.assume_shape` states extents.
     """
     _check(function)
     constants = ConstantPool(function)
@@ -157,7 +159,7 @@ class _FunctionLowering(Bufferization):
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
     def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
-        """Insert an op before all loops, or after the current ones if it depends on them."""
+        """Before all loops, or after the current ones if the op depends on them."""
         op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
@@ -281,8 +283,8 @@ class _FunctionLowering(Bufferization):
 
 
 def _may_leave_unwritten(op: Operation) -> bool:
-    """Whether analyses may not prove all elements written: statements, and possibly empty reductions, whose init is
-    assumed to run.
+    """Statements, and possibly empty reductions, whose init is assumed to run: analyses may not prove that all elements
+    are written.
     """
     if not isinstance(op, ComputeOp):
         return isinstance(op, ExternOp)
@@ -362,8 +364,8 @@ def compute_nest(
     """Loops around a block `label` that compute into `outputs`; takes the region of `compute`, of a form that
     `te-split-reductions` leaves.
 
-    `memory` maps read tensors to buffers. A reduction over no values stores the identity, without loops over its axes;
-    dynamic axes need at least one value, since `tir.init` runs with the first.
+    `memory` maps read tensors to buffers. A reduction over no values stores the identity, without loops; dynamic axes
+    need at least one value, since `tir.init` runs with the first.
 
     ```mlir
     %Y = te.compute "Y" (%i) : tensor<4xf32> {

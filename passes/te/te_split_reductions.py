@@ -38,10 +38,7 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave two forms of `te.compute`: without reductions, and single reductions. Operands of a conditional one are
-    read under its condition.
-
-    Raises CompileError for an axis whose extent depends on the element.
+    """`TeSplitReductionsPass` on a function. Operands of a conditional reduction are read under its condition.
 
     ```mlir
     %y = te.compute "y" (%i) : tensor<4xf32> {
@@ -216,7 +213,7 @@ def _used_by(op: Operation) -> list[SSAValue]:
 
 
 def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
-    """The combiner must not use values of the branch that the reduction leaves."""
+    """It must not use values of the branch that the reduction leaves."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
             if any(compute.is_ancestor(operand.owner) for operand in op.operands):

@@ -94,8 +94,8 @@ def arange(
 ) -> Tensor:
     """Numbers from `start` (0 if only one bound is given) to `stop` (exclusive) in steps of `step`.
 
-    Element i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and numbers out of range of
-    the dtype. Integers may be expressions over integer variables.
+    Element i is start + i * step in `dtype`. Raises CompileError for a step of 0, and numbers out of range. Integers
+    may be expressions over integer variables.
 
     Dtypes: numbers.
     Equals: `np.arange(start, stop, step, dtype)`.
@@ -204,7 +204,7 @@ def _where_columns(
 def eye(
     n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "eye"
 ) -> Tensor:
-    """A matrix of zeros with ones on diagonal `k`: 0 is the main diagonal, 1 the one above.
+    """A matrix of zeros with ones on diagonal `k`: 0 is the main one, 1 the one above.
 
     Dtypes: all.
     Equals: `np.eye(n_rows, n_cols, k, dtype)`.
@@ -237,7 +237,7 @@ def _triangle(what: str, data: Tensor, k: Extent, upper: bool, name: str) -> Ten
 
 
 def tril(data: Tensor, k: Extent = 0, *, name: str = "tril") -> Tensor:
-    """Matrices with zeros above diagonal `k`: 0 is the main diagonal, 1 the one above.
+    """Matrices with zeros above diagonal `k`, as in `eye`.
 
     Dtypes: all.
     Equals: `np.tril(data, k)`.
@@ -246,7 +246,7 @@ def tril(data: Tensor, k: Extent = 0, *, name: str = "tril") -> Tensor:
 
 
 def triu(data: Tensor, k: Extent = 0, *, name: str = "triu") -> Tensor:
-    """Matrices with zeros below diagonal `k`.
+    """Matrices with zeros below diagonal `k`, as in `eye`.
 
     Dtypes: all.
     Equals: `np.triu(data, k)`.

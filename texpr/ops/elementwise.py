@@ -195,7 +195,7 @@ def nan_to_num(
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
     """x clamped to `a_min` and `a_max`, if given; NaN is kept.
 
-    Raises CompileError if neither is given, and for a number out of range of the dtype.
+    Raises CompileError if neither is given, and for a number out of range.
 
     Dtypes: numbers.
     Equals: `np.clip(data, a_min, a_max)`.
@@ -214,8 +214,8 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
 
 
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
-    """Convert to another dtype: floats are truncated to integers, integers keep their low bits, bool is comparison with
-    zero. The page of the low dialect defines the conversion of NaN and out-of-range floats.
+    """Convert to another dtype: floats are truncated to integers, integers keep their low bits, numbers become bool by
+    comparison with zero. The page of the low dialect defines NaN and out-of-range floats.
 
     Dtypes: all.
     Equals: `data.astype(dtype)`.

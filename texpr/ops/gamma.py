@@ -164,9 +164,8 @@ def _of_floats(
 def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamma") -> Tensor:
     """The regularized lower incomplete gamma function P(a, x), or Q = 1 - P with `complement`.
 
-    By the series of P for x below a + 1, above by the continued fraction of Q, of at most 20 000 terms. Relative error
-    in float64: 1e-12 for a below 1e3, 1e-9 below 1e6. NaN for negative operands; limits for 0 and infinity are
-    PyTorch's.
+    Series of P for x below a + 1, else the continued fraction of Q, of at most 20 000 terms. Relative error in float64:
+    1e-12 for a below 1e3, 1e-9 below 1e6. NaN for negative operands; limits for 0 and infinity are PyTorch's.
 
     Dtypes: floats, one for both.
     Equals: `scipy.special.gammainc(a, x)`, `scipy.special.gammaincc(a, x)`.

@@ -65,7 +65,7 @@ def strided_slice(
     """The elements from `begin` to `end` (exclusive) in steps of `strides`, along the first axes or `axes`.
 
     Bounds are those of Python's slices, also along symbolic axes: negative ones count from the end, others are clamped,
-    None is the start or end. They may be expressions over variables. Negative strides reverse. Raises CompileError for
+    None is the start or end; they may be expressions over variables. Negative strides reverse. Raises CompileError for
     a stride of 0.
 
     Dtypes: all.
@@ -99,7 +99,7 @@ def strided_slice(
 def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
     """The first `shape` elements along the axes.
 
-    Raises CompileError for an extent greater than the data's; symbolic extents must not be greater.
+    Raises CompileError for an extent greater than the data's; symbolic ones must not be greater.
 
     Dtypes: all.
     Equals: `data[:shape[0], :shape[1], ...]`.
@@ -189,8 +189,8 @@ def bound_indices(
 ) -> Tensor:
     """Integers as indices of the axis of a shape `(extent,)`, for the mode `fast`.
 
-    Out-of-range integers are clamped, or taken modulo the extent with `wrap`. If `checked`, an option of `weft.build`,
-    they stay and the access raises `IndexError`; with `wrap`, -extent to -1 count from the end.
+    Out-of-range ones are clamped, or taken modulo the extent with `wrap`. If `checked`, an option of `weft.build`, they
+    stay and the access raises `IndexError`; with `wrap`, -extent to -1 count from the end.
 
     Dtypes: integers; the result is int64.
     Equals: `np.mod(indices, shape[0]) if wrap else np.clip(indices, 0, shape[0] - 1)`.
@@ -377,11 +377,11 @@ def embedding_bag(
     name: str = "embedding_bag",
 ) -> Tensor:
     """Rows of `weight` (V, E) at `indices` (N), combined within bags by `mode` sum, mean or max: (B, E). Bag b has the
-    indices from `offsets[b]` to the next offset, or the end, which is the last of B + 1 offsets with
-    `include_last_offset`. Empty bags are 0.
+    indices from `offsets[b]` to the next offset, or the end, which `include_last_offset` adds as offset B. Empty bags
+    are 0.
 
-    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`),
-    because the number of rows depends on the bag.
+    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`):
+    the number of rows depends on the bag.
 
     Dtypes: floats; indices and offsets are integers.
     Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.

@@ -292,7 +292,7 @@ def batch_norm(
 ) -> Tensor:
     """Inference: (x - mean) / sqrt(variance + epsilon) * gamma + beta with given mean and variance per channel.
 
-    gamma / sqrt(variance + epsilon) is a stage, `<name>_scale`.
+    Stage `<name>_scale`: gamma / sqrt(variance + epsilon).
 
     Dtypes: floats.
     Equals: `torch.nn.functional.batch_norm(data, moving_mean, moving_var, gamma, beta, eps=epsilon)`.
@@ -333,7 +333,7 @@ def lrn(
     """Local response normalisation (Krizhevsky et al. 2012): x / (bias + alpha / size * s)^beta. s is the sum of
     squares of the channel, (size - 1) // 2 channels before and size // 2 after it, if they exist.
 
-    Sums are a stage, `<name>_sum`. 16-bit floats use float32.
+    Stage `<name>_sum`. 16-bit floats use float32.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.local_response_norm(data, size, alpha, beta, bias)` for odd sizes; ONNX LRN.

@@ -98,9 +98,7 @@ def unpack(
     *,
     name: str = "unpack",
 ) -> Tensor:
-    """The inverse of `pack` with the same arguments.
-
-    `shape` is that of the result, by default outer extents times tiles.
+    """The inverse of `pack` with the same arguments, in `shape`, by default outer extents times tiles.
 
     Dtypes: all.
     Equals: `linalg.unpack` of MLIR.

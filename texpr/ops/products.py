@@ -103,9 +103,8 @@ def batch_matmul(
     *,
     name: str = "batch_matmul",
 ) -> Tensor:
-    """The products of batches of matrices, (b, m, k) and (b, n, k), with b of 1 in at most one.
-
-    As in topi, the second operand is transposed by default. See `matmul`.
+    """The products of batches of matrices, (b, m, k) and (b, n, k), with b of 1 in at most one. As in topi, the second
+    is transposed by default. See `matmul`.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, np.swapaxes(b, 1, 2))`.
@@ -117,9 +116,8 @@ def batch_matmul(
 def dense(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: object = None, *, name: str = "dense"
 ) -> Tensor:
-    """A linear layer: data (..., in) times weight (out, in) transposed, plus bias (out,).
-
-    The bias is a separate stage. Dtypes and sums as in `matmul`.
+    """A linear layer: data (..., in) times weight (out, in) transposed, plus bias (out,), a separate stage. Dtypes as
+    in `matmul`.
 
     Dtypes: numbers.
     Equals: `data @ weight.T + bias`; `torch.nn.functional.linear(data, weight, bias)`.
@@ -190,7 +188,7 @@ def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
 def det(data: Tensor, *, name: str = "det") -> Tensor:
     """The determinants of matrices of 1 to 4 rows, the last two axes, expanded along the first row.
 
-    16-bit floats use float32. Raises CompileError for matrices that are not square, or larger.
+    16-bit floats use float32. Raises CompileError for other matrices.
 
     Dtypes: floats.
     Equals: `np.linalg.det(data)`.
@@ -245,8 +243,8 @@ def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tenso
 def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
     """The sum of products by subscripts: "ij,jk->ik" is a matrix product.
 
-    A letter twice in an operand is a diagonal, one not in the result is summed over; extents of 1 are broadcast.
-    Operands are multiplied in one stage, in order. Sums are in `out_dtype` (that of the operands by default). Raises
+    A letter twice in an operand is a diagonal, one not in the result is summed over; extents of 1 are broadcast. One
+    stage multiplies the operands in order. Sums are in `out_dtype` (that of the operands by default). Raises
     CompileError for subscripts without "->".
 
     Dtypes: numbers.

@@ -218,8 +218,7 @@ def qlinear_matmul(
 
     (a - a_zero_point) @ (b - b_zero_point) is exact in int32: the integers' product minus sums of rows and columns. It
     is multiplied by a_scale * b_scale / y_scale in float32, rounded with ties to even, added to y_zero_point and
-    clamped. Scales and zero points are numbers or tensors of one; those of b may have one per column, a_scale one per
-    row.
+    clamped. Scales and zero points are numbers or tensors of one; b may have one per column, a_scale one per row.
 
     Dtypes: int8 and uint8.
     Equals: ONNX QLinearMatMul.

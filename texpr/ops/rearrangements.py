@@ -130,7 +130,7 @@ def _diagonal_length(rows: Extent, columns: Extent, down: int, right: int) -> Ex
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> tuple[Tensor, ...]:
-    """The coordinates of a grid: per vector a tensor over the grid, called `<name>0`, `<name>1`, ...
+    """The coordinates of a grid: per vector a tensor over it, called `<name>0`, `<name>1`, ...
 
     Axes are in the order of the vectors with `indexing` "ij"; "xy" exchanges the first two.
 
@@ -173,8 +173,8 @@ def depth_to_space(
 ) -> Tensor:
     """Images (N, C, H, W) with channels rearranged into spatial blocks: (N, C / b^2, H * b, W * b).
 
-    The channel index is (row, column, channel) with the mode DCR, (channel, row, column) with CRD. Raises CompileError
-    if b^2 does not divide the channels.
+    The channel index is (row, column, channel) with mode DCR, (channel, row, column) with CRD. Raises CompileError if
+    b^2 does not divide the channels.
 
     Dtypes: all.
     Equals: ONNX DepthToSpace; with CRD `torch.pixel_shuffle(data, block_size)`.
@@ -220,8 +220,8 @@ def space_to_depth(
 
 
 def channel_shuffle(data: Tensor, groups: int, axis: int = 1, *, name: str = "channel_shuffle") -> Tensor:
-    """Interleave the channels of `groups` equal parts (Zhang et al. 2018). Raises CompileError if the groups do not
-    divide the channels.
+    """Interleave the channels of `groups` equal parts (Zhang et al. 2018). Raises CompileError if they do not divide
+    the channels.
 
     Dtypes: all.
     Equals: `torch.nn.functional.channel_shuffle(data, groups)`.

@@ -53,9 +53,8 @@ def _is_true(value: Expr) -> Expr:
 def nonzero(
     data: Tensor, size: int | None = None, fill_value: int = 0, *, name: str = "nonzero"
 ) -> tuple[Tensor, Tensor]:
-    """The coordinates of the nonzero elements, in order, and their number.
-
-    Coordinates have a row per axis and a column per element, as `gather_nd` expects. NaN is nonzero.
+    """The coordinates of the nonzero elements, in order, and their number; a row per axis, as `gather_nd` expects. NaN
+    is nonzero.
 
     Dtypes: all; results are int64.
     Equals: `np.nonzero(data)`; ONNX NonZero.
@@ -95,7 +94,7 @@ def compress(
 ) -> tuple[Tensor, Tensor]:
     """The slices along an axis whose condition holds, and their number; without an axis, of the flattened data.
 
-    The condition may be shorter than the axis. Raises CompileError if it is longer; calls check symbolic extents.
+    The condition may be shorter than the axis; calls check symbolic extents. Raises CompileError if it is longer.
 
     Dtypes: all; the condition is bool, the count int64.
     Equals: `np.compress(condition, data, axis)`; ONNX Compress.

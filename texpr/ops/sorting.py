@@ -123,7 +123,7 @@ def order_of_rows(rows: Tensor, name: str) -> Tensor:
 
 
 def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "argsort") -> Tensor:
-    """The indices of the elements along an axis in ascending or descending order; equal elements keep their order.
+    """The indices of the elements along an axis, ascending or descending; equal elements keep their order.
 
     NaN is greater than all numbers. A merge sort with buffers `<name>_runs` and `<name>_cursors`.
 
@@ -217,7 +217,7 @@ def searchsorted(
     data: Tensor, values: Tensor, side: str = "left", dtype: object = "int64", *, name: str = "searchsorted"
 ) -> Tensor:
     """For each value, the first (`left`) or last (`right`) index in a sorted vector at which inserting it keeps the
-    order. A binary search, whose steps are one expression.
+    order: a binary search in one expression.
 
     Dtypes: numbers, one for both; the result is of the integer `dtype`.
     Equals: `np.searchsorted(data, values, side)`.

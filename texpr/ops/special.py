@@ -1,6 +1,6 @@
 """Special functions, functions of the bits of numbers, and divisors of integers.
 
-Computed in float64: float32 results are within one unit in the last place unless documented otherwise.
+Computed in float64: float32 results are within one ulp unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -246,8 +246,8 @@ def nextafter(lhs: Operand, rhs: Operand, *, name: str = "nextafter") -> Tensor:
 
 
 def gcd(lhs: Tensor, rhs: Tensor, *, name: str = "gcd") -> Tensor:
-    """The greatest common divisor of absolute values, 0 for two zeros. Euclid's algorithm, with the maximum number of
-    steps for the dtype.
+    """The greatest common divisor of absolute values, 0 for two zeros, by Euclid's algorithm with the dtype's maximum
+    number of steps.
 
     Dtypes: integers, one for both.
     Equals: `np.gcd(lhs, rhs)`.

@@ -73,8 +73,8 @@ def dft(
 
     The axis is truncated or zero-padded to `length`, by default its extent. The inverse is divided by the length.
     `onesided` gives length // 2 + 1 frequencies; their inverse is real, with a last axis of extent 1 and a default
-    length of 2 * (extent - 1). A product with the matrix `<name>_roots`: length^2 multiplications per transform. 16-bit
-    floats use float32. Raises CompileError if `axis` is the last, and for other last extents.
+    length of 2 * (extent - 1). A product with `<name>_roots`: length^2 multiplications per transform. 16-bit floats use
+    float32. Raises CompileError if `axis` is the last, and for other last extents.
 
     Dtypes: floats.
     Equals: `np.fft.fft(data, length, axis)`, its parts apart, and `ifft`, `rfft`, `irfft`; ONNX DFT.

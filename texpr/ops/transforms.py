@@ -150,8 +150,7 @@ def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str 
 def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
     """The elements, row-major, in another shape; an extent of -1 is inferred.
 
-    Symbolic extents require numbers of elements that are equal polynomials. Raises CompileError if the numbers differ
-    or cannot be compared.
+    Symbolic numbers of elements must be equal polynomials. Raises CompileError if they differ or cannot be compared.
 
     Dtypes: all.
     Equals: `np.reshape(data, newshape)`.
