@@ -221,8 +221,8 @@ def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
 
 
 def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """Squaring in a loop. With a negative exponent only 1 and -1 have nonzero results. `writer_at`: a writer of the
-    same shape before an op.
+    """Squaring in a loop. With a negative exponent only 1 and -1 have nonzero results. `writer_at`: a writer before an
+    op.
     """
     writer = base.writer
     negative = power.compare("slt", 0)

@@ -75,19 +75,17 @@ class LowExpandMathPass(ModulePass):
     ```mlir
     %e = math.exp %x : vector<16xf32>   ->   %0 = arith.mulf %x, %log2e {low.ordered} : vector<16xf32>   ...
     ```
-    The formulas hold over the whole range (NaN, infinities, signed zeros, subnormal arguments and results), within the
-    bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
+    The formulas hold over the whole range (NaN, infinities, signed zeros, subnormal arguments and results), with and
+    without fused multiply-adds, within the bounds of `docs/decisions/0016-elementary-functions.md`, and without
     branches, except that `sin` and `cos` leave large arguments to the C library
-    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7; `exp(x) / (1 + exp(x))` uses the logistic function's. Hyperbolic functions and inverses
-    of types below `f64` are computed in `f64` (`elementary/hyperbolic.py`), other functions of `f16` and `bf16` in
-    `f32`, with fused multiply-adds rounded once (`elementary/formulas.py`). Scalars and vectors share formulas: results
-    do not depend on the schedule, and LLVM can vectorize loops. Other types and functions remain calls of the C
-    library.
+    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula, and
+    `exp(x) / (1 + exp(x))` the logistic function's. `f16` and `bf16` are computed in `f32`, hyperbolic functions and
+    inverses below `f64` in `f64`; fused multiply-adds are rounded once. Scalars and vectors share formulas: results do
+    not depend on the schedule, and LLVM can vectorize loops. Other types and functions remain calls of the C library.
 
-    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
-    AVX-512 registers are scaled by `low.ldexp`, with the same results. For a target that runs kernels, only kernels are
-    expanded, and only functions that its language lacks.
+    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), `low.ldexp` scales vectors of whole AVX-512
+    registers, with the same results. On targets that run kernels, only kernels are expanded, and only functions that
+    the language lacks.
 
     Requires: low functions.
 

@@ -29,9 +29,9 @@ class ForwardStoresPass(ModulePass):
     - a load becomes the value last stored to its element, unless another write to the buffer follows the store;
     - a store is erased if its element is stored again, with no read of the buffer in between.
 
-    A buffer that may overlap counts as another element of the same buffer. Other ops than computations, scalar loads
-    and scalar stores (loops, conditions, barriers, vectors, calls) invalidate all knowledge. Elements are compared by
-    index values, which `low-canonicalize` shares.
+    A buffer that may overlap counts as another element of the same one. Ops other than computations, scalar loads and
+    scalar stores (loops, conditions, barriers, vectors, calls) invalidate all knowledge. Elements are compared by index
+    values, which `low-canonicalize` shares.
 
     ```mlir
     memref.store %zero, %B[%i] : memref<8xf32>

@@ -73,12 +73,12 @@ class LowLegalizePass(ModulePass):
                                               %s.wide = arith.addf %a.wide, %b.wide : f32
                                               %s = arith.truncf %s.wide : f32 to f16
     ```
-    `RULES` lists what each kind of target lacks. Missing arithmetic on 16-bit floats is computed in `f32`: with more
-    than twice the bits of `f16` and `bf16`, the first rounding of `+ - * /` and the square root is harmless (Figueroa
-    1995); fused multiply-adds are rounded once as well (`elementary/formulas.py`). Divisions are defined for all
-    operands, as in NumPy: x / 0 = 0, x mod 0 = 0, and the smallest number over -1 wraps to itself; conversions of
-    floats to integers as on x86 (`weft.support.float_to_integer`). Host functions in a program of kernels are prepared
-    for LLVM. Raises `CompileError` for an unknown target, and for an integer power of truth values.
+    `RULES` lists what kinds of targets lack. Arithmetic on 16-bit floats is computed in `f32`: with more than twice
+    their bits, the first rounding of `+ - * /` and the square root is harmless (Figueroa 1995); fused multiply-adds are
+    rounded once as well (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x
+    mod 0 = 0, and the smallest number over -1 wraps to itself; conversions of floats to integers as on x86
+    (`weft.support.float_to_integer`). Host functions in a program of kernels are prepared for LLVM. Raises
+    `CompileError` for an unknown target, and for an integer power of truth values.
 
     Requires: low functions.
 

@@ -60,12 +60,12 @@ class LowerDotsPass(ModulePass):
     %r = low.dot %c, %a as ui8, %b as si8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
     vector.store %r, %C[%k] : memref<?xi32>, vector<16xi32>
     ```
-    A `low.dot` of more lanes than an instruction has is split. If the target only has an instruction for other signs,
-    an operand is shifted by half its range (its highest bit is flipped), and a sum of the other operand corrects the
-    result: a * b = (a + 128) * b - 128 * b. Bytes read as narrower integers, without an instruction for those, have
-    their high bits cleared and are read as `ui8`. Other dot products become products and sums of 32 bits: fused
-    multiply-adds for bf16. A `low.tile_product` is left to tile registers, or becomes loops over rows, vectors of
-    columns and the reduction around a `low.dot`.
+    A `low.dot` of more lanes than an instruction has is split. For an instruction of other signs, an operand's highest
+    bits are flipped, and a sum of the other corrects the result: a * b = (a + 128) * b - 128 * b
+    (`docs/decisions/0027-dot-products.md`). Bytes read as narrower integers, without an instruction for those, are read
+    as `ui8` with cleared high bits. Other dot products become products and sums of 32 bits: fused multiply-adds for
+    bf16. A `low.tile_product` is left to tile registers, or becomes loops over rows, vectors of columns and the
+    reduction around a `low.dot`.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
