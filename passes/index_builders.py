@@ -201,6 +201,7 @@ def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:
 
 
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
+    """The truth of `left predicate right`, signed."""
     return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
 
 

@@ -89,8 +89,8 @@ def cost(work: Work, target: Target) -> Cost:
 
 
 def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
-    """The cost of one reduction step of a register tile, in multiply-adds of vectors, of which fewer than the ports
-    have in flight wait for each other.
+    """The cost of one reduction step of a register tile, in multiply-adds of vectors: `products` of them, which wait
+    for each other if fewer than the ports have in flight, and loads of `vectors` and `elements`.
     """
     wait = max(1.0, processor.fmas_in_flight / products)
     loads = costs.vector * vectors + costs.element * elements
@@ -103,7 +103,7 @@ def threads_pay_from(processor: Processor) -> int:
 
 
 def instructions_pay_from(processor: Processor) -> int:
-    """The least instructions, if known at run time only."""
+    """The least instructions for which other threads are woken, if known at run time only."""
     return int(fitted.INSTRUCTIONS_PAY * processor.waking_cycles)
 
 

@@ -207,6 +207,7 @@ class ConvolutionRoles:
 
     @property
     def is_grouped(self) -> bool:
+        """Whether a dimension of the results is indexed by groups and channels of a group."""
         spatial = (*self.pixels, *self.channels, *self.shared)
         return any(sum(index.depends_on([self.iterators[at]]) for at in spatial) > 1 for index in self.result.indices)
 

@@ -63,6 +63,8 @@ def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> lis
 
 
 def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
+    """The number of pages that the first-level TLB lacks."""
+
     def pages(box: _Box) -> float:
         return box.pages(processor.page_bytes)
 
@@ -93,6 +95,7 @@ class _Box:
     element_bytes: int
 
     def _runs(self) -> tuple[float, int]:
+        """The number of contiguous runs, and the bytes of one."""
         run = self.element_bytes
         for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
             run *= extent

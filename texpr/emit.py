@@ -140,6 +140,7 @@ class ElementEmitter:
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
+        """Keeps `expr` alive, because Python reuses identities."""
         self._alive[id(expr)] = expr
         return id(expr)
 
@@ -433,6 +434,7 @@ def block_results(block: Block) -> Sequence[SSAValue]:
 
 
 def _is_of_index_width(expr: Expr) -> bool:
+    """Whether index arithmetic, which analyses can follow, may compute `expr`."""
     return expr.is_index or expr.dtype == "int64"
 
 
@@ -493,6 +495,7 @@ def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) ->
 
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
+    """The remainder with the sign of `right`."""
     remainder = _apply(body, arith.RemSIOp, left, right)
     if body.is_not_negative(left) and body.is_not_negative(right):
         return remainder

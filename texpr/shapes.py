@@ -259,6 +259,7 @@ def agree(left: Extent, right: Extent) -> bool:
 
 
 def is_not_negative(extent: Extent) -> bool:
+    """Whether provable for non-negative extents of tensors."""
     return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
 
 
@@ -297,6 +298,7 @@ def at_most(left: Extent, right: Extent) -> bool:
 
 
 def known_of(left: Extent, right: Extent) -> Extent:
+    """The number of two agreeing extents, else the first."""
     return right if isinstance(right, int) else left
 
 

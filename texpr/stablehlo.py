@@ -97,6 +97,7 @@ _OF_BITS: Final = ("stablehlo.count_leading_zeros", "stablehlo.popcnt", "stableh
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
+    """False for NaN except NE; False is less than True."""
     if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
         left, right = apply("cast", left, dtype="int32"), apply("cast", right, dtype="int32")
     return apply(_COMPARISONS[direction], left, right)

@@ -32,6 +32,7 @@ Formula: TypeAlias = Callable[..., Any]
 
 
 def _type(op: Operation, position: int = 0) -> str:
+    """A result's element type; that of the parts of complex numbers."""
     type_ = cast("TensorType[Attribute]", op.results[position].type)
     element = type_.element_type
     name = element_name(cast("Attribute", element.element_type) if isinstance(element, ComplexType) else element)

@@ -64,6 +64,7 @@ class Operation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors read, each once, in the order of first use."""
         return ()
 
     def output(self, position: int) -> Tensor:
@@ -88,6 +89,7 @@ class ComputeOp(Operation):
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes of reductions, each once, in the order of first use."""
         return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property

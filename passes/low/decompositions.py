@@ -74,6 +74,7 @@ def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
 
 
 def _from_power_of_two(code: Bits, semantics: FloatSemantics) -> Lanes:
+    """A power of two with the bias of `f32`: code 0 is subnormal, the last NaN."""
     found = code.compare("eq", 0).choose_bits(code.writer.integer(1 << 22), code << 23)
     is_nan = code.compare("eq", semantics.max_exponent)
     return is_nan.choose_bits(code.writer.integer(0x7FC00000), found).numbers

@@ -110,6 +110,7 @@ class LowExpandMathPass(ModulePass):
 
 
 def _bytes_that_scale(target: str) -> int:
+    """0 without such an instruction, or a named CPU: the code must run on any."""
     if "-mcpu=" not in target:
         return 0
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0

@@ -561,6 +561,7 @@ def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
+    """On x86, where LLVM compares scalars in general registers."""
     kind = _EXTREMA.get(cast("vector.ReductionOp", op).kind.data.value)
     if kind is None or not _has_extrema(op, context):
         return None

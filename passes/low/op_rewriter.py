@@ -119,6 +119,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def lanes_of(type_: Attribute) -> int:
+    """0 for a scalar."""
     return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 

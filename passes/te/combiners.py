@@ -74,6 +74,7 @@ def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) ->
 
 
 def _key(attribute: Attribute) -> object:
+    """Distinguishes 0.0 from -0.0."""
     if isinstance(attribute, FloatAttr):
         return attribute, math.copysign(1.0, attribute.value.data)
     return attribute

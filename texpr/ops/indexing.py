@@ -113,6 +113,7 @@ def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
 
 
 def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
+    """First index and number of elements."""
     if not isinstance(first, int | None) or not isinstance(last, int | None):
         return _symbolic_line(extent, first, last, step)
     if isinstance(extent, int):

@@ -343,6 +343,7 @@ def householder_product(
 
 
 def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
+    """Sine and cosine that make two vectors orthogonal, from squared norms and inner product."""
     slope = (other - one) / (2.0 * product)
     root = math.abs(slope) + math.sqrt(1.0 + slope * slope)
     tangent = math.select(slope < 0.0, -1.0 / root, 1.0 / root)

@@ -311,6 +311,7 @@ class _Parts:
         return position * self.longest if self.even else position * self.extent // self.count
 
     def place(self, position: Expr, offset: Expr) -> Expr:
+        """An index in range, even after the end of a shorter part."""
         place = offset + self.start(position)
         return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
 

@@ -211,6 +211,7 @@ def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
     bias, ones = (1022, 2047) if wide == "float64" else (126, 255)
 
     def parts(*i: Expr) -> tuple[Expr, Expr, Expr]:
+        """The number, its bits, and the exponent of the factor that makes a subnormal number normal."""
         x = source(*i).astype(wide)
         is_small = math.abs(x) < 2.0 ** (1 - bias)
         shift = math.select(is_small, constant(fraction, code), constant(0, code))

@@ -12,6 +12,7 @@ from weft.texpr.references.packing import pack, unpack
 
 
 def windows(data: Array, sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:
+    """(N, C, ...) as (N, C, positions..., offsets...)."""
     rank = len(sizes)
     spans = [(size - 1) * gap + 1 for size, gap in zip(sizes, dilation, strict=True)]
     view = np.lib.stride_tricks.sliding_window_view(data, spans, tuple(range(2, 2 + rank)))

@@ -346,6 +346,7 @@ class Bits:
         return self._binary(arith.ShRSIOp, count, {})
 
     def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
+        """Quotient or remainder by a nonzero divisor, without overflow."""
         writer = self.writer
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
