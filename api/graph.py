@@ -57,7 +57,7 @@ class Module(ModuleOp):
         show_text(self.script(), color=color, file=file)
 
     def svg(self, function: str | None = None) -> Picture:
-        """Raises `CompileError` without graph functions."""
+        """The graph functions, or one, as SVG. Raises `CompileError` if there are none."""
         return svg(self, function)
 
     def _repr_html_(self) -> str:

@@ -51,6 +51,7 @@ def from_torch(
 
 
 def operators() -> list[str]:
+    """The names of the operators with a converter."""
     from weft.frontends.torch.importing import converted_operators  # needs torch
 
     return converted_operators()

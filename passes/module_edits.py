@@ -42,6 +42,7 @@ AttributeValue: TypeAlias = Union[Attribute, bool, int, float, str, Sequence["At
 
 @checked
 def function_names(module: ModuleOp) -> list[str]:
+    """The names of functions with a body, in order."""
     return [function.sym_name.data for function in functions(module)]
 
 
@@ -79,7 +80,10 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
 
 @checked
 def remove_function(module: ModuleOp, name: str) -> None:
-    """Raises `CompileError` with suggestions if there is none, and if another op calls, uses or schedules it."""
+    """Remove a function or declaration.
+
+    Raises `CompileError` with suggestions if there is none, and if another op calls, uses or schedules it.
+    """
     known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")

@@ -79,6 +79,7 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
 
 
 def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
+    """Distances in a layout that correspond to distances `shifts` before packing."""
     return tuple(
         shifts[digit.dimension] // digit.divisor % digit.modulus
         if digit.modulus

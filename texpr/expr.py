@@ -422,6 +422,7 @@ class IterVar(Named):
 
     @property
     def dom(self) -> tuple[int | Expr, int | Expr]:
+        """First value and extent."""
         return self.low, self.extent
 
     @property

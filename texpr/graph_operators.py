@@ -364,6 +364,7 @@ class Extents:
     """A variable for each name in extents of graph types."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
+        """`shapes` of operands bind the names that are extents by themselves."""
         extents = [extent for shape in shapes for extent in shape]
         bound = {name for extent in extents if (name := lone_name(extent)) is not None}
         extents += [extent for shape in others for extent in shape]

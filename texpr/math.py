@@ -122,12 +122,12 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """Only the selected value is evaluated, so that reads can be guarded."""
+    """One of two values, of which only the selected one is evaluated, so that reads can be guarded."""
     return _choose(condition, if_true, if_false, lazy=True)
 
 
 def select(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """Both values are evaluated: cheaper than a branch, but reads must be in bounds."""
+    """One of two values, both evaluated: cheaper than a branch, but reads must be in bounds."""
     return _choose(condition, if_true, if_false, lazy=False)
 
 
@@ -141,14 +141,17 @@ def _choose(condition: object, if_true: object, if_false: object, *, lazy: bool)
 
 
 def equal(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether x and y are equal: `x == y`."""
     return compare(Predicate.EQ, x, y)
 
 
 def not_equal(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether x and y differ: `x != y`."""
     return compare(Predicate.NE, x, y)
 
 
 def logical_not(x: ExprLike) -> Expr:
+    """Whether a bool is false."""
     expr = as_expr(x)
     if expr.dtype != "bool":
         raise error(f"logical_not takes a bool, got {expr.dtype} `{expr}`")
@@ -156,7 +159,7 @@ def logical_not(x: ExprLike) -> Expr:
 
 
 def cast(x: ExprLike, dtype: object) -> Expr:
-    """See `Expr.astype`."""
+    """x as `dtype`, see `Expr.astype`."""
     return cast_to(x, dtype)
 
 
@@ -169,11 +172,13 @@ def const(value: bool | int | float, dtype: object = None) -> Expr:
 
 
 def min_value(dtype: object) -> Expr:
+    """The least finite number of a dtype."""
     name = checked_dtype(dtype)
     return number_as(least(name), name)
 
 
 def max_value(dtype: object) -> Expr:
+    """The greatest finite number of a dtype."""
     name = checked_dtype(dtype)
     return number_as(greatest(name), name)
 

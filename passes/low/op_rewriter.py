@@ -28,6 +28,8 @@ _NOTHING: Final[Mapping[str, Attribute]] = {}
 
 
 class OpRewriter:
+    """Inserts ops before the rewritten one, with its location."""
+
     def __init__(self, op: Operation) -> None:
         if op.parent is None:
             raise InternalError(f"{op.name} is rewritten outside of any block")

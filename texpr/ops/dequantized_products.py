@@ -60,6 +60,7 @@ class _Weights:
 
     @property
     def in_short_groups(self) -> _Weights:
+        """Groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
         sizes = [n for n in range(_WORD, _LONGEST_GROUP + 1, _WORD // self.bits) if self.group % n == 0]
         if self.group <= _LONGEST_GROUP or not sizes:
             return self

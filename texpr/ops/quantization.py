@@ -50,6 +50,7 @@ _SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
 def _parameter(
     what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
 ) -> Tensor | int | float:
+    """A number, a tensor of one, or a number per index along the axis or per group."""
     if isinstance(value, Tensor) and value.ndim and group is not None:
         if axis is None or group < 1:
             raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")

@@ -28,6 +28,7 @@ _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
+    """The seed as int64, of an integer or a tensor of one."""
     if not isinstance(seed, Tensor):
         number = integer(seed, f"{what}: the seed")
         if not -(1 << 63) <= number < 1 << 63:

@@ -131,6 +131,8 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Part:
+    """Consecutive gate elements, which are multiplied by one state."""
+
     first: Extent
     count: Extent
     columns: int
@@ -294,6 +296,7 @@ class _Network:
         return tuple(converted(tensor, self.dtype, name=f"{tensor.name}_cast") for tensor in kept)
 
     def product(self, at: _Step, part: int, g: Expr) -> Expr:
+        """Element `g` of the product of a part, after `_Block.multiply`."""
         value = at.sums[part].load(*at.outer, g)
         if self.scales is None:
             return value

@@ -49,6 +49,8 @@ _ROI_PARTS = 1 << 20
 
 @dataclass(frozen=True)
 class _SourceLine:
+    """Source coordinates (slope * i + shift) / divisor of a resized axis."""
+
     slope: Extent
     shift: Extent
     divisor: Extent

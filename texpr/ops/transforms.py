@@ -66,6 +66,7 @@ __all__ = [
 
 
 def moved(source: Tensor, shape: Sequence[Extent], place: Callable[[int, Expr], ExprLike], name: str) -> Tensor:
+    """Elements of `source` at `place(axis, index)`."""
     return compute(shape, lambda *i: source(*(place(axis, index) for axis, index in enumerate(i))), name)
 
 
