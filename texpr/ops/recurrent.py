@@ -667,11 +667,11 @@ def rnn(
     Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones (directions, gates *
     hidden, hidden); the bias (directions, 2 * gates * hidden) has one for the data, then one for the states; there is
     one gate. Without a weight, data are products with weights, (times, batch, directions * gates * hidden). `direction`
-    is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and keep the states,
-    initially (directions, batch, hidden) or 0. `activations` of both directions, or of the first and the second: relu,
-    sigmoid, tanh, softsign, softplus, and, with defaults, affine(1, 0), leaky_relu(0.01), thresholded_relu(1),
-    scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). A nonzero `clip` limits their arguments to -clip to clip. 16-bit
-    floats use float32.
+    is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and keep the states.
+    Initial states are (directions, batch, hidden), by default 0. `activations` of both directions, or of the first and
+    the second: relu, sigmoid, tanh, softsign, softplus, and, with defaults, affine(1, 0), leaky_relu(0.01),
+    thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). A nonzero `clip` limits their arguments to
+    -clip to clip. 16-bit floats use float32.
 
     With `weight_scale` and `recurrence_scale` (directions, gates * hidden), data and weights are integers less their
     zero points: int8, uint8 or int16. x W is the exact int32 sum times `weight_scale`, which contains the data's scale.
