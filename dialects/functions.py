@@ -17,7 +17,7 @@ that module under that name."""
 
 
 def function_around(place: Operation, name: str) -> FuncOp | None:
-    """The function called `name` in the innermost module around `place`; None without such a function or module."""
+    """The function `name` in the innermost module around `place`, or None."""
     module: Operation | None = place
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -42,7 +42,7 @@ def _name_of(function: FuncOp) -> str | None:
 
 
 def why_misplaced(op: Operation) -> str | None:
-    """Why a function, a schedule or a module is in an invalid place; None for other ops."""
+    """Why a function, a schedule or a module is misplaced, or None."""
     if op.name not in ("func.func", "sched.func", "builtin.module"):
         return None
     around = next((parent for parent in ancestors(op) if parent.name in ("func.func", "sched.func")), None)

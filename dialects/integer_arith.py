@@ -1,7 +1,6 @@
-"""The numbers of `arith` constants, and integer `arith` ops evaluated on Python numbers.
+"""Numbers of `arith` constants, and integer `arith` on Python numbers.
 
-Numbers do not wrap around. A division by zero raises `ZeroDivisionError`, an unsigned op on a negative number
-`ArithmeticError`.
+Numbers do not wrap. Division by zero raises `ZeroDivisionError`, an unsigned op on a negative number `ArithmeticError`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def constant_integer(value: SSAValue) -> int | None:
 
 
 def known_number(value: SSAValue) -> float | None:
-    """The number of a constant, a splat vector, or a cast of a constant between index and `i64`, else None."""
+    """The number of a constant, a splat vector, or a constant cast between index and `i64`, else None."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return known_number(owner.source)
@@ -45,7 +44,7 @@ def known_number(value: SSAValue) -> float | None:
 
 
 def known_iterations(loop: scf.ForOp) -> int | None:
-    """The number of iterations of a loop with constant bounds and a constant positive step; None for others."""
+    """Iterations of a loop with constant bounds and positive step, else None."""
     lower, upper, step = map(constant_integer, (loop.lb, loop.ub, loop.step))
     if lower is None or upper is None or step is None or step < 1:
         return None
@@ -53,12 +52,11 @@ def known_iterations(loop: scf.ForOp) -> int | None:
 
 
 def divide_truncating(a: int, b: int) -> int:
-    """Quotient rounded toward zero, as `arith.divsi`."""
     return a // b if (a >= 0) == (b > 0) else -(-a // b)
 
 
 def remainder_truncating(a: int, b: int) -> int:
-    """Remainder of the division rounded toward zero, as `arith.remsi`: it has the sign of `a`."""
+    """Has the sign of `a`, as `arith.remsi`."""
     return a % b if (a >= 0) == (b > 0) else a + (-a // b) * b
 
 

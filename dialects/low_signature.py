@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
-    """The signatures of functions with a body, except kernels. Raises `CompileError`."""
+    """Signatures of functions with a body, except kernels. Raises `CompileError`."""
     functions = (op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration)
     return tuple(signature_of(function) for function in functions if kernel_of(function) is None)
 
 
 def signature_of(function: FuncOp) -> Signature:
-    """The signature of a low function, from `low.params` and `low.symbols`.
+    """The signature by `low.params` and `low.symbols`.
 
-    Trailing arrays that are only written are optional at calls if other arguments determine their shapes. Raises
-    `CompileError` for a type without a value for callers.
+    Trailing write-only arrays are optional at calls if other arguments determine their shapes. Raises `CompileError`
+    for a type without a value for callers.
     """
     exposed = {argument.index for argument in exposed_arguments(function)}
     args = tuple(_argument(function, param, at in exposed) for at, param in enumerate(params_of(function)))
@@ -66,7 +66,7 @@ def signature_of(function: FuncOp) -> Signature:
 
 
 def _iterations(region: Region) -> int:
-    """Iterations of innermost loops; an unknown extent counts as 1."""
+    """Iterations of innermost loops, 1 for unknown extents."""
     total = 1
     for op in (op for block in region.blocks for op in block.ops if op.regions):
         if isinstance(op, scf.ForOp):
@@ -103,7 +103,7 @@ def _is_result(arg: ArraySpec | ScalarSpec) -> bool:
 
 
 def allocated_spec(function: FuncOp, name: str, type_: TensorType[Attribute]) -> ArraySpec:
-    """The spec of a result that the function allocates; strings are data-dependent extents."""
+    """The spec of an allocated result; strings are data-dependent extents."""
     extents = tuple(extent if isinstance(extent, int) else show_extent(extent) for extent in shape_of(type_))
     return ArraySpec(name, element_dtype(function, name, type_.element_type), extents, "allocated")
 

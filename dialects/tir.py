@@ -1,8 +1,7 @@
-"""tir: block loops, loop nests over buffers with self-contained blocks (the role of TVM's TensorIR).
+"""tir: loop nests over buffers with self-contained blocks (the role of TVM's TensorIR).
 
-Loops (`tir.for`) determine the order and kind of execution (serial, parallel, ...). A `tir.block` computes one instance
-over *iterators* with a domain and a kind. It uses loop variables only in its bindings, so that loops can be transformed
-without changing the block.
+Loops (`tir.for`) determine order and kind of execution. A `tir.block` computes one instance over *iterators* with a
+domain and a kind. Only its bindings use loop variables, so that loops can be transformed without changing the block.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ AXES = (*BLOCK_AXES, *THREAD_AXES, *VIRTUAL_AXES)
 
 @irdl_op_definition
 class ForOp(IRDLOperation):
-    """A loop from 0 to its extent, step 1. The kind states how the iterations run; a loop without one is serial.
+    """A loop from 0 to its extent, step 1. The kind states how iterations run; by default they are serial.
 
     ```mlir
     tir.for %i in 128 {
@@ -106,8 +105,8 @@ class ForOp(IRDLOperation):
     tir.for %t in 64 thread_binding<"threadIdx.x"> {
     }
     ```
-    Syntax: `tir.for %i in extent [kind] [attributes {...}] { body }`, where the extent is a number or an `index`
-    value, and the kind `parallel`, `vectorized`, `unrolled` or `thread_binding<"axis">`.
+    Syntax: `tir.for %i in extent [kind] [attributes {...}] { body }`, where the extent is a number or an `index` value,
+    and the kind `parallel`, `vectorized`, `unrolled` or `thread_binding<"axis">`.
     """
 
     name = "tir.for"
@@ -144,14 +143,13 @@ class ForOp(IRDLOperation):
 
     @staticmethod
     def empty(extent: int | SSAValue, name_hint: str | None = None, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
-        """A loop with an empty body and a fresh loop variable."""
+        """A loop with an empty body."""
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = name_hint
         return ForOp(extent, Region(body), kind)
 
     @property
     def extent(self) -> int | SSAValue:
-        """Static or a value."""
         # Not through the field, whose look-up dominates the time of analyses.
         static = self.properties.get("static_extent")
         if isinstance(static, IntegerAttr):
@@ -201,7 +199,7 @@ class ForOp(IRDLOperation):
 
 
 class AccessRegionOp(IRDLOperation):
-    """A box of a buffer that an instance of the block may access: corner and sizes."""
+    """A box of a buffer that an instance may access."""
 
     buffer = operand_def(MemRefType)
     corner_operands = var_operand_def(IndexType)
@@ -262,7 +260,7 @@ class AccessRegionOp(IRDLOperation):
 
 @irdl_op_definition
 class ReadsOp(AccessRegionOp):
-    """The box of a buffer that an instance of the block may read, given by its corner and sizes (1 each by default).
+    """A box of a buffer that an instance of the block may read: corner and sizes (1 by default).
 
     ```mlir
     tir.for %i in 128 {
@@ -273,12 +271,10 @@ class ReadsOp(AccessRegionOp):
       }
     }
     ```
-    Without such an op, regions of a buffer are inferred; otherwise they contain every load in the body outside of the
-    init. The verifier rejects regions that provably miss an element; those of pointers and data-dependent indices are
-    accepted.
+    Regions of a buffer without such ops are inferred. The boxes contain every load in the body except the init: the
+    verifier rejects provable misses, and accepts pointers and data-dependent indices.
 
-    Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
-    expressions.
+    Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index expressions.
     """
 
     name = "tir.reads"
@@ -286,7 +282,7 @@ class ReadsOp(AccessRegionOp):
 
 @irdl_op_definition
 class WritesOp(AccessRegionOp):
-    """The box of a buffer that an instance of the block may write, as `tir.reads`; it includes the stores of the init.
+    """A box of a buffer that an instance of the block may write, as `tir.reads`, including stores of the init.
 
     ```mlir
     tir.for %i in 32 {
@@ -295,8 +291,7 @@ class WritesOp(AccessRegionOp):
       }
     }
     ```
-    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
-    expressions.
+    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index expressions.
     """
 
     name = "tir.writes"
@@ -310,7 +305,7 @@ _ON_POINTERS = re.compile(
 
 
 class _IntrinsicEffects(MemoryEffect):
-    """Unknown, except for functions that access only the memory of their pointers."""
+    """Unknown, unless all functions access only memory of their pointers."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -326,11 +321,10 @@ OPERAND = "_"
 
 @irdl_op_definition
 class IntrinsicOp(IRDLOperation):
-    """An opaque call that is preserved, unless all functions in its text are known to access only the memory of their
-    pointers (loads, stores and products of matrix fragments).
+    """A call that is opaque, unless all functions in its text access only memory of their pointers (loads, stores and
+    products of matrix fragments).
 
-    The text of the call refers to the operands as `_0`, `_1`, ... A user-supplied pass replaces it before tir is
-    lowered.
+    The text refers to operands as `_0`, `_1`, ... A user-supplied pass replaces the op before tir is lowered.
 
     ```mlir
     tir.intrinsic "T.call_packed(\\"f\\", _0, 4)"(%p) : (!ptr_xdsl.ptr) -> ()
@@ -370,7 +364,7 @@ _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub
 
 
 def range_of_index(value: SSAValue) -> Interval:
-    """The range of a loop variable or block iterator of static extent, else unbounded."""
+    """The range of a loop variable or block iterator; unbounded for others and dynamic extents."""
     if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
@@ -406,11 +400,11 @@ class BlockOp(IRDLOperation):
       }
     }
     ```
-    `iters` declares the iterators with kind and domain `0 <= v < extent`, bound to index expressions over the enclosing
+    `iters` declares iterators by kind and domain `0 <= v < extent`, bound to index expressions over the enclosing
     loops. Instances run if `left < right` for each pair of `where`.
 
-    Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]]
-    [attributes {...}] { body }`, where a kind is `spatial` or `reduce`.
+    Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]] [attributes
+    {...}] { body }`, where a kind is `spatial` or `reduce`.
     """
 
     name = "tir.block"
@@ -471,12 +465,11 @@ class BlockOp(IRDLOperation):
 
     @property
     def extents(self) -> tuple[int | SSAValue, ...]:
-        """Static or a value, by iterator."""
         return mixed_extents(self.static_extents.get_values(), self.extent_operands)
 
     @property
     def guards(self) -> tuple[tuple[AffineExpr, AffineExpr], ...]:
-        """Pairs (left, right) over `guard_operands`; an instance runs if left < right for all."""
+        """Pairs (left, right) over `guard_operands`, all with left < right."""
         if self.guard is None:
             return ()
         results = self.guard.data.results
@@ -532,10 +525,10 @@ class BlockOp(IRDLOperation):
         self._verify_reach()
 
     def _verify_reach(self) -> None:
-        """Check by intervals that bindings reach from 0 to the end of the domain.
+        """Check by intervals that bindings cover the domain's ends.
 
-        Gaps and repetitions need set operations and are checked at level boundaries (`verify-level`). Blocks that write
-        only temporaries may skip spatial instances, and parts of a block (`tir.part_of`) those of other parts.
+        `verify-level` checks gaps and repetitions, which need set operations. Blocks that write only temporaries may
+        skip spatial instances, parts of a block (`tir.part_of`) those of other parts.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -560,7 +553,6 @@ class BlockOp(IRDLOperation):
                 )
 
     def _writes_parameters(self) -> bool:
-        """Whether the block stores to a buffer that is not allocated in the function."""
         stores = (op for op in self.walk() if isinstance(op, memref.StoreOp))
         return any(not isinstance(op.memref.owner, memref.AllocOp) for op in stores)
 
@@ -667,10 +659,9 @@ class InitOp(IRDLOperation):
       }
     }
     ```
-    It runs before the first instance of each spatial point, when all reduce iterators are 0, or before an empty
-    reduction (`tir_empty.py`). It is the first op of a block after `tir.reads` and `tir.writes`, and may use the
-    iterators. If it stores to other elements than the updates read, schedule steps do not treat the block as a
-    reduction.
+    It runs before the first instance of a spatial point (all reduce iterators are 0) or an empty reduction
+    (`tir_empty.py`). It follows `tir.reads` and `tir.writes`, and may use the iterators. If it stores to elements that
+    the updates do not read, schedule steps do not treat the block as a reduction.
 
     Syntax: `tir.init { body }`
     """

@@ -1,8 +1,7 @@
-"""Empty reductions: the place of the init of a block if an extent of its reduction is 0 at run time.
+"""Empty reductions: where a block's init runs if an extent of its reduction is 0.
 
-Without a first instance of a reduction, elements still get their initial values: the empty sum is 0. The init then runs
-before the outermost loop that a reduce iterator is bound to, for each spatial point that the loops reach. The
-interpreter and the lowering use this plan.
+Elements of empty reductions still get initial values: an empty sum is 0. The init then runs before the outermost loop
+that a reduce iterator is bound to, for each spatial point of the loops. Interpreter and lowering share this plan.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from weft.dialects.traversal import captured_values, sources_in
 
 @dataclass(frozen=True)
 class EmptyStart:
-    """The init of a block if one of `extents`, those of its reduction, is 0."""
+    """A block's init if one of `extents`, its reduction's, is 0."""
 
     block: BlockOp
     anchor: ForOp
@@ -35,9 +34,8 @@ class EmptyStart:
 
 
 def empty_start(block: BlockOp) -> EmptyStart | None:
-    """The plan for a reduction of dynamic extent.
-
-    None for other blocks, and if a value of the init is not available before the reduction.
+    """The plan for a reduction of dynamic extent; None for other blocks, and if an init's value is only available in
+    the reduction.
     """
     extents = [
         e
@@ -98,5 +96,5 @@ def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
-    """The variables of `loops` that `values` are computed from."""
+    """Variables of `loops` from which `values` are computed."""
     return sources_in(values) & {loop.induction_variable for loop in loops}

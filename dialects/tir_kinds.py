@@ -11,8 +11,6 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class LoopKind(StrEnum):
-    """How iterations run."""
-
     SERIAL = auto()
     PARALLEL = auto()
     """Independent, possibly on several threads."""

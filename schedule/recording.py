@@ -1,4 +1,4 @@
-"""Recording of schedules: a module, the trace of its steps, and handles for loops, blocks and integers."""
+"""Recording of schedules: a module, its trace, and handles."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ C = TypeVar("C", bound=type)
 
 
 def step_methods(class_: C) -> C:
-    """Class decorator: arguments are `checked`, and a call that raises removes the `get_block` steps for blocks given
-    by name."""
+    """Class decorator: checks arguments; a call that raises removes its `get_block` steps."""
     for name, method in list(vars(class_).items()):
         if name == "__init__":
             setattr(class_, name, checked(method))
@@ -67,17 +66,17 @@ class _Named:
 
 @dataclass(frozen=True, repr=False)
 class BlockHandle(_Named):
-    """A block. `sch.get(handle)` returns the op."""
+    """`sch.get(handle)` returns the op."""
 
 
 @dataclass(frozen=True, repr=False)
 class LoopHandle(_Named):
-    """A loop, consumed by a step that splits or erases it."""
+    """Consumed by a step that splits or erases the loop."""
 
 
 @dataclass(frozen=True, repr=False)
 class IntHandle(_Named):
-    """A sampled integer; `sch.get(handle)` is its value."""
+    """A sampled integer, `sch.get(handle)`."""
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
@@ -86,7 +85,7 @@ NO_DECISIONS: Final[Mapping[sched.StepOp, Decision | None]] = {}
 
 @contextmanager
 def undone_on_error(schedule: Recorder) -> Generator[None]:
-    """Undo the steps inside if one of them raises."""
+    """Undo the steps inside if one raises."""
     steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
     replay = schedule._replay  # pyright: ignore[reportPrivateUsage]
     last, handles = steps.last_op, dict(replay.handles)
@@ -111,7 +110,7 @@ def is_live(schedule: Recorder, handle: BlockHandle | LoopHandle) -> bool:
 
 @step_methods
 class Recorder:
-    """Runs steps on a copy of a module and records them. `Schedule` adds a method per step."""
+    """Runs steps on a copy of a module. `Schedule` adds a method per step."""
 
     is_of_search: bool = False
     """Whether a search makes the choices that rules of default schedules leave open."""
@@ -133,13 +132,12 @@ class Recorder:
         return copy_of(mod)
 
     def replay(self, trace: sched.FuncOp, decisions: Sequence[Decision | None] | None = None) -> None:
-        """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module.
+        """Run the steps of another schedule's trace (or a parsed `sched.func`).
 
-        Sampling steps keep their decisions, or take those in `decisions`: one for each of them, None to draw again (see
-        `weft.schedule.traces.decisions_of`).
+        Sampling steps keep their decisions, or use `decisions`: one each, None to draw again
+        (`weft.schedule.traces.decisions_of`).
 
-        Raises the errors of the steps, and `CompileError` if a step has another number of results here; the preceding
-        steps stay applied.
+        Raises the steps' errors, and `CompileError` for another number of results; preceding steps stay applied.
         """
         steps = [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
         drawing = [step for step in steps if isinstance(step, sched.SamplingOp)]
@@ -157,8 +155,9 @@ class Recorder:
         mapping: dict[SSAValue, SSAValue],
         decided: Mapping[sched.StepOp, Decision | None] = NO_DECISIONS,
     ) -> None:
-        """Run a step of another trace. `mapping` maps handles of that trace to this one, and receives the results.
-        Raises the errors of the step."""
+        """Run a step of another trace. `mapping` maps its handles to this one's, and receives the results. Raises the
+        step's errors.
+        """
         copy = step.clone(value_mapper=mapping)
         if step in decided:
             set_decision(copy, decided[step])
@@ -167,7 +166,7 @@ class Recorder:
         check_handles(step, len(recorded.results))
 
     def fork(self, handles: dict[SSAValue, SSAValue]) -> Self:
-        """A schedule in the same state, on a copy of the module. Adds to `handles` the new handle of each one."""
+        """A schedule in the same state, on a copy. Adds new handles to `handles`."""
         made = copy(self)
         made.mod = copy_of(self.mod)
         made.trace = copy_of(self.trace, handles)
@@ -187,14 +186,14 @@ class Recorder:
         return self._replay.resolve(handle.value)
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """The block called `name`. Raises `CompileError` with suggestions for unknown or ambiguous names."""
+        """Raises `CompileError` with suggestions for unknown or ambiguous names."""
         properties: dict[str, Attribute] = {"label": StringAttr(name)}
         if func_name is not None:
             properties["func"] = StringAttr(func_name)
         return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
     def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
-        """Whether `decompose_padding` accepts a block and a loop; not a step."""
+        """Whether `decompose_padding` accepts these; not a step."""
         op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
         try:
             DecomposePadding(op, self._replay.loop(loop.value)).plan()
@@ -203,7 +202,7 @@ class Recorder:
         return True
 
     def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
-        """Always refused: another element type changes rounding or wrapping, and thus results."""
+        """Always refused: other element types change results."""
         name = block if isinstance(block, str) else self._replay.block(block.value).label
         raise CompileError(
             f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
@@ -215,7 +214,7 @@ class Recorder:
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
 
     def known_handle(self, op: Operation) -> BlockHandle | LoopHandle | None:
-        """The last handle of a block or loop, or None."""
+        """The last handle, or None."""
         for value, found in reversed(self._replay.handles.items()):
             if found is op:
                 return LoopHandle(value) if isinstance(op, ForOp) else BlockHandle(value)
@@ -241,7 +240,7 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """A handle for a block whose name is unique in its function: `get_block` without a search of the module."""
+        """As `get_block` without a search, for a block whose name is unique in its function."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])
@@ -278,7 +277,7 @@ def _type(found: HandleValue) -> Attribute:
 
 
 def _hint(found: HandleValue, at: int) -> str | None:
-    """The name of a handle: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
+    """A handle's name: that of its loop, or block in lower case; t0, t1, ... for integers."""
     if isinstance(found, int):
         return f"t{at}"
     if isinstance(found, ComputeLocation):

@@ -1,4 +1,4 @@
-"""Operations of scripts that find, group and report payload ops, and that run other operations."""
+"""Operations that find, group and report payload ops, and run other operations."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True, s_tir: bool = False) -> Any:
-    """Read the functions under `@T.prim_func` and `@R.function` in a class as a module. Options have no effect: modules
-    are verified.
+    """Read a class's functions as a module, which is verified. Options have no effect.
 
     Raises CompileError, with the place in the source, for invalid programs.
     """
@@ -58,7 +57,7 @@ def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapp
 
 
 def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc | Function:
-    """Parse a script to a module or function."""
+    """Parse a module or function."""
     if isinstance(program, ModuleOp):
         return IRModule.of(program)
     source = Source("<script>", program)
