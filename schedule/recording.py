@@ -66,17 +66,17 @@ class _Named:
 
 @dataclass(frozen=True, repr=False)
 class BlockHandle(_Named):
-    """`sch.get(handle)` returns the op."""
+    pass
 
 
 @dataclass(frozen=True, repr=False)
 class LoopHandle(_Named):
-    """Consumed by a step that splits or erases the loop."""
+    pass
 
 
 @dataclass(frozen=True, repr=False)
 class IntHandle(_Named):
-    """A sampled integer, `sch.get(handle)`."""
+    pass
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
@@ -85,7 +85,6 @@ NO_DECISIONS: Final[Mapping[sched.StepOp, Decision | None]] = {}
 
 @contextmanager
 def undone_on_error(schedule: Recorder) -> Generator[None]:
-    """Undo the steps inside if one raises."""
     steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
     replay = schedule._replay  # pyright: ignore[reportPrivateUsage]
     last, handles = steps.last_op, dict(replay.handles)
@@ -134,7 +133,7 @@ class Recorder:
     def replay(self, trace: sched.FuncOp, decisions: Sequence[Decision | None] | None = None) -> None:
         """Run the steps of another schedule's trace (or a parsed `sched.func`).
 
-        Sampling steps keep their decisions, or use `decisions`: one each, None to draw again
+        Sampling steps keep their decisions, or use `decisions`, in which None draws again
         (`weft.schedule.traces.decisions_of`).
 
         Raises the steps' errors, and `CompileError` for another number of results; preceding steps stay applied.
@@ -155,8 +154,8 @@ class Recorder:
         mapping: dict[SSAValue, SSAValue],
         decided: Mapping[sched.StepOp, Decision | None] = NO_DECISIONS,
     ) -> None:
-        """Run a step of another trace. `mapping` maps its handles to this one's, and receives the results. Raises the
-        step's errors.
+        """`mapping` maps the other trace's handles to this one's, and receives the results. Raises the step's
+        errors.
         """
         copy = step.clone(value_mapper=mapping)
         if step in decided:
@@ -166,7 +165,7 @@ class Recorder:
         check_handles(step, len(recorded.results))
 
     def fork(self, handles: dict[SSAValue, SSAValue]) -> Self:
-        """A schedule in the same state, on a copy. Adds new handles to `handles`."""
+        """A copy in the same state. Adds new handles to `handles`."""
         made = copy(self)
         made.mod = copy_of(self.mod)
         made.trace = copy_of(self.trace, handles)
@@ -193,7 +192,7 @@ class Recorder:
         return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
     def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
-        """Whether `decompose_padding` accepts these; not a step."""
+        """A query, not a step."""
         op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
         try:
             DecomposePadding(op, self._replay.loop(loop.value)).plan()
@@ -214,7 +213,6 @@ class Recorder:
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
 
     def known_handle(self, op: Operation) -> BlockHandle | LoopHandle | None:
-        """The last handle, or None."""
         for value, found in reversed(self._replay.handles.items()):
             if found is op:
                 return LoopHandle(value) if isinstance(op, ForOp) else BlockHandle(value)
@@ -277,7 +275,7 @@ def _type(found: HandleValue) -> Attribute:
 
 
 def _hint(found: HandleValue, at: int) -> str | None:
-    """A handle's name: that of its loop, or block in lower case; t0, t1, ... for integers."""
+    """Named after a loop or lower-case block; integers are t0, t1, ..."""
     if isinstance(found, int):
         return f"t{at}"
     if isinstance(found, ComputeLocation):

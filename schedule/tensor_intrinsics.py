@@ -1,4 +1,4 @@
-"""Registration of tensor intrinsics, which checks the implementation."""
+"""Registration of tensor intrinsics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from weft.support.errors import CompileError
 def register_tensor_intrinsic(
     name: str, description: ModuleOp, implementation: ModuleOp, *, override: bool = False
 ) -> None:
-    """Register a tensor intrinsic for `Schedule.tensorize`.
+    """`Schedule.tensorize` replaces the nest of `description` by `implementation`.
 
-    `description` and `implementation` are modules with one tir function each, over the same buffers of static shape and
-    memory space. `tensorize` replaces the description's nest by the implementation: any tir ops, or calls of external
-    functions, declared in its module, on pointers into the buffers:
+    Both are modules of one tir function, over the same buffers of static shape and memory space. The implementation may
+    be any tir ops, or calls of external functions that its module declares, on pointers into the buffers:
 
     ```mlir
     func.func private @copy16(!ptr_xdsl.ptr, !ptr_xdsl.ptr)

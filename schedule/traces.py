@@ -42,13 +42,13 @@ def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
 
 @checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
-    """Decisions of the sampling steps, for `Schedule.replay`; None if a step has none yet."""
+    """The sampling steps' decisions, for `Schedule.replay`; None before sampling."""
     drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
     return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 
 
 def trace_without_decisions(trace: sched.FuncOp) -> str:
-    """The text of the trace, whose sampling steps draw again."""
+    """Text whose sampling steps draw again."""
     copy = trace.clone()
     for step in steps_of(copy):
         step.properties.pop("decision", None)
@@ -73,8 +73,8 @@ def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched
 
 @checked
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
-    """Calls on a `Schedule` called `name`, for `exec` or `run_python`. Raises `CompileError` for properties without a
-    Python form.
+    """Calls on the schedule `name`, for `exec` or `run_python`. Raises `CompileError` for properties without a Python
+    form.
     """
     return "".join(f"{call}\n" for call in calls_of(trace, name))
 
@@ -86,7 +86,7 @@ def calls_of(
     *,
     named: bool = False,
 ) -> Iterator[str]:
-    """Calls of `trace_as_python`. `handle_name` names handles uniquely; with `named`, handles and labels are keyword
+    """As `trace_as_python`. `handle_name` returns unique names; with `named`, handles and labels are keyword
     arguments.
     """
     names: dict[SSAValue, str] = {}
@@ -155,10 +155,10 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
 def run_python(
     schedule: Schedule, text: str, name: str = "sch", handles: MutableMapping[str, object] | None = None
 ) -> None:
-    """Run a trace in Python form, which only calls methods of the schedule. `handles` has the available handles by
-    name, such as `Y.i` and `Y[0]`, and receives assigned ones.
+    """Run a trace's Python form, which only calls methods of the schedule. `handles`, named such as `Y.i` and `Y[0]`,
+    receives assigned ones.
 
-    The calls may be the body of one function of the schedule, as TVM prints: `def apply_trace(sch: tir.Schedule) ->
+    The calls may be the body of a function of the schedule, as TVM prints: `def apply_trace(sch: tir.Schedule) ->
     None:`. Raises `CompileError` with line and column for anything else, and the steps' errors.
     """
     remember_text("<trace>", text)

@@ -4,7 +4,7 @@
     from weft.tvm import te
     from weft.tvm.script import tir as T
 
-`docs/coming-from-tvm.md` lists the counterparts.
+`docs/coming-from-tvm.md` lists the counterparts. Parameters that only TVM uses have no effect.
 """
 
 from importlib import import_module

@@ -22,8 +22,6 @@ _RENAMED = (
 
 
 class _Alias(Loader):
-    """Loads a module under its TVM name."""
-
     def __init__(self, name: str) -> None:
         self._name = name
 

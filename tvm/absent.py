@@ -22,7 +22,7 @@ def equivalents() -> dict[str, str]:
 
 
 def refuses(module: str) -> Callable[[str], object]:
-    """A module's `__getattr__`, which raises `AttributeError`."""
+    """A `__getattr__` that raises `AttributeError`."""
 
     def missing(name: str) -> object:
         if name.startswith("__"):
@@ -38,8 +38,8 @@ def refuses(module: str) -> Callable[[str], object]:
 
 
 def named(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """A package's `__getattr__`: `places` maps names to their modules, or "" for a module of the package. Raises
-    `AttributeError` for others.
+    """A package's `__getattr__`: `places` maps names to modules, or "" for the package's own. Raises `AttributeError`
+    for others.
     """
     missing = refuses(package)
 

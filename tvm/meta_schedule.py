@@ -25,9 +25,7 @@ _HEAD = "ID | Name | FLOP | Weight | Speed (GFLOPS) | Latency (us) | Weighted La
 
 @dataclass(frozen=True)
 class ScheduleFn:
-    """Schedules and samples. `postprocs` and `sch_rules` have no effect: steps check themselves, and weft has its own
-    rules.
-    """
+    """Schedules and samples, with weft's rules and without postprocessors."""
 
     sch_fn: Callable[[Schedule], Any]
     postprocs: object = ()
@@ -48,7 +46,6 @@ class Database:
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0
 
     def table(self) -> str:
-        """Tasks, as TVM prints them."""
         rows, total = [_HEAD, "-" * len(_HEAD)], 0.0
         for number, task in enumerate(self.tuned.tasks):
             name, flops, latency = task.workload.name, task.workload.flops, self.best(task)[1] * 1e6
@@ -69,8 +66,7 @@ def tune_tir(
     space: ScheduleFn | Literal["post-order-apply"] = "post-order-apply",
     seed: int | None = None,
 ) -> Database:
-    """Search schedules, and print the table of tasks. Repeated searches resume from `work_dir`/tune.db.
-    `num_trials_per_iter` has no effect.
+    """Search schedules, and print tasks. Repeated searches resume from `work_dir`/tune.db.
 
     Raises `CompileError` as `weft.tune`.
     """
@@ -91,7 +87,7 @@ def tune_tir(
 
 
 def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
-    """Apply the fastest schedules. `target` has no effect."""
+    """Apply the fastest schedules."""
     schedule = Schedule(mod)
     for task in database.tuned.tasks:
         schedule.replay(database.best(task)[0])
@@ -102,9 +98,7 @@ def tune_relax(
     mod: ModuleOp, params: Any, target: Any, work_dir: str, max_trials_global: int, *, seed: int | None = None,
     **options: object,
 ) -> Path:  # fmt: skip
-    """Search a model's schedules, with its parameters bound. Returns the records, `work_dir`/tune.db. Other options
-    have no effect.
-    """
+    """Returns the records of a search, `work_dir`/tune.db, with the model's parameters bound."""
     del options
     if params:
         mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
@@ -115,7 +109,7 @@ def tune_relax(
 
 
 def compile_relax(database: Path | str, mod: ModuleOp, target: Any, params: Any = None) -> Any:
-    """Compile with records of a search, or default schedules."""
+    """Apply records of a search, or default schedules."""
     if params:
         mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
     library = import_module("weft.driver.build").build(plain(mod), spelling(target), database=Path(database))

@@ -27,7 +27,7 @@ frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)
 def build(
     ir_mod: Any, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
 ) -> tuple[str, Module, dict[str, Any]]:
-    """Script, compiled module, and no parameters. `target_host` and `mod_name` have no effect."""
+    """Returns script, compiled module, and no parameters."""
     of: Any = ir_mod.func_op.parent_op() if isinstance(ir_mod, Function) else ir_mod
     return str(IRModule.of(of)), vm_build.build(of, target, params or None).mod, {}
 

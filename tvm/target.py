@@ -26,7 +26,7 @@ _open: list[Any] = []
 
 
 def current_target() -> Any:
-    """Of the innermost `with target:`, or None."""
+    """The innermost `with target:`, or None."""
     return _open[-1] if _open else None
 
 

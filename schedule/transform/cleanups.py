@@ -1,6 +1,6 @@
-"""Operations that clean up, bufferize or run passes, preserving semantics.
+"""Operations that clean up, bufferize or run passes.
 
-Before a script's first step they run on the program, later on the resulting payload, since block loops have nothing to
+Before the first step they run on the program, later on the resulting payload, since block loops have nothing to
 simplify.
 """
 

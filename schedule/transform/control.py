@@ -1,4 +1,4 @@
-"""Operations that find, group and report payload ops, and run other operations."""
+"""Operations on payload ops in general, and control flow."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _ANY: Final = AnyOpType()
 
 @dataclass(frozen=True)
 class ConvertSchedToTransformPass(ModulePass):
-    """Convert the schedules of a module to a transform script for its linalg payload.
+    """Convert a module's schedules to a transform script for its linalg payload.
 
     ```mlir
     %matmul = sched.get_block "matmul" in @f : block
@@ -59,7 +59,7 @@ class ConvertSchedToTransformPass(ModulePass):
     %1, %2 = transform.structured.tile_using_for %0 tile_sizes [0, 8] : (!transform.any_op) -> (...)
     ```
     The schedule is checked on the payload's block loops. The script generates the resulting loops: tiles, outermost
-    first, with the producers computed there; then vectors and unrolled loops.
+    first, with fused producers; then vectors and unrolled loops.
 
     Raises `CompileError` that lists all steps without a form in the transform dialect.
 
@@ -90,14 +90,14 @@ class ConvertSchedToTransformPass(ModulePass):
 
 
 def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[str]) -> str:
-    """The effect of a trace on the block loops of `source`, functions of linalg."""
+    """The effect of a trace on the block loops of `source`."""
     payload = Payload(source, promises, 0)
     payload.schedule.replay(trace)
     return str(script_of(payload, steps_of(trace)))
 
 
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
-    """Makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
+    """Raises `CompileError` for steps without a form."""
     original = operations_in(payload.schedule.original)
     others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
     for step in steps:
@@ -119,8 +119,8 @@ def _has_form(step: sched.StepOp) -> bool:
 class _Script:
     """A script derived from the loops around scheduled blocks.
 
-    An op's innermost loops over single elements, one per dimension in order, are part of it. Each outer loop is a
-    tiling by one size, outermost first.
+    An op includes its innermost loops over single elements, one per dimension in order. Each outer loop is a tiling by
+    one size.
     """
 
     payload: Payload
@@ -178,7 +178,7 @@ class _Script:
             self.handles |= {origin.number: handle for origin, handle in zip(same, split, strict=True)}
 
     def _tile(self, block: BlockOp, inside: Sequence[BlockOp], depth: int) -> None:
-        """Tile by the loops around a block from `depth` on, and fuse the preceding blocks in them."""
+        """Tile by a block's loops from `depth` on, and fuse the preceding blocks in them."""
         number, around = self._origin(block).number, loops_around(block)
         own = self._own_loops(block, around[depth:])
         outer = [loop for loop in around[depth : len(around) - own] if not _is_idle(block, loop)]

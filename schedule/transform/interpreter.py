@@ -1,7 +1,7 @@
-"""The interpreter of transform scripts: handles and failures.
+"""The interpreter of transform scripts.
 
 Failures are silenceable (`Silenceable`: sequences may suppress them, alternatives recover), or definite (other
-`CompileError`s), which end the script. A failed operation's effects are undone.
+`CompileError`s), which end the script.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter, and its sampled integer of the schedule, if any. Its type represents a payload value, since
-    operations read nothing else.
+    """A value, and its sampled integer, if any. A type represents a payload value, since operations read
+    nothing else.
     """
 
     value: Attribute
@@ -53,7 +53,7 @@ Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Assoc
 
 
 class Silenceable(CompileError):
-    """A failure that scripts may suppress."""
+    """A failure that scripts may suppress; the operation's effects are undone."""
 
 
 @dataclass
@@ -81,7 +81,6 @@ class Interpreter:
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo changes to program and handles if the body raises."""
         invalid = dict(self._invalid)
         try:
             with self.payload.undone_on_error():
@@ -91,8 +90,8 @@ class Interpreter:
             raise
 
     def run(self, entry_point: str, trailing: Sequence[str] = ()) -> None:
-        """Run the sequence `entry_point`, or else the module's top-level ones. `trailing` names payload ops for its
-        further arguments.
+        """Run the sequence `entry_point`, or the module's top-level ones. `trailing` names payload ops for further
+        arguments.
         """
         names = [op for op in program_ops(self.module) if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
@@ -118,7 +117,7 @@ class Interpreter:
     def run_block(
         self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
     ) -> list[Sequence[Associated]]:
-        """Returns the yielded values of a sequence. Silenceable failures end it, or are suppressed."""
+        """Returns yielded values. Silenceable failures end a sequence, or are suppressed."""
         for argument, given in zip(block.args, arguments, strict=True):
             self._invalid.pop(argument, None)
             self._values[argument] = given
@@ -190,7 +189,7 @@ class Interpreter:
         return found[0]
 
     def consume(self, op: Operation, operand: int = 0) -> None:
-        """Invalidate handles to an operand's payload ops, and those inside."""
+        """Invalidate handles to an operand's payload ops and those inside."""
         consumed = self.ops(op, operand)
         for value, associated in self._values.items():
             for one in associated:
@@ -199,7 +198,6 @@ class Interpreter:
                     break
 
     def sizes(self, op: Operation, static: str, dynamic: Sequence[SSAValue]) -> list[Size]:
-        """Integers of an attribute, some from parameters."""
         attribute = op.properties.get(static, op.attributes.get(static))
         numbers = cast("DenseArrayBase[Any]", attribute).get_values() if isinstance(attribute, DenseArrayBase) else ()
         given = iter(dynamic)
@@ -218,7 +216,6 @@ class Interpreter:
         return size if isinstance(size, int) else self.payload.schedule.get(size)
 
     def failure(self, op: Operation, message: str, on: PayloadOp | None = None) -> Silenceable:
-        """A silenceable failure on a payload op."""
         notes = () if on is None or on.location is None else (("payload op", on.location),)
         subject = "" if on is None else f" on {on.name}"
         return Silenceable(f"{op_name(op)}{subject}: {message}", location=location_of(op), notes=notes)
@@ -235,7 +232,6 @@ def check_results(op: Operation, given: int) -> None:
 
 
 def has_flag(op: Operation, name: str) -> bool:
-    """Whether a unit or boolean attribute is set."""
     attribute = op.properties.get(name, op.attributes.get(name))
     return attribute is not None and not (isinstance(attribute, IntegerAttr) and attribute.value.data == 0)
 
@@ -288,7 +284,7 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 def each(
     interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
 ) -> list[list[Associated]]:
-    """Consume the first operand, call `run` on each payload op, and join the results. A failure undoes all."""
+    """Consume the first operand, call `run` on its payload ops, and join the results. A failure undoes all."""
     targets = interpreter.ops(op)
     interpreter.consume(op)
     results: list[list[Associated]] = [[] for _ in op.results]

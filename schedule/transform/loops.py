@@ -1,4 +1,4 @@
-"""Operations of scripts on loops."""
+"""Operations on loops."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _is_partial(loop: ForOp) -> bool:
 
 @handles("loop.pipeline")
 def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep the loop: code generators or processors overlap iterations."""
+    """Ignored: code generators or processors overlap iterations."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if _serial(target) is None:

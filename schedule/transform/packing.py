@@ -90,7 +90,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
 
 
 def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, name: str) -> StructuredOp:
-    """Give a copying block its own origin, as an operand's producer."""
+    """Give a copying block its own origin, as a producer."""
     payload = interpreter.payload
     function = payload.function_of(target)
     origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, (), 0))
@@ -101,7 +101,7 @@ def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, na
 def _subscripts(
     interpreter: Interpreter, op: Operation, target: StructuredOp
 ) -> tuple[list[tuple[SSAValue, list[int | None]]], list[int | None]]:
-    """Each subscript's dimension, or None, of buffers read, and the one written."""
+    """Dimensions of subscripts, or None, of buffers read and written."""
     block = interpreter.payload.block(target)
     body = [one for one in operations_in(block) if isinstance(one, LoadOp | StoreOp)]
     (*_, store) = [one for one in body if isinstance(one, StoreOp)]
@@ -124,7 +124,7 @@ def _in_init(op: Operation) -> bool:
 
 
 def _tiles(subscripts: Sequence[int | None], sizes: Sequence[int]) -> AffineMap | None:
-    """Tiles, then positions in a tile by dimension of the op; None if none is packed."""
+    """Tiles, then positions in a tile; None if no dimension is packed."""
     at = {dimension: place for place, dimension in enumerate(subscripts) if dimension is not None and sizes[dimension]}
     if not at:
         return None
@@ -139,7 +139,7 @@ def _tiles(subscripts: Sequence[int | None], sizes: Sequence[int]) -> AffineMap 
 
 @handles("structured.pack_transpose")
 def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Permute a packed operand's tiles, and a tile's dimensions."""
+    """Permute a packed operand's tiles, and tiles' dimensions."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     target, computing = interpreter.single(op), interpreter.single(op, 1)
     if not isinstance(target, StructuredOp) or target.name not in ("linalg.pack", "linalg.unpack"):

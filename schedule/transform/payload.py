@@ -39,7 +39,7 @@ WITH_SCRIPTS: Final = "transform.with_named_sequence"
 
 
 def program_ops(module: ModuleOp) -> Iterator[Operation]:
-    """A module's ops, also of inner modules with scripts."""
+    """All ops, also of inner modules with scripts."""
     for op in module.body.block.ops:
         if isinstance(op, ModuleOp) and WITH_SCRIPTS in op.attributes:
             yield from op.body.block.ops
@@ -49,8 +49,6 @@ def program_ops(module: ModuleOp) -> Iterator[Operation]:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """An op of the original program."""
-
     name: str
     attributes: dict[str, Attribute]
     operand_types: tuple[Attribute, ...]
@@ -78,8 +76,6 @@ class PayloadOp:
 
 @dataclass(eq=False)
 class StructuredOp(PayloadOp):
-    """A block, and the loops over its dimensions."""
-
     block: BlockHandle
     loops: list[LoopHandle | None]
     """None for a dimension with one iteration and no loop."""
@@ -101,8 +97,6 @@ class LoopOp(PayloadOp):
 
 @dataclass(eq=False)
 class FunctionOp(PayloadOp):
-    """A function, or the module (None)."""
-
     symbol: str | None
 
 
@@ -118,7 +112,7 @@ class Payload:
         self.convert()
 
     def of_schedule(self, schedule: Schedule) -> Payload:
-        """This payload before any step, with blocks of a schedule of it or one of its functions."""
+        """The payload before any step, with blocks of a schedule of it or one of its functions."""
         made = copy(self)
         made.is_prepared, made.schedule, made.origins = True, schedule, dict(self._first_origins)
         origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
@@ -193,7 +187,7 @@ class Payload:
     def add_structured(
         self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
     ) -> StructuredOp:
-        """Add a block's structured op. Its loops are the innermost that its iterators are bound to, except loop ops."""
+        """Loops are the innermost that the block's iterators are bound to, except loop ops."""
         self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
@@ -221,7 +215,6 @@ class Payload:
         return found
 
     def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
-        """Add ops in loops, derived from `origin`."""
         found: list[StructuredOp] = []
         for loop in map(self.loop, loops):
             for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
@@ -235,13 +228,11 @@ class Payload:
         return found
 
     def add_origin(self, origin: Origin) -> Origin:
-        """Number an op that a step made."""
         number = max(self.origins, default=-1) + 1
         found = self.origins[number] = replace(origin, number=number)
         return found
 
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
-        """Add an attribute, by which scripts find ops."""
         op.attributes[name] = UnitAttr() if value is None else value
         if isinstance(op, FunctionOp):
             place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
@@ -281,7 +272,7 @@ class Payload:
         return not any(step.name.removeprefix("sched.") in PRIMITIVE_STEPS for step in steps)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
-        """The function of that name in the current program."""
+        """The current function of that name."""
         return self._module if op.symbol is None else self._functions[op.symbol]
 
     def root(self) -> FunctionOp:
@@ -302,7 +293,7 @@ class Payload:
         return _place_of(self.block(op))[0]
 
     def place(self, op: PayloadOp) -> Operation:
-        """The scheduled program's op that is or contains `op`."""
+        """The scheduled op that is or contains `op`."""
         if isinstance(op, LoopOp):
             return self.loop(op.loops[0])
         if isinstance(op, StructuredOp | InitialOp):

@@ -53,7 +53,7 @@ def has_script(module: ModuleOp) -> bool:
 
 
 class ScriptProgram:
-    """A script that schedules its payload. Its knobs and alternatives are a search space."""
+    """Schedules the script's payload; knobs and alternatives are a search space."""
 
     def __init__(self, module: ModuleOp) -> None:
         """Run with the script's choices, or drawn ones. Raises `CompileError` for failures."""
@@ -98,7 +98,7 @@ class ScriptPass(ModulePass):
     """Names of payload ops: further arguments of the entry point are handles to them, as with MLIR's option."""
 
     def interpreted(self, module: ModuleOp) -> Interpreter:
-        """Run scripts on a copy of their payload. Raises `CompileError` for failures."""
+        """Raises `CompileError` for failures."""
         payload = Payload(module, self.promises, self.seed)
         interpreter = Interpreter(payload, module, parse_choices(self.choices))
         interpreter.run(self.entry_point, self.debug_bind_trailing_args)
@@ -116,7 +116,7 @@ def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
 
 
 def forget_origins(module: ModuleOp) -> None:
-    """Drop the attributes that identify blocks, also from other ops."""
+    """Drop attributes that identify blocks, also from other ops."""
     for op in operations_in(module):
         op.attributes.pop(ORIGIN, None)
         op.attributes.pop(INIT_ORIGIN, None)

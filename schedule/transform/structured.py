@@ -33,7 +33,7 @@ _LANES: Final = 64
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op, or a reduction's fill, as a block with loops."""
+    """A payload op, or a reduction's fill."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -55,7 +55,7 @@ def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKin
 
 
 def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
-    """The loop over a dimension, created if missing because of one iteration."""
+    """Created if missing because of one iteration."""
     loop = target.loops[dimension]
     if loop is None:
         schedule = interpreter.payload.schedule
@@ -79,8 +79,8 @@ def tile(
     *,
     counted: bool = False,
 ) -> tuple[StructuredOp, list[LoopHandle]]:
-    """Split loops by sizes (0 keeps a loop), or with `counted` by numbers of tiles, with the outer parts outside.
-    Returns the op on one tile, and the tile loops.
+    """Split loops by sizes (0 keeps a loop), or with `counted` by numbers of tiles. Returns the op on one tile, and the
+    outer loops.
     """
     payload = interpreter.payload
     count = len(target.loops)
@@ -210,7 +210,6 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
 
 
 def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
-    """Update a structured op's loops."""
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -282,7 +281,6 @@ def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated
 def renewed(
     interpreter: Interpreter, target: StructuredOp, loops: Sequence[LoopHandle | None], name: str | None = None
 ) -> StructuredOp:
-    """Replace `target` by an op of its block."""
     interpreter.payload.remove(target)
     new = StructuredOp(
         name or target.name,
@@ -350,7 +348,6 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 
 @handles("structured.split")
 def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Split an op at an iteration of a dimension."""
     dimension = integer_of(op, "dimension")
     chunk = (
         integer_of(op, "static_chunk_sizes")
@@ -440,7 +437,7 @@ def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[l
 
 @handles("structured.tile_reduction_using_for")
 def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results per position in a tile, combined by another op."""
+    """Partial results per position in a tile."""
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -461,7 +458,7 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
 
 @handles("structured.tile_reduction_using_forall")
 def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results per concurrent part, combined by another op."""
+    """Partial results per concurrent part."""
     counts = interpreter.sizes(op, "num_threads", ())
     if has_flag(op, "tile_sizes"):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
@@ -485,7 +482,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
 
 @handles("structured.split_reduction")
 def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Partial results per part, combined by another op."""
+    """Partial results per part."""
     factor, place = integer_of(op, "split_factor", 0), integer_of(op, "insert_split_dimension", 0)
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -607,7 +604,6 @@ def vectorize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]
 
 @handles("structured.vectorize_children_and_apply_patterns")
 def vectorize_children(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Vectorize structured ops inside, if possible."""
     targets = interpreter.ops(op)
     for target in targets:
         if target.name not in ("func.func", "builtin.module"):

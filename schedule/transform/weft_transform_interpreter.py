@@ -12,7 +12,7 @@ from weft.schedule.transform.scripts import ScriptPass, payload_of, replace_body
 
 @dataclass(frozen=True)
 class WeftTransformInterpreterPass(ScriptPass):
-    """Run the transform script of a module: `transform.named_sequence @__transform_main`, or its top-level
+    """Run a module's transform script: `transform.named_sequence @__transform_main`, or its top-level
     `transform.sequence` ops.
 
     Structured ops and loops become block loops, operations become schedule primitives, and the result is written with

@@ -16,7 +16,7 @@ class CSource(str):
 def create_llvm(
     inputs: str | Sequence[str], output: str | None = None, options: Sequence[str] = (), cc: str = "clang"
 ) -> str:
-    """Compile C or C++ to LLVM IR with clang; also write it to the file `output`.
+    """Compile C or C++ to LLVM IR, also in the file `output`.
 
     Without clang, returns the source, which `pragma_import_llvm` compiles by the C compiler.
     """

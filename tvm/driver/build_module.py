@@ -36,7 +36,7 @@ def build(
     binds: Any = None,
 ) -> Module:
     """Compile a schedule of stages, a module, a function, or a mapping of one target to modules, without default
-    schedules. `target_host` has no effect.
+    schedules.
     """
     if isinstance(inputs, Mapping):
         modules = cast("Mapping[Any, ModuleOp]", inputs)
@@ -66,7 +66,7 @@ def lower(
     """Lower to loops without blocks and axes; reductions are initialised before their loop.
 
     `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` adds passes before (phase 0) or after the lowering of
-    blocks. `simple_mode` has no effect.
+    blocks.
     """
     if isinstance(inputs, StageSchedule):
         inputs = inputs.schedule(_distinct(args), name, binds=binds, name_loops=True).mod

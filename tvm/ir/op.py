@@ -37,7 +37,7 @@ def short(name: str) -> str:
 
 
 def register_op_attr(op_name: str, attr_key: str, value: object = None, level: int = 10) -> object:
-    """Declare an intrinsic by its `TCallEffectKind`. `level` has no effect.
+    """Declare an intrinsic by its `TCallEffectKind`.
 
     Raises `CompileError` for other attributes.
     """
@@ -56,16 +56,14 @@ class _CallInRule:
 
 @dataclass(frozen=True)
 class ExternCall:
-    """Calls a function in the target's language."""
-
     dtype: str
     name: str
     args: tuple[object, ...]
 
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], object], level: int = 10) -> object:
-    """Register a rule that returns a call of another function with the same arguments (`tir.call_pure_extern("float32",
-    "log", op.args[0])`), or the call, for the next rule.
+    """A rule returns a call of another function with the same arguments (`tir.call_pure_extern("float32", "log",
+    op.args[0])`), or the call, for the next rule.
     """
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
@@ -83,9 +81,7 @@ def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], ob
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any) -> object:
-    """Call an external function without effects: of the target's language in lowering rules, of C in tensor
-    expressions.
-    """
+    """In lowering rules a function of the target's language, in tensor expressions one of C."""
     if all(isinstance(arg, int) for arg in args):
         return ExternCall(dtype, func_name, args)
     if func_name not in intrinsics():

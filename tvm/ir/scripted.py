@@ -16,8 +16,6 @@ from weft.tvm.script.printer import print_module
 
 
 class Shown:
-    """Prints as script. Options of TVM's printer have no effect."""
-
     script: Callable[..., Script]
 
     def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:

@@ -15,9 +15,7 @@ _LOWERING = "tir.add_lower_pass"
 
 
 class PassContext(AbstractContextManager["PassContext"]):
-    """`opt_level` and `required_pass` have no effect. Raises `CompileError` for `config` keys except
-    `tir.add_lower_pass`.
-    """
+    """Raises `CompileError` for `config` keys except `tir.add_lower_pass`."""
 
     _open: ClassVar[list[PassContext]] = []
 
@@ -66,9 +64,7 @@ def Sequential(passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int 
 def module_pass(
     pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
 ) -> Any:
-    """A pass from a function `(mod, ctx)` or class with `transform_module(self, mod, ctx)`. `required` and `traceable`
-    have no effect.
-    """
+    """A pass from a function `(mod, ctx)` or class with `transform_module(self, mod, ctx)`."""
 
     def decorate(decorated: Any) -> Any:
         label = name or decorated.__name__

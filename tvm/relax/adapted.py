@@ -19,7 +19,7 @@ from weft.tvm.relax.names import operator_of
 
 
 def apply(name: str, *args: Any, **options: Any) -> Any:
-    """Several results are a tuple of calls."""
+    """Several results are a tuple."""
     found = operator_of(name)(*args, **options)
     return Call.at(found.ssa) if isinstance(found, Value) else tuple(Call.at(one.ssa) for one in found)
 

@@ -82,7 +82,6 @@ class BlockBuilder(graph_builder.BlockBuilder):
     call_te = emit_te
 
     def emit_output(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call to a dataflow region's output."""
         super().emit_output(var := Var.at(value.ssa))
         if name or var.ssa.name_hint == "lv":
             var.ssa.name_hint = name or "gv"
@@ -111,7 +110,6 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return super().add_function(function)
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
-        """Add a function, renamed if `func_name` is used."""
         function = copy_of(function_in(func))
         function.sym_name = StringAttr(func_name)
         return GlobalVar(self.add_function(function), function.function_type.outputs.data)

@@ -146,7 +146,7 @@ class GlobalVar:
 
 
 class Call(Expr):
-    """Of an operator (`Call(Op.get("relax.add"), [x, y])`) or a function of the module."""
+    """A call of an operator (`Call(Op.get("relax.add"), [x, y])`) or a function of the module."""
 
     def __init__(
         self,

@@ -18,12 +18,11 @@ C = TypeVar("C", bound=type)
 
 
 def mutator(cls: C) -> C:
-    """Has no effect."""
     return cls
 
 
 class PyExprMutator:
-    """Rebuilds a function; `visit_call_` returns each call's replacement.
+    """Rebuilds a function; `visit_call_` returns a call's replacement.
 
     `builder_` has the new functions.
     """

@@ -84,12 +84,11 @@ class Function(Shown):
         return {key: value_of(value) for key, value in self.func_op.attributes.items()}
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Function:
-        """Returns a copy; `global_symbol` is the name."""
+        """`global_symbol` is the name."""
         copy = copy_of(self.func_op)
         with_attributes(ModuleOp([copy]), attr_key_or_dict, attr_value)
         copy.detach()
         return Function(copy)
 
     def script(self, **options: object) -> Script:
-        """TVM's options have no effect."""
         return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")

@@ -13,7 +13,7 @@ from weft.tvm.relax.names import operator_of, weft_name
 
 
 def applied(name: str) -> Callable[..., Any]:
-    """An operator on expressions. Raises `AttributeError`."""
+    """Raises `AttributeError` for an unknown operator."""
     short = name.rpartition(".")[2]
     if reason := equivalents().get(f"relax.op.{short}"):
         raise AttributeError(f"relax.op has no '{name}' of TVM: {reason}")

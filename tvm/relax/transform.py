@@ -48,7 +48,6 @@ def mark_groups(module: ModuleOp) -> None:
 
 
 def BindParams(func_name: str, params: Mapping[str, Any]) -> Pass:
-    """Replace parameters by constants."""
     return Pass(lambda mod, _: bind_params(mod, func_name, params), "BindParams")
 
 
@@ -58,17 +57,17 @@ def LegalizeOps() -> Pass:
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:
-    """Outline operators that one kernel computes. `fuse_opt_level` has no effect."""
+    """Outline operators that one kernel computes."""
     return _passes("FuseOps", GraphFusePass("llvm"))
 
 
 def FuseTIR() -> Pass:
-    """Lower functions with attribute `Primitive`, and `FuseOps`', to block loops."""
+    """Lower functions with attribute `Primitive` or of `FuseOps` to block loops."""
     return _passes("FuseTIR", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
 def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
-    """Erase unused bindings; functions are kept: `entry_functions` has no effect."""
+    """Erase unused bindings, not functions."""
     return _passes("DeadCodeElimination", GraphInferTypesPass(), GraphSimplifyPass())
 
 
@@ -97,14 +96,12 @@ def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:
-    """Store images as NCHWc if estimates favour it. `desired_layouts` has no effect."""
+    """Store images as NCHWc if estimates favour it."""
     del desired_layouts, layout_cb
     return _passes("ConvertLayout", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphBlockLayoutsPass("llvm"))
 
 
 def InlinePrivateFunctions() -> Pass:
-    """Inline calls of graph functions."""
-
     def run(mod: IRModule, _: object) -> IRModule:
         mark_groups(copy := mod.clone())
         inline_calls(copy)
@@ -114,8 +111,6 @@ def InlinePrivateFunctions() -> Pass:
 
 
 def _nothing(name: str, why: str) -> Callable[..., Pass]:
-    """weft needs no such pass."""
-
     def make(*_: object, **__: object) -> Pass:
         return Pass(lambda mod, _: mod.clone(), name)
 

@@ -26,7 +26,7 @@ def build(
     mod: IRModule, target: Any = "llvm", params: None = None, relax_pipeline: object = "default",
     tir_pipeline: object = "default", exec_mode: str = "compiled",
 ) -> Executable:  # fmt: skip
-    """Compile a model without scheduling block loops. Pipelines and `exec_mode` have no effect."""
+    """Compile a model without scheduling block loops."""
     if params:
         raise CompileError("relax.build: bind parameters before: relax.transform.BindParams(name, params)(mod)")
     mark_groups(module := plain(mod))
@@ -35,7 +35,7 @@ def build(
 
 
 class VirtualMachine:
-    """Runs a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`. `device` has no effect."""
+    """Runs a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`."""
 
     def __init__(self, rt_mod: Executable | Module, device: Device | list[Device] | None = None) -> None:
         self.module = rt_mod.mod if isinstance(rt_mod, Executable) else rt_mod

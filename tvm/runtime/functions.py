@@ -11,9 +11,7 @@ from weft.tvm.runtime.ndarray import NDArray
 
 
 def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
-    """Register under `func_name` or the function's name; also a decorator. Functions get `NDArray`s: operands, then
-    results to write.
-    """
+    """Also a decorator. Functions get `NDArray`s: operands, then results to write."""
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
 

@@ -28,7 +28,6 @@ class Module:
 
     @property
     def entry_name(self) -> str:
-        """ "main", or the first."""
         return "main" if "main" in self.library else next(iter(self.library))
 
     def __getitem__(self, name: str) -> Function:
@@ -46,7 +45,7 @@ class Module:
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0
     ) -> TimeEvaluator:
-        """Returns a measuring function; its result's `.mean` is in seconds. `dev` has no effect."""
+        """A measuring function; its result's `.mean` is in seconds."""
         del dev
         return self.library.time_evaluator(func_name, number, repeat, min_repeat_ms)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Device:
-    """Has no effect: the build's target decides."""
+    """Ignored: the build's target decides."""
 
     device_type: str = "cpu"
     device_id: int = 0
@@ -30,8 +30,6 @@ def device(dev_type: str, dev_id: int = 0) -> Device:
 
 
 class NDArray(np.ndarray[Any, np.dtype[Any]]):
-    """A NumPy array with TVM's methods."""
-
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         return np.array(self, copy=True, subok=False)
 
@@ -43,11 +41,11 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
 
 
 def array(arr: Any, device: Device | None = None) -> NDArray:
-    """A copy; numbers are float32 by default. `device` has no effect."""
+    """A copy; numbers are float32 by default."""
     given = arr if hasattr(arr, "dtype") or hasattr(arr, "__dlpack__") else np.asarray(arr, "float32")
     return np.array(given, copy=True, order="C", subok=False).view(NDArray)
 
 
 def empty(shape: Any, dtype: Any = "float32", device: Device | None = None) -> NDArray:
-    """Uninitialised. `device` has no effect."""
+    """Uninitialised."""
     return array(np.empty(shape, dtype), device)

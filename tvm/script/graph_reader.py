@@ -101,7 +101,6 @@ class _GraphReader(Reader):
             self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
 
     def _parameter(self, node: ast.arg, name: str, info: Any, params: list[Var]) -> Any:
-        """Tuples are a parameter per part."""
         if isinstance(info, TupleInfo):
             return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
@@ -168,7 +167,6 @@ class _GraphReader(Reader):
         self._run(node, self._builder.emit_func_output, self._after(node, results))
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
-        """Tensors of nested tuples."""
         if isinstance(value, tuple | list):
             return [one for part in cast("list[Any]", value) for one in self._flat(node, part)]
         if not isinstance(value, Value):
@@ -257,7 +255,6 @@ class _GraphReader(Reader):
                 raise self.meaningless(node)
 
     def _output(self, output: ast.expr) -> None:
-        """Mark one or several outputs of the region."""
         value = self._evaluate(output)
         known = isinstance(output, ast.Name) or isinstance(value, Constant)
         if not known or not all(isinstance(one, Value) for one in items(value)):

@@ -22,7 +22,7 @@ from weft.tvm.script.graph_reader import read_function
 def Tensor(
     shape: Any = None, dtype: str | None = None, vdevice: object = None, ndim: int = -1
 ) -> TensorStructInfo | UnknownInfo:
-    """`R.Tensor((1, "n"), "float32")`, or a rank, `ndim`. `vdevice` has no effect."""
+    """`R.Tensor((1, "n"), "float32")`, or a rank, `ndim`."""
     if isinstance(shape, str):  # R.Tensor("float32", ndim=2)
         shape, dtype = None, shape
     if shape is None:
@@ -43,7 +43,7 @@ Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", 
 
 
 def function(func: abc.Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
-    """Read a graph function from its source, in an `@ir_module` class as part of the module. `pure` has no effect."""
+    """Read a function's source, in an `@ir_module` class as part of the module."""
     return decorator(func, read_function)
 
 
@@ -100,7 +100,7 @@ call_tir = call_dps_packed
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: object) -> Any:
-    """Call a registered function that returns a tensor, which `<name>.returned` copies. `attrs` has no effect."""
+    """The registered function returns a tensor, which `<name>.returned` copies."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
 
 

@@ -46,5 +46,4 @@ class IndexMap:
     def from_func(
         mapping_function: Callable[..., Any], ndim: int | None = None, inverse_index_map: object = None
     ) -> Callable[..., Any]:
-        """Returns the function. `ndim` and `inverse_index_map` have no effect."""
         return mapping_function

@@ -35,7 +35,7 @@ _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 
 
 class Trace(sched.FuncOp):
-    """Prints as a Python function of steps."""
+    """Prints as a Python function."""
 
     def __str__(self) -> str:
         def name(handle: SSAValue, taken: Collection[str]) -> str:
@@ -55,7 +55,6 @@ class Trace(sched.FuncOp):
         return "\n".join((*head, *(f"    {call}" for call in calls or ["pass"])))
 
     def show(self, *styles: object, color: bool | None = None) -> None:
-        """Coloured if possible. Styles have no effect."""
         show_text(f"{self}\n", color=color)
 
 
@@ -73,7 +72,6 @@ class Schedule(_Schedule):
         error_render_level: str = "detail",
         enable_check: bool = True,
     ) -> None:
-        """Schedules a copy. `debug_mask`, `error_render_level` and `enable_check` have no effect: steps are checked."""
         if not isinstance(mod, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"Schedule: expected a module or a function, got {type(mod).__name__}")
         super().__init__(IRModule.of(mod), seed)
@@ -147,6 +145,5 @@ class Schedule(_Schedule):
         return made
 
     def show(self, *styles: object, color: bool | None = None, **options: object) -> None:
-        """Show module and trace. Options have no effect."""
         self.mod.show(color=color)
         self.trace.show(color=color)

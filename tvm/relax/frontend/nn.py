@@ -58,8 +58,6 @@ class spec:
 
 
 class Module:
-    """`__init__` creates parameters and parts, `forward` computes."""
-
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """Includes those of parts: `linear.weight`."""
         for name, part in vars(self).items():
@@ -81,9 +79,7 @@ class Module:
     def export_tvm(
         self, spec: Mapping[str, Mapping[str, TensorStructInfo]], debug: bool = False
     ) -> tuple[IRModule, list[tuple[str, Parameter]]]:
-        """A module with the methods in `spec` as functions, and the parameters as they take them, after inputs. `debug`
-        has no effect.
-        """
+        """The methods in `spec` as functions, and the parameters, which follow inputs."""
         builder, parameters = BlockBuilder(), list(self.named_parameters())
         for method, inputs in spec.items():
             given = {name: Var(name, info) for name, info in inputs.items() if name[:1] != "$"}
@@ -113,8 +109,6 @@ class ModuleList(Module):
 
 
 def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
-    """Class decorator's result for a function that makes parameters."""
-
     def layer(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
         signature = inspect.signature(parameters)
 
@@ -131,7 +125,6 @@ def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mappin
 
 
 def _rows(size: Any, dtype: str | None, *, weight: bool = True, bias: bool = True) -> dict[str, Parameter | None]:
-    """A normalization's weight and bias."""
     return {key: Parameter((size,), dtype) if on else None for key, on in (("weight", weight), ("bias", bias))}
 
 

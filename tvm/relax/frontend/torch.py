@@ -16,9 +16,7 @@ def from_fx(
     keep_params_as_input: bool = False,
     unwrap_unit_return_tuple: bool = False,
 ) -> IRModule:
-    """Import a `torch.fx.GraphModule` for inputs of these shapes and dtypes. `unwrap_unit_return_tuple` has no effect:
-    single results are no tuples.
-    """
+    """Import for inputs of these shapes and dtypes. Single results are no tuples."""
     torch = import_module("torch")
     inputs = tuple(torch.zeros(tuple(shape), dtype=getattr(torch, dtype)) for shape, dtype in input_info)
     return IRModule.of(from_torch(model, inputs, params="arguments" if keep_params_as_input else "constants"))
@@ -32,9 +30,7 @@ def from_exported_program(
     no_bind_return_tuple: bool = False,
     run_ep_decomposition: bool = True,
 ) -> IRModule:
-    """Import a program of `torch.export.export`. The flags have no effect: single results are no tuples, and operators
-    are not decomposed.
-    """
+    """Import a program of `torch.export.export`, without decomposing operators. Single results are no tuples."""
     return IRModule.of(from_torch(exported_program, params="arguments" if keep_params_as_input else "constants"))
 
 
