@@ -24,7 +24,6 @@ ARENA_BYTES: Final = "tir.arena_bytes"
 
 
 def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
-    """The maximum of `sizes`."""
     if len(sizes) == 1 and isinstance(sizes[0], int):
         return IntegerAttr(sizes[0], i64)
     texts = [show_extent(size) for size in sizes]
@@ -32,9 +31,7 @@ def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
 
 
 def arena_sizes(function: FuncOp) -> list[list[str]]:
-    """Candidate sizes in bytes of each arena buffer, which has the greatest, in `show_extent` syntax. Empty without a
-    memory plan.
-    """
+    """Candidate sizes in bytes of each arena buffer, which has the greatest, in `show_extent` syntax."""
     stated = function.attributes.get(ARENA_BYTES)
     if stated is None:
         return []
@@ -52,7 +49,6 @@ def _sizes(size: Attribute) -> list[str]:
 
 
 def _operands_of_max(text: str) -> list[str]:
-    """Operands of a nested `max(x, y, ...)`, or the text itself."""
     depth, start, found = 0, len("max("), list[str]()
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -65,7 +61,7 @@ def _operands_of_max(text: str) -> list[str]:
 
 
 def planned_bytes(function: FuncOp, extents: Mapping[str, int]) -> int | None:
-    """Bytes of a call's temporaries; None without a memory plan. Raises KeyError for a missing extent."""
+    """Bytes of a call's temporaries; None without a plan. Raises KeyError for a missing extent."""
     if ARENA_BYTES not in function.attributes:
         return None
     buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(function)]

@@ -1,4 +1,4 @@
-"""Conversions between attributes and Python values or source text."""
+"""Conversions between attributes and Python values or text."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ def attributes_of(
 
 
 def value_of(attribute: Attribute) -> object:
-    """The Python value of an integer, float, string, list or dict; else the attribute."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return bool(attribute.value.data)

@@ -87,8 +87,7 @@ CHLO: Final[Mapping[int, str]] = {
 
 class BroadcastingOp(TensorOp):
     """An elementwise op on operands broadcast to one shape: `chlo.broadcast_add`. Dimensions of 1 are repeated. An
-    operand of smaller rank has the last dimensions, or `broadcast_dimensions`.
-    """
+    operand of smaller rank has the last dimensions, or `broadcast_dimensions`."""
 
     BASE: ClassVar[str]
     """The name of the elementwise op."""
@@ -174,7 +173,7 @@ class TopKOp(TensorsOp):
 
 @irdl_op_definition
 class RaggedDotOp(TensorsOp):
-    """Products of groups of rows, each with a separate matrix, in the generic form. Operand 2 is the group sizes."""
+    """Products of groups of rows, each with its own matrix, in the generic form. Operand 2 is the group sizes."""
 
     name = "chlo.ragged_dot"
     ARITY: ClassVar[int | None] = 3

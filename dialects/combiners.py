@@ -1,4 +1,4 @@
-"""Associative and commutative ops for reductions, atomics and lanes."""
+"""Associative, commutative ops for reductions, atomics and lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of large constants: memory shared by attributes, arrays and compiled code."""
+"""Large constants, whose memory attributes, arrays and compiled code share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGE_BYTES: Final = 1 << 16
 
 
 def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray[Any], DenseIntOrFPElementsAttr]:
-    """Zeros, and an attribute with their memory: fill the array before using the attribute.
+    """Zeros, and an attribute with their memory, to be filled before using the attribute.
 
     bf16 are uint16 bit patterns. Raises `CompileError` for elements without arrays.
     """
@@ -43,7 +43,6 @@ def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray
 
 
 def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
-    """A copy of an array whose dtype is that of `element_type`."""
     if array.nbytes >= LARGE_BYTES and array.dtype == _dtype(element_type):
         elements, attribute = new_constant(array.shape, element_type)
         elements[...] = array
@@ -65,7 +64,7 @@ def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOr
 
 @cache
 def _hashable_array() -> type[NDArray[Any]]:
-    """Hash by identity: a view is hashable by its bytes if its owner is hashable."""
+    """A view is hashable if its owner is; hashes by identity."""
     import numpy as np
 
     return type("HashableArray", (np.ndarray,), {"__hash__": object.__hash__})
@@ -79,7 +78,7 @@ def is_repeated(value: DenseIntOrFPElementsAttr) -> bool:
 
 
 def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
-    """The elements, read-only, copied only if the attribute does not store all.
+    """A read-only array, copied only if the attribute does not store all elements.
 
     Raises `CompileError` for elements without arrays, or a wrong number.
     """
@@ -139,7 +138,7 @@ def constant_elements(numbers: ArrayLike, dtype: str) -> NDArray[Any]:
 
 
 def _bfloat16_bits(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Nearest, ties to even, via a float32 rounded to odd."""
+    """Rounds ties to even, via a float32 rounded to odd."""
     import numpy as np
 
     single = np.asarray(numbers.astype(np.float32))

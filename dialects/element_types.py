@@ -1,8 +1,8 @@
 """Element types: NumPy names and sizes in memory.
 
-Arrays and graphs distinguish unsigned integers (`tensor<4xui8>`); other levels use signless ones, as MLIR does, where
-parameters and results state their element type, `%x: memref<4xi8> {tir.element = ui8}`. So do those with a storage
-type, whose values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
+Arrays and graphs distinguish unsigned integers (`tensor<4xui8>`); elsewhere integers are signless, as in MLIR, and
+parameters and results state the type, `%x: memref<4xi8> {tir.element = ui8}`. So do those of storage types, whose
+values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _registered: dict[type[Attribute], str] = {}
 
 @checked
 def register_element_type(type_: type[Attribute], dtype: str, *, override: bool = False) -> None:
-    """Represent elements of another dialect's type by arrays of a NumPy type.
+    """Represent another dialect's elements by arrays of a NumPy type.
 
         weft.register_element_type(FixedType, "int16")
 
-    The interpreter and `--validate` then support such buffers; operations take and return numbers of `dtype`
-    (`register_operation(..., meaning=...)`). A user-supplied pass replaces the type before the low level. Raises
-    `CompileError` for weft's types, an unknown `dtype`, and a registered type unless `override`.
+    The interpreter and `--validate` then support such buffers; ops handle numbers of `dtype` (`register_operation(...,
+    meaning=...)`). A user-supplied pass replaces the type before the low level. Raises `CompileError` for weft's types,
+    an unknown `dtype`, and a registered type unless `override`.
     """
     if dtype not in TYPES:
         raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")
@@ -92,12 +92,11 @@ def unregister_element_type(type_: type[Attribute]) -> None:
 
 
 def array_name(type_: Attribute) -> str | None:
-    """The element type of arrays, None without arrays."""
+    """Returns None for types without arrays."""
     return _NAMES.get(type_) or _registered.get(type(type_))
 
 
 def element_name(type_: Attribute) -> str | None:
-    """None for other types."""
     return _NAMES.get(type_)
 
 
@@ -120,7 +119,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def value_type(type_: Attribute) -> Attribute:
-    """Type of elements, tensors or memrefs, with signless integers and storage types as bytes."""
+    """Makes integers signless and storage types bytes."""
     element = element_of(type_)
     if is_stored(element):
         return _with_element(type_, IntegerType(8))
@@ -133,7 +132,7 @@ def value_elements(elements: DenseIntOrFPElementsAttr[Any]) -> DenseIntOrFPEleme
 
 
 def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | None:
-    """Attributes of parameters or results with these element types; None if implied."""
+    """Attributes that state these types; None if implied."""
     stated = [DictionaryAttr({ELEMENT: type_} if value_type(type_) != type_ else {}) for type_ in types]
     return ArrayAttr(stated) if any(entry.data for entry in stated) else None
 
@@ -147,12 +146,12 @@ def joined_attributes(
 
 
 def parameter_types(function: FuncOp) -> Sequence[Attribute]:
-    """Parameter types as callers see them. Raises `CompileError` for a wrong stated element type."""
+    """Types for callers. Raises `CompileError` for a wrong stated one."""
     return _as_stated(function, function.function_type.inputs.data, function.arg_attrs)
 
 
 def result_types(function: FuncOp) -> Sequence[Attribute]:
-    """Result types as callers see them, see `parameter_types`."""
+    """See `parameter_types`."""
     return _as_stated(function, function.function_type.outputs.data, function.res_attrs)
 
 
@@ -188,7 +187,6 @@ def _with_element(type_: Attribute, element: Attribute) -> Attribute:
 
 
 def bytes_of(element: Attribute) -> int:
-    """Bytes of an element in memory."""
     if isinstance(element, IndexType):
         return 8
     if isinstance(element, BFloat16Type):
@@ -197,19 +195,19 @@ def bytes_of(element: Attribute) -> int:
 
 
 def buffer_bytes(type_: Attribute) -> int:
-    """Bytes of a buffer; 0 if its shape is dynamic."""
+    """Returns 0 for a dynamic shape."""
     return math.prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 
 def least(type_: Attribute) -> float | int:
-    """Signless integers are signed."""
+    """The least number; signless integers are signed."""
     if isinstance(type_, AnyFloat):
         return -math.inf
     return 0 if is_unsigned(type_) else -(1 << (_width(type_) - 1))
 
 
 def greatest(type_: Attribute) -> float | int:
-    """Signless integers are signed."""
+    """The greatest number; signless integers are signed."""
     if isinstance(type_, AnyFloat):
         return math.inf
     return (1 << (_width(type_) - (not is_unsigned(type_)))) - 1

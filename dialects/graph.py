@@ -118,7 +118,7 @@ class ConstantOp(IRDLOperation):
     %b = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %w = graph.constant dense<"0x0000803F00000040"> : tensor<1x2xf32>
     ```
-    The hexadecimal form, little-endian bytes in row-major order, parses and prints at the speed of `bytes.fromhex`.
+    The hexadecimal form, little-endian bytes in row-major order, is parsed and printed at the speed of `bytes.fromhex`.
 
     Syntax: `graph.constant [{...}] dense<...> : type`, or with `dense_resource<...>`.
     """
@@ -162,9 +162,9 @@ class ConstantOp(IRDLOperation):
 
 
 def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
-    """The elements; a `dense_resource` is read from the parsed file.
+    """Reads a `dense_resource` from the parsed file.
 
-    Raises `VerifyException` for a missing resource or one of another size.
+    Raises `VerifyException` for a missing resource, or another size.
     """
     value = op.value
     if isinstance(value, DenseIntOrFPElementsAttr):
@@ -184,7 +184,7 @@ def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
 
 
 def splat_value(op: ConstantOp) -> int | float | None:
-    """The common element, or None."""
+    """Returns None if elements differ."""
     if not isinstance(op.value, DenseIntOrFPElementsAttr):
         return None
     element, data = op.result.type.element_type, op.value.data.data
@@ -200,8 +200,6 @@ def splat_value(op: ConstantOp) -> int | float | None:
 
 
 class CallTirSymbolUse(SymbolUserOpInterface):
-    """The callee exists and accepts operands and results."""
-
     def verify(self, op: Operation) -> None:
         if isinstance(op, CallTirOp):
             verify_callee(op, callee_of(op))
@@ -218,8 +216,8 @@ class CallTirOp(IRDLOperation):
       func.return %y : tensor<1x128xf32>
     }
     ```
-    The callee takes buffers, of the operands, then the results; or, as a tensor expression function, it takes and
-    returns tensors. It writes only the results. Its static extents must be the same here.
+    The callee takes buffers of operands, then results, and writes only the latter; or it is a tensor expression
+    function, which takes and returns tensors. Its static extents must be the same here.
 
     `extents` are further `index` arguments, for values that no operand's shape gives.
     ```mlir
@@ -270,7 +268,7 @@ def callee_of(call: CallTirOp) -> FuncOp:
 
 
 def function_of(op: Operation, name: str) -> FuncOp:
-    """The function `name` of the module around `op`. Raises `VerifyException` if missing."""
+    """Raises `VerifyException` if the module around `op` lacks it."""
     found = function_around(op, name)
     if found is None or "function_type" not in found.properties:
         raise VerifyException(f"{op.name}: there is no function @{name} with a type in this module")
@@ -335,7 +333,7 @@ class CallDpsOp(IRDLOperation):
     ```mlir
     %y = graph.call_dps "env.linear"(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
     ```
-    The function receives arrays, operands then results; it writes all elements of the results and no other memory
+    It receives arrays, operands then results, and writes all elements of the results and no other memory
     (`weft.register_func`; in exported libraries, C's `weft_set_function`).
     """
 
@@ -363,7 +361,7 @@ class CallDpsOp(IRDLOperation):
 
 @irdl_op_definition
 class MatchShapeOp(IRDLOperation):
-    """Bind new names of extents to integers computed by the program; later ops of the function may use them.
+    """Bind new names of extents to integers computed by the program, for later ops of the function.
 
     ```mlir
     %places, %count = graph.nonzero %x : tensor<?xf32, #graph.dims<n>>
@@ -373,7 +371,7 @@ class MatchShapeOp(IRDLOperation):
       -> tensor<1x?xi64, #graph.dims<k>>
     ```
     `sizes` is an integer, or a vector with one per name. Values are in 0 .. `at_most`, where `?` is unbounded; checked
-    builds report others, other builds clamp them, so that no access is out of bounds. The function is split here, since
+    builds report others, other builds clamp them, so that accesses stay in bounds. The function is split here, since
     later code allocates with the value.
     """
 
@@ -399,7 +397,7 @@ class MatchShapeOp(IRDLOperation):
 
     @property
     def bounds(self) -> Shape:
-        """Maximum values; None if unbounded."""
+        """Maximum values, None if unbounded."""
         return (None,) * len(self.names.data) if self.at_most is None else self.at_most.data
 
     def verify_(self) -> None:
@@ -444,7 +442,7 @@ def _names_of(type_: Attribute) -> set[str]:
 
 
 def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
-    """Parameter elements named by extents and preconditions -> positions of parameter and element."""
+    """Named parameter elements -> positions of parameter and element."""
     parameters = {argument.name_hint: argument for argument in function.args}
     types: list[Attribute] = [argument.type for argument in function.args]
     attributes: list[Attribute] = []

@@ -44,9 +44,8 @@ STEP = TensorType(i64, [])
 
 
 def result_types(op: Operation, callee: FuncOp, given: Sequence[Attribute]) -> list[Tensor]:
-    """The results of a graph function for tensors of these types, with the caller's names for extents. Raises
-    `VerifyException` for unacceptable tensors.
-    """
+    """A graph function's results for these tensors, with the caller's names for extents. Raises `VerifyException` for
+    unacceptable tensors."""
     name, wanted = f"{op.name} @{callee.sym_name.data}", callee.function_type.inputs.data
     if not all(isinstance(type_, TensorType) for type_ in (*wanted, *callee.function_type.outputs)):
         raise VerifyException(f"{name} must be a function over tensors, got {callee.function_type}")
@@ -72,8 +71,6 @@ def _seen(extent: Extent, extents: Mapping[str, KnownExtent]) -> Extent:
 
 
 class ControlSymbolUses(SymbolUserOpInterface):
-    """Callees exist, accept the operands and return the results."""
-
     def verify(self, op: Operation) -> None:
         if isinstance(op, IfOp | LoopOp | WhileOp):
             inferred = op.inferred()
@@ -130,7 +127,7 @@ class IfOp(IRDLOperation):
         return [value.type for value in self.arguments]
 
     def inferred(self) -> list[Tensor]:
-        """Raises `VerifyException` if the functions do not match the op."""
+        """Raises `VerifyException` for unsuitable functions."""
         given = self.taken_types()
         first, second = (result_types(self, function_of(self, callee.string_value()), given) for callee in self.callees)
         if first != second:
@@ -141,7 +138,6 @@ class IfOp(IRDLOperation):
 
 
 def branches_of(op: Operation) -> Iterator[str]:
-    """Functions that conditionals in an op call."""
     for inner in op.walk():
         if isinstance(inner, IfOp):
             yield from (callee.string_value() for callee in (inner.then_callee, inner.else_callee))
@@ -222,12 +218,12 @@ class LoopOp(IRDLOperation):
         return rows
 
     def taken_types(self) -> list[Attribute]:
-        """Argument types. Raises `VerifyException` for a wrong number of rows."""
+        """Raises `VerifyException` for a wrong number of rows."""
         carried, captured = ([value.type for value in values] for values in (self.carried, self.captured))
         return [STEP, *carried, *self.row_types(), *captured]
 
     def inferred(self) -> list[Tensor]:
-        """Raises `VerifyException` if the function does not match the op."""
+        """Raises `VerifyException` for an unsuitable function."""
         if len(self.steps.data) != 1 or self.steps.data[0] is None:
             raise VerifyException(f"{self.name} needs its number of steps, got {self.steps}")
         carried = [value.type for value in self.carried]
@@ -337,7 +333,7 @@ class WhileOp(IRDLOperation):
         return list(self.operand_types)
 
     def inferred(self) -> list[Tensor]:
-        """Raises `VerifyException` if the functions do not match the op."""
+        """Raises `VerifyException` for unsuitable functions."""
         given = self.taken_types()
         test, body = (result_types(self, function_of(self, name.string_value()), given) for name in self.callees)
         if test != [CONDITION]:

@@ -118,7 +118,7 @@ Shape: TypeAlias = tuple[Extent, ...]
 
 
 class ShapeError(VerifyException):
-    """Unacceptable shapes or element types; the message names op, shapes and extents."""
+    """Unacceptable shapes or element types, with op, shapes and extents."""
 
 
 def _is_simple(atom: Atom) -> bool:
@@ -135,7 +135,7 @@ def symbol(name: str) -> Expression:
 
 
 def _size(monomial: Monomial) -> int:
-    """Factors, also in quotients and remainders, plus one for the coefficient."""
+    """The number of factors, also in operands, plus one for the coefficient."""
     return 1 + sum(1 if isinstance(atom, str) else atom.size for atom in monomial)
 
 
@@ -195,13 +195,12 @@ def subtract(a: _E, b: _E) -> _E:
 
 def floordiv(a: _E, b: _E) -> _E:
     """Round down. Multiples of a constant divisor are moved out: `(3 * n + 5) floordiv 2` is `n + (n + 1) floordiv 2 +
-    2`. Nested quotients are merged: `(n floordiv 2 + 1) floordiv 2` is `(n + 2) floordiv 4`.
-    """
+    2`. Nested quotients are merged: `(n floordiv 2 + 1) floordiv 2` is `(n + 2) floordiv 4`."""
     return divide("floordiv", a, b)
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
-    """None if the division has a remainder."""
+    """Returns None if there is a remainder."""
     if total == divisor:
         return None if total == 0 else 1
     if divisor == 0:
@@ -233,7 +232,6 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
 
 
 def without_common_factors(a: KnownExtent, b: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
-    """Divide by the factors that all terms share."""
     monomials = [monomial for extent in (a, b) for monomial in _terms(extent)]
     common = reduce(lambda left, right: left & right, map(Counter, monomials), Counter(*monomials[:1]))
     factor = _canonical({tuple(sorted(common.elements(), key=str)): 1})
@@ -281,8 +279,7 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
 
 def _without_remainders(extent: KnownExtent, divisor: int) -> KnownExtent:
     """Replace remainders by differences if `divisor` divides the multiple: `n + n mod 2` is `2 * n - 2 * (n floordiv
-    2)`, and its half `n - n floordiv 2`.
-    """
+    2)`, and its half `n - n floordiv 2`."""
     found = extent
     for monomial, factor in _terms(extent).items():
         match monomial:
@@ -306,7 +303,7 @@ def _distance_to_multiple(extent: KnownExtent, divisor: int) -> KnownExtent | No
 
 
 def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
-    """Numerator and divisor, in a constant plus a quotient by a positive constant."""
+    """Numerator and divisor, in the sum of a constant and a quotient by a positive constant."""
     (monomial, factor), offset = extent.terms[0], _canonical(dict(extent.terms[1:]))
     match monomial:
         case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0 and factor == 1:
@@ -316,7 +313,7 @@ def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
 
 
 def choose(kind: Choice, a: _E, b: _E) -> _E:
-    """Minimum or maximum; one extent if the difference is constant."""
+    """Returns one of the extents if their difference is constant."""
     if a is None or b is None:
         return cast("_E", None)
     difference = subtract(a, b)
@@ -349,7 +346,7 @@ MOST_ELEMENTS: Final = 64
 
 
 def is_element(type_: Attribute, element: int) -> bool:
-    """Whether extents may name the elements: at most `MOST_ELEMENTS` integers of 32 or 64 bits."""
+    """Whether extents may name elements: of `MOST_ELEMENTS` integers of 32 or 64 bits at most."""
     if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
         return False
     count = prod(type_.get_shape())
@@ -367,7 +364,7 @@ def element_of_name(name: str) -> tuple[str, int] | None:
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether provable for non-negative `names` (by default extents); False if there are too many factors."""
+    """Whether this is provable for non-negative `names` (extents by default); False with too many factors."""
     try:
         return _is_not_negative(extent, names)
     except ShapeError:
@@ -402,7 +399,8 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
 
 
 def is_never_negative(extent: KnownExtent, names: Collection[str]) -> bool:
-    """As `is_not_negative`, with subtracted minima replaced by an operand, an upper bound: `n - min(k, n)`."""
+    """Extends `is_not_negative`: a subtracted minimum may be replaced by an operand, an upper bound, `n -
+    min(k, n)`."""
     if is_not_negative(extent, names):
         return True
     for monomial, factor in () if isinstance(extent, int) else extent.terms:
@@ -425,7 +423,7 @@ def _atom_is_not_negative(atom: Atom, names: Collection[str] | None) -> bool:
 
 
 def compared(a: KnownExtent, b: KnownExtent) -> int | None:
-    """The sign of `a - b`, None unless the same for all non-negative names."""
+    """The sign of `a - b` if it is the same for all non-negative names, else None."""
     difference = subtract(a, b)
     if isinstance(difference, int):
         return difference
@@ -433,7 +431,7 @@ def compared(a: KnownExtent, b: KnownExtent) -> int | None:
 
 
 def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """As `choose`, if `a - b` has one sign for non-negative names."""
+    """Requires that `a - b` has one sign for non-negative names."""
     for left, right in ((a, b), (b, a)):
         if is_not_negative(subtract(left, right)):
             return left if kind == "max" else right
@@ -462,7 +460,6 @@ class Solution:
 
 
 def solutions(extents: Sequence[Extent]) -> list[Solution]:
-    """Names determined by extents and earlier solutions."""
     found: dict[str, Solution] = {}
     pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
     pending.sort(key=lambda place: lone_name(place[1]) is None)
@@ -501,7 +498,7 @@ def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
 
 
 def substitute(extent: _E, values: Mapping[str, KnownExtent]) -> _E:
-    """Replace names simultaneously."""
+    """Replaces names simultaneously."""
     if not isinstance(extent, Expression):
         return extent
     total: KnownExtent = 0
@@ -552,12 +549,12 @@ class DimsAttr(Data[Shape]):
 
 
 def extent_attribute(value: object) -> Attribute | None:
-    """A symbolic extent as a property; None for other values."""
+    """Returns None unless symbolic."""
     return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
-    """Apply to extents of `DimsAttr`, also in arrays."""
+    """Apply to `DimsAttr` extents, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return DimsAttr(tuple(map(apply, attribute.data)))
     if isinstance(attribute, ArrayAttr) and extents_in(attribute):
@@ -566,7 +563,6 @@ def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Att
 
 
 def extents_in(attribute: Attribute) -> Sequence[Extent]:
-    """Extents of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return attribute.data
     if isinstance(attribute, ArrayAttr):
@@ -575,7 +571,7 @@ def extents_in(attribute: Attribute) -> Sequence[Extent]:
 
 
 def parse_extent(text: str) -> Extent:
-    """`n` or `2 * n + 1`. Raises `ShapeError` for other text."""
+    """Parse `n` or `2 * n + 1`. Raises `ShapeError` for other text."""
     parser = Parser(Context(), f"<{text}>")
     try:
         (extent,) = DimsAttr.parse_parameter(parser)
@@ -664,7 +660,6 @@ def shape_of(type_: TensorType[Attribute]) -> Shape:
 
 
 def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[Attribute]:
-    """Encodes symbolic extents."""
     dynamic = tuple(extent for extent in shape if not isinstance(extent, int))
     encoding = DimsAttr(dynamic) if any(e is not None for e in dynamic) else NoneAttr()
     return TensorType(element_type, [e if isinstance(e, int) else DYNAMIC_INDEX for e in shape], encoding)

@@ -1,6 +1,4 @@
-"""Traits of graph operators, declared by functions of `te.ops`, unlike derived properties
-(`analysis.operator_patterns`).
-"""
+"""Traits of graph operators, declared in `te.ops`. `analysis.operator_patterns` derives other properties."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> 
 
 
 def over_dims(map_: AffineMap) -> tuple[AffineExpr, ...]:
-    """Symbols become further dimensions, in operand order."""
+    """Symbols become further dimensions."""
     if not map_.num_symbols:
         return map_.results
     dims: list[AffineExpr] = [AffineDimExpr(d) for d in range(map_.num_dims)]
@@ -68,14 +68,14 @@ def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
 def parse_second_map(
     parser: Parser, first: AffineMap, values: Sequence[SSAValue]
 ) -> tuple[tuple[AffineExpr, ...], tuple[SSAValue, ...]]:
-    """Parse another map: expressions over the values of both, and these values."""
+    """Parse another map; returns expressions over the values of both."""
     second, more = parse_index_map(parser)
     behind = [AffineDimExpr(d + first.num_dims) for d in range(second.num_dims)]
     return tuple(expr.replace_dims_and_symbols(behind, ()) for expr in second.results), (*values, *more)
 
 
 def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
-    """Print `exprs` over `operands` as `parse_index_map` parses them."""
+    """The inverse of `parse_index_map`."""
     printer.print_string("[")
     printer.print_list(exprs, lambda expr: _print_expr(printer, expr, operands, _SUM))
     printer.print_string("]")
@@ -103,31 +103,30 @@ def parse_domain(parser: Parser) -> tuple[list[Parser.Argument], list[int | SSAV
 def parse_annotations_and_body(
     parser: Parser, arguments: Sequence[Parser.Argument] | None = None
 ) -> tuple[Mapping[str, Attribute], Region]:
-    """Parse optional `attributes {...}` and a region over `arguments`."""
+    """Parse optional `attributes {...}` and a region."""
     annotations = parser.parse_optional_attr_dict_with_keyword()
     return {} if annotations is None else annotations.data, parser.parse_region(arguments)
 
 
 def print_annotations_and_body(printer: Printer, annotations: Mapping[str, Attribute], body: Region) -> None:
-    """Print what `parse_annotations_and_body` parses."""
     printer.print_op_attributes(annotations, print_keyword=True)
     printer.print_string(" ")
     printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
 
 
 def static_extents(extents: Sequence[int | SSAValue]) -> DenseArrayBase[IntegerType]:
-    """DYNAMIC_INDEX for values."""
+    """Extents, DYNAMIC_INDEX for values."""
     return DenseArrayBase.from_list(i64, [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents])
 
 
 def mixed_extents(static: Sequence[int], dynamic: Iterable[SSAValue]) -> tuple[int | SSAValue, ...]:
-    """DYNAMIC_INDEX becomes the next of `dynamic`."""
+    """Replace DYNAMIC_INDEX by the values of `dynamic`."""
     values = iter(dynamic)
     return tuple(next(values) if extent == DYNAMIC_INDEX else extent for extent in static)
 
 
 def negated(expr: AffineExpr) -> AffineExpr | None:
-    """The expression to subtract instead of adding `expr`, if that reads better."""
+    """The expression to subtract instead, if that reads better."""
     if isinstance(expr, AffineConstantExpr) and expr.value < 0:
         return AffineConstantExpr(-expr.value)
     if (

@@ -106,13 +106,13 @@ def register_operation(
     meaning: Meaning | None = None,
     override: bool = False,
 ) -> None:
-    """Make an op of another dialect legal at levels of weft: `"graph"`, `"te"`, `"tir"`, `"low"`.
+    """Make an op of another dialect legal at `"graph"`, `"te"`, `"tir"` or `"low"`.
 
-    `meaning` interprets the op: a function of the op and its operands: Python numbers rounded to the type, lists for
-    vectors, `interp.values.Buffer` for memrefs, arrays for tensors. It returns the result, or a tuple. `MemoryEffect`
-    traits, or without these `effects`, state the effects: `"read"` and `"write"` of memref operands, or `()`. An op
-    without either is opaque: not repeated, erased, reordered, or run by several threads or lanes. A user-supplied pass
-    lowers it before a level where it is illegal.
+    `meaning` interprets it: a function of the op and its operands (numbers rounded to the type, lists for vectors,
+    `interp.values.Buffer` for memrefs, arrays for tensors) that returns the result, or a tuple. `MemoryEffect` traits,
+    or without these `effects`, state the effects: `"read"` and `"write"` of memref operands, or `()`. An op without
+    either is opaque: not repeated, erased, reordered, or run by several threads or lanes. A user-supplied pass lowers
+    it before a level where it is illegal.
 
     Raises `CompileError` for an unknown level or effect, effects of an op that has traits, ops of weft, and a
     registered name unless `override`.
@@ -143,7 +143,6 @@ def unregister_operation(op: type[Operation] | str) -> None:
 
 
 def registered_elsewhere(level: str) -> Collection[str]:
-    """Registered ops legal at other levels only."""
     return {name for name, (levels, _) in _registered.items() if level not in levels}
 
 

@@ -12,8 +12,8 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 
 `arith.fptosi` and `arith.fptoui` are defined for all inputs on all targets: the number is truncated toward zero to a
 signed integer of 32 or 64 bits (the register), which is the least one for NaN and out-of-range numbers; the result is
-its low bits. PyTorch 2.13 and NumPy 2.4 agree with this on x86-64. Where they differ, NaN gives 0, and other numbers
-saturate to 64 bits and wrap.
+its low bits. These are the results of PyTorch 2.13 and NumPy 2.4 on x86-64 if they agree; else NaN gives 0, and other
+numbers saturate to 64 bits and wrap.
 
 | to an integer of | register | NaN, and beyond the register |
 |---|---|---|
@@ -155,7 +155,6 @@ class ParamAttr(ParametrizedAttribute):
 
 
 def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
-    """Parameters that callers pass."""
     params = function.attributes.get(PARAMS)
     if not isinstance(params, ArrayAttr):
         raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
@@ -163,7 +162,7 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
 
 
 def verify_signature(function: FuncOp) -> None:
-    """Raises `VerifyException` if attributes do not match the function."""
+    """Raises `VerifyException` for attributes of another signature."""
     name = f"@{function.sym_name.data}"
     attribute = function.attributes[PARAMS]
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(p, ParamAttr) for p in attribute):
@@ -201,7 +200,6 @@ def verify_signature(function: FuncOp) -> None:
 
 
 def _static_elements(type_: Attribute) -> int | None:
-    """Elements of a dense buffer if static and not 0."""
     if not isinstance(type_, MemRefType) or strides_of(type_) is not None or dynamic_extents(type_):
         return None
     return prod(type_.get_shape()) or None
@@ -222,7 +220,7 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """Raises `VerifyException` for text that is not a fact or has unknown names."""
+    """Raises `VerifyException` for other text and unknown names."""
     texts = _texts(function, ASSUME)
     known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
     facts: list[CallPrecondition] = []
@@ -242,12 +240,11 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 
 
 def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
-    """Descriptions of rows of the bounds log."""
     return _texts(function, BOUNDS_LOG)
 
 
 def returned_by(function: FuncOp) -> tuple[str, ...]:
-    """Donated parameters that contain results."""
+    """Donated parameters."""
     return _texts(function, RETURNED)
 
 
@@ -320,7 +317,6 @@ class ParallelForOp(IRDLOperation):
 
     @staticmethod
     def around(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:
-        """A parallel loop around `operations`."""
         body = Block(arg_types=[IndexType()])
         body.args[0].name_hint = name_hint
         body.add_ops(operations)

@@ -1,4 +1,4 @@
-"""Access modes of buffers, and pointers for code outside of the module."""
+"""Accesses of buffers, and pointers for code outside of the module."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
 
 
 class _AccessEffects(MemoryEffect):
-    """Effects of the function that receives the pointer."""
+    """Effects of the called function."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -66,8 +66,8 @@ class AccessPtrOp(IRDLOperation):
     ```mlir
     %c = low.access_ptr %C[%i, %j] sizes [16, 16] readwrite : memref<128x128xf32>
     ```
-    The function may access the box of these sizes that starts at the element, or without sizes the whole buffer. It is
-    called in the block of the op, and keeps no pointer. `write` writes the whole box.
+    The function may access the box of these sizes that starts at the element, or by default the whole buffer. It is
+    called in the op's block, and keeps no pointer. `write` writes the whole box.
     """
 
     name = "low.access_ptr"
@@ -137,7 +137,7 @@ class StrideOp(IRDLOperation):
     ```mlir
     %s = low.stride %C {dimension = 0} : memref<128x128xf32>
     ```
-    Functions that take pointers into the buffer (`low.access_ptr`) need it.
+    It is for functions that take pointers into the buffer (`low.access_ptr`).
     """
 
     name = "low.stride"
@@ -200,7 +200,6 @@ class PrefetchOp(IRDLOperation):
 
     @property
     def index(self) -> SSAValue:
-        """The index in a flat buffer."""
         return self.indices[0]
 
     def verify_(self) -> None:

@@ -1,11 +1,10 @@
-"""Dot products of groups of neighbours, as in processors' instructions: four bytes, two 16-bit integers or two bf16.
+"""Dot products of neighbours: four bytes, two 16-bit integers or two bf16, as in processors' instructions.
 
-`low.dot` works on values. Until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` work on a few vectors in
-memory, so that `tensorize` can use them.
+`low.dot` works on values. Until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` work on vectors in memory,
+so that `tensorize` can use them.
 
-The types after `as` state how lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255, `ui4` as the low four bits
-of a byte. More processors have dot products of `ui1` to `ui7`. Integers are added to i32, where sums wrap, and bf16 to
-f32.
+Types after `as` state how lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255, `ui4` as a byte's low four bits.
+More processors have dot products of `ui1` to `ui7`. Integers are added to i32, where sums wrap, and bf16 to f32.
 """
 
 from __future__ import annotations
@@ -52,17 +51,14 @@ Reading: TypeAlias = IntegerType | BFloat16Type
 
 
 def is_signed(type_: Reading) -> bool:
-    """Whether lanes read as `type_` may be negative."""
     return isinstance(type_, BFloat16Type) or type_.signedness.data is Signedness.SIGNED
 
 
 def is_narrow(type_: Reading) -> bool:
-    """Whether only the low bits of bytes are read."""
     return isinstance(type_, IntegerType) and type_.width.data < _WIDTHS[0]
 
 
 def factor_of(type_: Reading) -> Factor:
-    """The factors of instructions."""
     if isinstance(type_, BFloat16Type):
         return BF16
     width = type_.width.data
@@ -70,7 +66,7 @@ def factor_of(type_: Reading) -> Factor:
 
 
 def sign_of(type_: Reading) -> bool | None:
-    """Whether integers are signed; None for bf16."""
+    """Returns None for bf16."""
     return None if isinstance(type_, BFloat16Type) else is_signed(type_)
 
 
@@ -79,7 +75,6 @@ def element_of_reading(type_: Reading) -> IntegerType | BFloat16Type:
 
 
 def sum_of_reading(type_: Reading) -> IntegerType | Float32Type:
-    """The element type of sums of products."""
     return f32 if isinstance(type_, BFloat16Type) else i32
 
 
@@ -88,7 +83,7 @@ _MOST_ELEMENTS = 1 << 16
 
 
 def verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
-    """Integers of 8 or 16 bits are read with either sign, bytes also as narrower unsigned integers, bf16 as bf16."""
+    """Accepts integers of 8 or 16 bits with either sign, narrower unsigned bytes, and bf16."""
     if isinstance(reading, IntegerType):
         sign, width = reading.signedness.data, reading.width.data
         fits = sign is not Signedness.SIGNLESS and width in _WIDTHS
@@ -102,13 +97,13 @@ def verify_reading(op: Operation, reading: Attribute, element: Attribute) -> Non
 
 
 def verify_whole(op: Operation, *readings: Reading) -> None:
-    """Factors have all bits of their elements."""
+    """Requires factors with all bits of their elements."""
     for reading in filter(is_narrow, readings):
         raise VerifyException(f"{op.name} reads all bits of its factors, got {reading}")
 
 
 def verify_pair(op: Operation, left: Reading, right: Reading) -> None:
-    """Factors have one width and kind."""
+    """Requires factors of one width and kind."""
     if element_of_reading(left) != element_of_reading(right):
         raise VerifyException(f"{op.name} multiplies numbers of one width and kind, got {left} and {right}")
 
@@ -122,11 +117,11 @@ class DotOp(IRDLOperation):
     // r[l] = c[l] + a[0] * b[4 * l] + a[1] * b[4 * l + 1] + a[2] * b[4 * l + 2] + a[3] * b[4 * l + 3]
     %s = low.dot %d, %x as bf16, %y as bf16 : vector<16xf32>, vector<2xbf16>, vector<32xbf16>
     ```
-    Products of bf16 are exact in f32. Sums of a group are added in any order and rounded any number of times;
-    processors may flush subnormals to zero.
+    Products of bf16 are exact in f32. A group is added in any order and rounded any number of times; processors may
+    flush subnormals to zero.
 
-    A group has the number of lanes of `rhs` divided by that of the accumulator. `lhs` has the lanes of `rhs`, or a
-    single group, which multiplies every group of `rhs`.
+    A group has the lanes of `rhs` divided by those of the accumulator. `lhs` has the lanes of `rhs`, or a single group,
+    which multiplies every group of `rhs`.
     """
 
     name = "low.dot"
@@ -166,7 +161,6 @@ class DotOp(IRDLOperation):
 
     @property
     def is_one_group(self) -> bool:
-        """Whether one group of `lhs` multiplies all of `rhs`."""
         return _lanes(self.lhs) != _lanes(self.rhs)
 
     def verify_(self) -> None:
@@ -194,7 +188,7 @@ def _lanes(value: SSAValue) -> int:
 
 
 def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
-    """Check a pointer to `count` elements; returns their type."""
+    """Check a pointer; returns its element type."""
     sizes = box_at(op, pointer)
     if count > _MOST_ELEMENTS:
         raise VerifyException(f"{op.name} works on at most {_MOST_ELEMENTS:,} elements of a buffer, got {count:,}")
@@ -204,8 +198,6 @@ def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
 
 
 class _TileOp(IRDLOperation):
-    """An op with `lanes` lanes on vectors in memory."""
-
     lanes = prop_def(IntegerAttr)
 
     traits = traits_def(PointerEffects())

@@ -1,7 +1,7 @@
 """Kernels at low level, launches, thread ids, and cooperation of threads.
 
-A kernel is a `func.func` with `low.kernel`, started by `low.launch`. Memory space "shared" belongs to a thread block,
-"local" to a thread (both `memref.alloca` at the top of the kernel), others to the device.
+`low.launch` starts a kernel, a `func.func` with `low.kernel`. Memory space "shared" belongs to a thread block, "local"
+to a thread (both `memref.alloca` at the top of the kernel), others to the device.
 
 ```mlir
 func.func @scale(%A: memref<?xf32>, %n: index) attributes {low.params = [...], low.symbols = ["n"]} {
@@ -91,7 +91,7 @@ BLOCK_AXES = tuple(f"blockIdx.{dimension}" for dimension in "xyz")
 
 
 def space_of(type_: Attribute) -> str:
-    """`global`, `shared` or `local` on GPUs, without a tag after a dot."""
+    """On GPUs `global`, `shared` or `local`, without a tag after a dot."""
     space = type_.memory_space if isinstance(type_, MemRefType) else None
     return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
 
@@ -146,13 +146,13 @@ class KernelAttr(ParametrizedAttribute):
 
 
 def kernel_of(function: FuncOp) -> KernelAttr | None:
-    """None for a host function."""
+    """Returns None for a host function."""
     attribute = function.attributes.get(KERNEL)
     return attribute if isinstance(attribute, KernelAttr) else None
 
 
 def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
-    """Accesses of a kernel's arguments, `readwrite` by default."""
+    """Returns `readwrite` by default."""
     noted = function.attributes.get(ARG_ACCESS)
     if not isinstance(noted, ArrayAttr):
         return (AccessMode.READWRITE,) * len(function.function_type.inputs)
@@ -160,8 +160,6 @@ def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
 
 
 class InKernel(OpTrait):
-    """Trait of ops that only kernels contain."""
-
     def verify(self, op: Operation) -> None:
         function = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp)), None)
         if function is not None and kernel_of(function) is None and IN_STEP not in function.attributes:
@@ -169,8 +167,6 @@ class InKernel(OpTrait):
 
 
 class _LaunchSymbol(SymbolUserOpInterface):
-    """The callee is a kernel whose arguments have the operands' types."""
-
     def verify(self, op: Operation) -> None:
         if not isinstance(op, LaunchOp):
             return
@@ -188,8 +184,6 @@ class _LaunchSymbol(SymbolUserOpInterface):
 
 
 class _LaunchEffects(MemoryEffect):
-    """Effects of the kernel on buffers."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
         if not isinstance(op, LaunchOp):
@@ -294,8 +288,6 @@ class ThreadIdOp(IRDLOperation):
 
 
 class ShuffleMode(StrEnum):
-    """The lane that a thread reads, in its group of `width` lanes."""
-
     DOWN = "down"
     """Own lane plus the offset; its own value outside of the group."""
     UP = "up"
@@ -555,9 +547,8 @@ class AsyncWaitOp(IRDLOperation):
 
 
 def is_host_condition(op: Operation) -> bool:
-    """Whether an op only loads the first truth value of a buffer to choose which code runs; host code copies that byte
-    from the device.
-    """
+    """The first truth value of a buffer, loaded to choose which code runs: host code copies that byte from
+    the device."""
     return (
         isinstance(op, memref.LoadOp)
         and op.res.type == i1

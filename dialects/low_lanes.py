@@ -1,6 +1,6 @@
 """Lane-wise comparisons, selection and casts of `low`.
 
-In xDSL, `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and conversions from and to integers are for scalars.
+xDSL's `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and conversions from and to integers are for scalars.
 Each op here applies one per lane, with its operand, result and property names.
 """
 
@@ -183,7 +183,7 @@ class LaneCastOp(IRDLOperation):
 def _on_lanes(
     scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool], example: str
 ) -> type[LaneCastOp]:
-    """The lane-wise form of a conversion; its docstring contains the types `example`."""
+    """A lane-wise conversion, with types `example` in its docstring."""
     name = scalar.name.replace("arith.", "low.")
     doc = f"`{scalar.name}` on every lane.\n\n```mlir\n%r = {name} %v : {example}\n```\n"
     fields = {"name": name, "__doc__": doc, "__module__": __name__}
@@ -269,5 +269,5 @@ LANE_FORMS: Mapping[type[Operation], type[Operation]] = {
 
 
 def with_lane_forms(table: Mapping[type[Operation], T]) -> dict[type[Operation], T]:
-    """Add lane-wise forms with their scalar forms' entries."""
+    """Add lane-wise forms, with the entries of scalar ones."""
     return {**table, **{form: table[scalar] for scalar, form in LANE_FORMS.items() if scalar in table}}

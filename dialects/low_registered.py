@@ -83,7 +83,6 @@ class CallRegisteredOp(IRDLOperation):
 
     @property
     def array_types(self) -> tuple[MemRefType[Attribute], ...]:
-        """Inputs first."""
         return cast("tuple[MemRefType[Attribute], ...]", self.shapes.data)
 
     def arrays(self) -> Iterator[tuple[SSAValue, Attribute, tuple[int | SSAValue, ...]]]:

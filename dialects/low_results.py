@@ -1,4 +1,4 @@
-"""Results of data-dependent shape: calls allocate them, and store address and extents in a descriptor."""
+"""Results of data-dependent shape, which calls allocate, with address and extents in a descriptor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def descriptor_type(rank: int) -> MemRefType[Attribute]:
 
 
 def allocated_results(function: FuncOp) -> dict[int, TensorType[Attribute]]:
-    """Types of results that a function allocates, by positions of descriptors."""
+    """Types of allocated results, by positions of descriptors."""
     entries = enumerate(argument_attributes(function) if function.arg_attrs is not None else [])
     return {at: cast("TensorType[Attribute]", e.data[RESULT]) for at, e in entries if RESULT in e.data}
 

@@ -66,7 +66,7 @@ def signature_of(function: FuncOp) -> Signature:
 
 
 def _iterations(region: Region) -> int:
-    """Iterations of innermost loops, 1 for unknown extents."""
+    """Unknown extents count as 1."""
     total = 1
     for op in (op for block in region.blocks for op in block.ops if op.regions):
         if isinstance(op, scf.ForOp):
@@ -80,7 +80,6 @@ def _iterations(region: Region) -> int:
 def _count_results(
     args: Sequence[ArraySpec | ScalarSpec], symbols: Sequence[str], facts: Sequence[CallPrecondition]
 ) -> int:
-    """Trailing arguments that a call can allocate."""
     elements = elements_of(args, symbols)
     places = range(len(args), 0, -1)
     first = next((at for at in places if not _is_result(args[at - 1])), 0)
@@ -98,12 +97,12 @@ def _count_results(
 
 
 def _is_result(arg: ArraySpec | ScalarSpec) -> bool:
-    """Contiguous and only written."""
+    """Whether a parameter is contiguous and only written."""
     return isinstance(arg, ArraySpec) and (arg.access == "write" or arg.is_allocated) and arg.strides is None
 
 
 def allocated_spec(function: FuncOp, name: str, type_: TensorType[Attribute]) -> ArraySpec:
-    """The spec of an allocated result; strings are data-dependent extents."""
+    """The spec's strings are data-dependent extents."""
     extents = tuple(extent if isinstance(extent, int) else show_extent(extent) for extent in shape_of(type_))
     return ArraySpec(name, element_dtype(function, name, type_.element_type), extents, "allocated")
 
@@ -127,7 +126,7 @@ def _argument(function: FuncOp, param: ParamAttr, is_exposed: bool) -> ArraySpec
 
 
 def element_dtype(function: FuncOp, name: str, type_: Attribute) -> str:
-    """NumPy's name. Raises `CompileError`."""
+    """NumPy's name. Raises `CompileError` if there is none."""
     found = "int64" if isinstance(type_, IndexType) else array_name(type_)
     if found is not None:
         return found

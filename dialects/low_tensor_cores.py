@@ -1,4 +1,4 @@
-"""Matrix products on tensor cores: ops on tiles, and ops of the threads of a warp.
+"""Matrix products on tensor cores: ops on tiles, and ops of a warp's threads.
 
 A fragment is a tile of a matrix in the registers of the 32 threads of a warp. At tir level `low.tile_*` run once on
 tiles in memory, each a pointer to the first element and a row stride; a fragment is a box of a buffer in a scope such
@@ -70,8 +70,6 @@ WARP: Final = 32
 
 
 class Family(StrEnum):
-    """Instructions, which determine the thread of each element."""
-
     WMMA = auto()
     """`wmma.*`: the layout depends on the architecture."""
     MMA = auto()
@@ -79,8 +77,6 @@ class Family(StrEnum):
 
 
 class FragmentRole(StrEnum):
-    """A matrix of D = A * B + C."""
-
     A = auto()
     """m rows, k columns."""
     B = auto()
@@ -90,8 +86,6 @@ class FragmentRole(StrEnum):
 
 
 class Order(StrEnum):
-    """Relation of a tile to the matrix."""
-
     ROW = auto()
     """Rows of the tile are rows of the matrix."""
     COL = auto()
@@ -159,13 +153,11 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns as the program indexes them."""
         rows, columns = self.matrix
         return (rows, columns) if self.order is Order.ROW else (columns, rows)
 
     @property
     def scope(self) -> str:
-        """The memory scope of buffers of fragments."""
         return next(scope for scope, known in _SCOPES.items() if known == (self.family, self.role))
 
     @property
@@ -235,7 +227,6 @@ class TileOp(IRDLOperation):
         raise NotImplementedError
 
     def memory(self) -> SSAValue | None:
-        """The pointer to the tile in memory."""
         return None
 
     def verify_(self) -> None:
@@ -251,7 +242,7 @@ class TileOp(IRDLOperation):
 
 
 def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Attribute | None:
-    """Check a pointer to a tile; returns its memory space."""
+    """Returns the pointer's memory space."""
     type_ = buffer_type_at(op, pointer)
     if type_.element_type != fragment.element:
         raise VerifyException(f"{op.name}: {fragment} is loaded from and stored to elements of its type, got {type_}")
@@ -273,7 +264,7 @@ class _TileCopyOp(TileOp):
 
 @irdl_op_definition
 class TileLoadOp(_TileCopyOp):
-    """Copy a tile of shared or global memory into a fragment. Each is a pointer and a row stride.
+    """Copy a tile of shared or global memory into a fragment.
 
     ```mlir
     %s = low.access_ptr %A[%i, %j] sizes [16, 16] read : memref<64x64xf16>
@@ -301,7 +292,7 @@ class TileLoadOp(_TileCopyOp):
 
 @irdl_op_definition
 class TileStoreOp(_TileCopyOp):
-    """Copy a fragment to a tile of shared or global memory. Each is a pointer and a row stride.
+    """Copy a fragment to a tile of shared or global memory.
 
     ```mlir
     %s = low.access_ptr %F[%c0, %c0] sizes [16, 16] read : memref<16x16xf32, "wmma.accumulator">
@@ -537,9 +528,9 @@ class LdmatrixOp(WarpOp):
     %a = low.access_ptr %A[%c0] sizes [8] write : memref<8xf16, "local">
     low.ldmatrix %s to %a {count = 4, transposed = false, element = f16}
     ```
-    Thread l names row l mod 8 of matrix l floordiv 8, aligned to 16 bytes; further pointers are ignored. Of each matrix
-    it receives elements 2 * (l mod 4) and the next of row l floordiv 4, or of that column if transposed (PTX ISA,
-    "ldmatrix").
+    Thread l names row l mod 8 of matrix l floordiv 8, aligned to 16 bytes; other threads' pointers are ignored. Of each
+    matrix it receives elements 2 * (l mod 4) and the next of row l floordiv 4, or of that column if transposed (PTX
+    ISA, "ldmatrix").
     """
 
     name = "low.ldmatrix"

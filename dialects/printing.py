@@ -1,4 +1,4 @@
-"""Printing of numbers, and of several pieces at once."""
+"""Printing of numbers and several pieces at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def grouped(types: Sequence[Attribute]) -> Piece:
 
 
 def float_text(number: float) -> str:
-    """A number for MLIR's parser, with a decimal point."""
+    """A number with a decimal point, for MLIR's parser."""
     digits, has_exponent, exponent = repr(number).partition("e")
     return f"{digits if '.' in digits else f'{digits}.0'}{has_exponent}{exponent}"
 

@@ -67,11 +67,10 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
 
 
 def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
-    """Restrict a function from upstream to its stated promises and `promises`."""
+    """Restrict an upstream function to its stated promises and `promises`."""
     stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
     function.attributes[PROMISES] = promises_attribute(stated.union(promises))
 
 
 def promises_attribute(promises: Iterable[Promise]) -> ArrayAttr[StringAttr]:
-    """States exactly `promises`."""
     return ArrayAttr([StringAttr(name) for name in sorted(promise.value for promise in promises)])

@@ -143,7 +143,6 @@ class UniformQuantizedType(Data[Quantization], TypeAttribute):
 
 
 def _limits(storage: IntegerType) -> tuple[int, int]:
-    """Least and greatest integer of a type."""
     width = storage.width.data
     if storage.signedness.data is Signedness.UNSIGNED:
         return 0, (1 << width) - 1
@@ -162,7 +161,7 @@ def _parse_block(parser: AttrParser) -> tuple[int, int]:
 
 
 def _parse_nested(parser: AttrParser) -> tuple[list[tuple[float, int]], tuple[int, ...]]:
-    """Parse scales and zero points in nested braces; returns them in order, and the braces' extents."""
+    """Parse scales and zero points in nested braces, whose extents are returned, too."""
     if parser.parse_optional_punctuation("{") is None:
         return [_parse_scale(parser)], ()
     at = parser.pos
@@ -184,7 +183,6 @@ def _nested(texts: Sequence[str], shape: Sequence[int]) -> str:
 
 
 def quantization(type_: Attribute) -> Quantization | None:
-    """The quantisation of a tensor's elements, or None."""
     element = type_.element_type if isinstance(type_, TensorType) else None
     return element.data if isinstance(element, UniformQuantizedType) else None
 

@@ -597,13 +597,13 @@ class QueryOp(StepOp):
 
 
 class SamplingOp(StepOp):
-    """A step that samples if it has no `decision`."""
+    """Samples if it has no `decision`."""
 
 
 @irdl_op_definition
 class GetBlockOp(QueryOp):
-    """A block by its name; the function is optional if the name is unique in the module. "root" is a function's root
-    block, with its annotations and outermost blocks.
+    """A block by its name; the function is optional if the name is unique. "root" is a function's root block, with its
+    annotations and outermost blocks.
 
     ```mlir
     %y = sched.get_block "Y" in @mm_relu : block
@@ -640,6 +640,5 @@ def add_primitive_step(step: Step) -> None:
 
 
 def remove_primitive_step(name: str) -> None:
-    """Undo `add_primitive_step`."""
     del PRIMITIVE_STEPS[name], DECLARATIONS[name]
     _OPERATIONS.remove(STEPS.pop(name))

@@ -1,7 +1,7 @@
 """stablehlo and chlo: the ops of programs as `jax.export` and `jax.jit(f).lower(...)` print them.
 
 This file defines the text form; `interp/stablehlo.py` and the pass `convert-stablehlo-to-te` define the semantics and
-check shapes. Tables define the ops that are printed as operands, keywords and types:
+check shapes. Tables define ops printed as operands, keywords and types:
 
 ```mlir
 %0 = stablehlo.add %a, %b : tensor<4xf32>
@@ -70,7 +70,7 @@ NUMBERS: Final = DenseArrayBase.constr(i64)
 
 
 def numbers(attribute: Attribute | None) -> tuple[int, ...]:
-    """The integers of an `array<i64: ...>` or a dense constant; empty if the attribute is absent."""
+    """Integers of an `array<i64: ...>` or dense constant, empty if absent."""
     if attribute is None:
         return ()
     return tuple(int(n) for n in cast("DenseArrayBase[Any] | DenseIntOrFPElementsAttr[Any]", attribute).get_values())
@@ -83,12 +83,12 @@ class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
     """Lists of dimensions by key: `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
 
     def dims(self, key: str) -> tuple[int, ...]:
-        """The list for `key`, empty if absent."""
+        """Returns an empty list if absent."""
         found = dict(self.data).get(key, ())
         return found if isinstance(found, tuple) else (found,)
 
     def number(self, key: str) -> int:
-        """The number for `key`, 0 if absent."""
+        """Returns 0 if absent."""
         found = dict(self.data).get(key, 0)
         return found if isinstance(found, int) else 0
 
@@ -166,7 +166,7 @@ _CONV_DIMS: Final = (
 
 
 def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Mapping[str, str]) -> tuple[str, ...]:
-    """Labels of the dimensions of an operand, empty for a dimension without a unique label."""
+    """Labels of an operand's dimensions, empty unless unique."""
     spatial = dims.get(f"{operand}_spatial_dimensions", ())
     spatial = spatial if isinstance(spatial, tuple) else (spatial,)
     places = {str(at): dim for at, dim in enumerate(spatial)}
@@ -223,8 +223,7 @@ class BoundsAttr(Data[tuple[int | None, ...]]):
 @irdl_attr_definition
 class ResultAccuracyAttr(Data[tuple[tuple[str, str], ...]]):
     """The accuracy of an elementary function, by key, which weft ignores in favour of its most accurate form:
-    `#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>`.
-    """
+    `#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>`."""
 
     name = "stablehlo.result_accuracy"
 
@@ -286,8 +285,8 @@ RngDistributionAttr = attribute("rng_distribution", WordAttr)
 
 @irdl_attr_definition
 class DotAlgorithmAttr(Data[tuple[tuple[str, str], ...]]):
-    """The algorithm of a dot_general, by key. weft computes in the precision of the elements or of the accumulation,
-    whichever is higher.
+    """The algorithm of a dot_general, by key. weft computes in the precision of the elements or accumulation, whichever
+    is higher.
 
     ```mlir
     #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32,
@@ -338,7 +337,7 @@ ATTRIBUTES: Final[list[type[Attribute]]] = [
 
 
 def parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
-    """Parse keys and values up to `>`, after an optional comma."""
+    """Parse an optional comma, keys and values, and `>`."""
     found: list[tuple[str, tuple[int, ...] | int]] = []
     while parser.parse_optional_punctuation(">") is None:
         key = parser.parse_identifier()
@@ -389,7 +388,7 @@ def parse_end(
     at: int,
     types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = parse_function_type,
 ) -> OpT:
-    """Parse the end of an op, from its dictionary, and create the op."""
+    """Parse an op from its dictionary on, and create it."""
     more, attributes = _parse_dictionary(parser, cls)
     operand_types, result_types = types(parser)
     return cls.create(
@@ -401,7 +400,7 @@ def parse_end(
 
 
 def print_end(printer: Printer, op: Operation, *written: str, types: bool = True) -> None:
-    """Print the remaining properties, the attributes, and the types."""
+    """Print the remaining properties, attributes, and types."""
     rest = {name: value for name, value in op.properties.items() if name not in written}
     if rest or op.attributes:
         printer.print_string(" ")
@@ -412,8 +411,8 @@ def print_end(printer: Printer, op: Operation, *written: str, types: bool = True
 
 
 def _parse_short_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """Parse the types of `count` operands and the results, in full or as `T`, `T, U -> R` (chlo), or `P, T` (a select:
-    predicate, other operands).
+    """Parse the types of `count` operands and the results: all, or `T`, `T, U -> R` (chlo), or `P, T` (a select's
+    predicate and others).
     """
     parser.parse_punctuation(":")
     at = parser.pos
@@ -439,7 +438,7 @@ _WORDS: Final[Mapping[str, type[WordAttr]]] = {
 
 
 def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
-    """Parse the value after `KEYWORD =`: numbers, a truth value, a string, or a word."""
+    """Parse a keyword's value: numbers, a truth value, a string, or a word."""
     if keyword in _WORDS:
         return _WORDS[keyword](parser.parse_identifier())
     if keyword == "precision":
@@ -529,7 +528,7 @@ class TensorOp(TensorsOp):
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-        """Parse the types of `count` operands and the results, in full or abbreviated."""
+        """Parse the types, in full or abbreviated, of `count` operands and the results."""
         return _parse_short_types(parser, count)
 
     def print(self, printer: Printer) -> None:
@@ -550,7 +549,7 @@ class TensorOp(TensorsOp):
 
 
 class ElementwiseOp(TensorOp):
-    """Each element depends on the operands' elements at the same index."""
+    """Computes elements from those at the same index."""
 
     IS_SHORT: ClassVar[bool] = True
 
@@ -646,8 +645,7 @@ class SelectOp(ElementwiseOp):
 @irdl_op_definition
 class OptimizationBarrierOp(IRDLOperation):
     """An identity that optimizations do not cross: `stablehlo.optimization_barrier %a, %b : tensor<4xf32>,
-    tensor<2xf32>`.
-    """
+    tensor<2xf32>`."""
 
     name = "stablehlo.optimization_barrier"
     T: ClassVar = RangeVarConstraint("T", RangeOf(base(TensorType)))
@@ -686,8 +684,7 @@ class CompareOp(ElementwiseOp):
 
 class DenseConstantOp(IRDLOperation):
     """A constant tensor, stored as integers if elements are quantised: `stablehlo.constant() {value = dense<3> :
-    tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`.
-    """
+    tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`."""
 
     value = prop_def(DenseIntOrFPElementsAttr)
     output = result_def(TensorType)
@@ -925,7 +922,7 @@ class RegionOp(TensorsOp):
 
 
 def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """Dividend and divisor of an integer quotient rounded down, None for other ops.
+    """Dividend and divisor of an integer quotient rounded down, else None.
 
     JAX writes it as the truncated quotient, minus one if the signs differ and the remainder is not 0. `op` is the last
     op: a select, or a call of a function that selects.
@@ -962,7 +959,7 @@ def _is_number(value: SSAValue, number: int) -> bool:
 
 
 def lone_op(block: Block) -> ElementwiseOp | None:
-    """The op that combines the two arguments of a block, if it is the only op and returned."""
+    """The block's only op, if it combines the two arguments and is returned."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or not isinstance(ops[0], ElementwiseOp) or ops[0].properties:
         return None
@@ -975,12 +972,12 @@ class CombiningOp(RegionOp):
 
     @property
     def operand_count(self) -> int:
-        """The number of reduced tensors; as many initial values follow."""
+        """Reduced tensors; as many initial values follow."""
         return len(self.inputs) // 2
 
     @property
     def lone_op(self) -> Operation | None:
-        """The op that combines two elements, if the region has no other."""
+        """The region's op, if there is no other."""
         return lone_op(self.body.block)
 
 
@@ -1099,7 +1096,7 @@ _SCATTER_DIMS: Final[_PlacesOfDims] = {
 
 
 def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operands: int, indices: int = 1) -> None:
-    """Check the number of operands, and that dimension numbers are distinct and in range."""
+    """Check the operand count, and that dimension numbers are distinct and in range."""
     if len(op.operands) < operands or not op.results:
         raise VerifyException(f"'{op.name}' has {operands} operands or more and a result, got {len(op.operands)}")
     types = [*(operand.type for operand in op.operands), op.results[0].type]

@@ -293,8 +293,7 @@ class RngBitGeneratorOp(TensorOp):
 @irdl_op_definition
 class RngOp(TensorOp):
     """Random numbers between bounds, or with a mean and a deviation. Only parsed, because they have no state and are
-    not reproducible.
-    """
+    not reproducible."""
 
     name = "stablehlo.rng"
     ARITY: ClassVar[int | None] = 3
@@ -306,8 +305,7 @@ class RngOp(TensorOp):
 @irdl_op_definition
 class SetDimensionSizeOp(TensorOp):
     """The first elements along a dimension; the result's type may have a bound: `stablehlo.set_dimension_size %x, %n,
-    dim = 0 : (T, tensor<i32>) -> tensor<?xf32, #stablehlo.bounds<8>>`.
-    """
+    dim = 0 : (T, tensor<i32>) -> tensor<?xf32, #stablehlo.bounds<8>>`."""
 
     name = "stablehlo.set_dimension_size"
     ARITY: ClassVar[int | None] = 2

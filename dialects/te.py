@@ -171,12 +171,12 @@ LOCATING: Final = {
 
 
 def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
-    """The op of `arith` that combines two values; not for pairs and `custom`."""
+    """The op of `arith`, except for pairs and `custom`."""
     return op_named(_OPS[combiner], type_)
 
 
 def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | int]:
-    """Initial values of a reduction; not for `custom`."""
+    """Initial values, except for `custom`."""
     match combiner:
         case Combiner.SUM | Combiner.ANY | Combiner.MAXU:
             return [0]
@@ -191,7 +191,6 @@ def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | 
 
 
 def is_element_type(type: Attribute) -> bool:
-    """i1, i8 to i64, floats."""
     if isinstance(type, IntegerType):
         return type.width.data in (1, 8, 16, 32, 64) and type.signedness.data is Signedness.SIGNLESS
     return isinstance(type, AnyFloat) and not isinstance(type, ReducedPrecisionFloatType)
@@ -204,7 +203,7 @@ def type_list(types: Sequence[Attribute]) -> str:
 def _verify_region(
     what: str, region: Region, arguments: Sequence[Attribute], results: str, types: Sequence[Attribute]
 ) -> None:
-    """Check for one block over `arguments` that yields `results` values of `types`."""
+    """Check for one block that yields `results` values."""
     if len(region.blocks) != 1:
         raise VerifyException(f"{what} holds exactly one block of operations, got {len(region.blocks)}")
     block = region.block
@@ -310,8 +309,7 @@ class ReduceOp(IRDLOperation):
     Axes start at 0. `combine` takes the accumulators, then as many new values.
 
     Syntax: `te.reduce combiner (%k in extent, ...) : type, ... [attributes {...}] { body } [combine (%left, %right) {
-    ... } identity { ... }]`, where the combiner is `sum`, `prod`, `min`, `max`, `any`, `all`, `argmin`, `argmax`,
-    `minu`, `maxu`, `argminu`, `argmaxu` or `custom`.
+    ... } identity { ... }]`, where the combiner is a word of `#te<combiner ...>`.
     """
 
     name = "te.reduce"
@@ -355,7 +353,7 @@ class ReduceOp(IRDLOperation):
         types: Sequence[Attribute],
         axis_hints: Sequence[str | None] = (),
     ) -> ReduceOp:
-        """The body, over the axes, lacks `te.yield`."""
+        """The body lacks `te.yield`."""
         return ReduceOp(combiner, extents, types, Region(_indexed_block(len(extents), axis_hints)))
 
     @property
@@ -368,12 +366,11 @@ class ReduceOp(IRDLOperation):
 
     @property
     def combine(self) -> Region | None:
-        """`custom`'s region: accumulators, then as many new values."""
+        """Accumulators, then as many new values."""
         return self.combiner_regions[0] if self.combiner_regions else None
 
     @property
     def identity(self) -> Region | None:
-        """Initial values of `custom`."""
         return self.combiner_regions[1] if len(self.combiner_regions) > 1 else None
 
     @property
@@ -530,9 +527,7 @@ class ComputeOp(IRDLOperation):
         element_types: Sequence[Attribute],
         index_hints: Sequence[str | None] = (),
     ) -> ComputeOp:
-        """The body, over the indices, lacks `te.yield`. Hints are `name`, or `name_v0`, `name_v1`, ... for several
-        results.
-        """
+        """The body lacks `te.yield`. Hints are `name`, or `name_v0`, `name_v1`, ... for several results."""
         body = Region(_indexed_block(len(extents), index_hints))
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         types = [TensorType(element, shape) for element in element_types]

@@ -37,7 +37,7 @@ from weft.dialects.traversal import operations_in
 
 
 class WritesOwnBuffers(RecursiveMemoryEffect):
-    """Affects only buffers that are region arguments; unknown if other ops have effects."""
+    """Affects only the region's buffers, or anything if other ops have effects."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -59,7 +59,7 @@ def _touched(op: Operation) -> tuple[SSAValue, ...]:
 @irdl_op_definition
 class ExternOp(IRDLOperation):
     """New tensors, written by loops, conditions, loads and stores, for each value of the indices, in any order: no
-    instance accesses elements that another one writes. All elements of a used result are written.
+    instance accesses elements that another writes. All elements of a used result are written.
 
     ```mlir
     %S, %T = te.extern "running_sum" (%i in 4) into (%s : tensor<4x?xf32>[%n], %t : tensor<4xf32>) {
@@ -73,7 +73,7 @@ class ExternOp(IRDLOperation):
       }
     }
     ```
-    Only the op accesses the buffers; results may be temporaries private to an instance. Other tensors are read as in
+    Only the op accesses the buffers; results may be temporaries of an instance. Other tensors are read as in
     `te.compute`.
 
     Syntax: `te.extern "name" (%i in extent, ...) into (%buffer : type[extent, ...], ...) [attributes {...}] { body }`,
@@ -121,7 +121,6 @@ class ExternOp(IRDLOperation):
         index_hints: Sequence[str | None] = (),
         buffer_hints: Sequence[str | None] = (),
     ) -> ExternOp:
-        """The body, over indices and buffers."""
         block = Block(arg_types=[*[IndexType()] * len(domain), *map(dense_buffer, types)])
         for argument, hint in zip(block.args, (*index_hints, *buffer_hints), strict=False):
             argument.name_hint = hint

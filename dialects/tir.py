@@ -143,7 +143,6 @@ class ForOp(IRDLOperation):
 
     @staticmethod
     def empty(extent: int | SSAValue, name_hint: str | None = None, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
-        """A loop with an empty body."""
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = name_hint
         return ForOp(extent, Region(body), kind)
@@ -199,8 +198,6 @@ class ForOp(IRDLOperation):
 
 
 class AccessRegionOp(IRDLOperation):
-    """A box of a buffer that an instance may access."""
-
     buffer = operand_def(MemRefType)
     corner_operands = var_operand_def(IndexType)
     corner = prop_def(AffineMapAttr)
@@ -271,8 +268,8 @@ class ReadsOp(AccessRegionOp):
       }
     }
     ```
-    Regions of a buffer without such ops are inferred. The boxes contain every load in the body except the init: the
-    verifier rejects provable misses, and accepts pointers and data-dependent indices.
+    By default inferred. The boxes contain every load in the body except the init: the verifier rejects provable misses,
+    and accepts pointers and data-dependent indices.
 
     Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index expressions.
     """
@@ -291,7 +288,7 @@ class WritesOp(AccessRegionOp):
       }
     }
     ```
-    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index expressions.
+    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, as for `tir.reads`.
     """
 
     name = "tir.writes"
@@ -305,8 +302,6 @@ _ON_POINTERS = re.compile(
 
 
 class _IntrinsicEffects(MemoryEffect):
-    """Unknown, unless all functions access only memory of their pointers."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
         call = ast.parse(op.call.data, mode="eval") if isinstance(op, IntrinsicOp) else None
@@ -364,7 +359,7 @@ _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub
 
 
 def range_of_index(value: SSAValue) -> Interval:
-    """The range of a loop variable or block iterator; unbounded for others and dynamic extents."""
+    """The range of a loop variable or block iterator, unbounded if dynamic and for others."""
     if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
@@ -435,7 +430,7 @@ class BlockOp(IRDLOperation):
         guard_operands: Sequence[SSAValue] = (),
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`bindings` and `guards` over their operands are canonicalised."""
+        """Canonicalises `bindings` and `guards`."""
         binding_map, binding_values = canonical_map(bindings, binding_operands)
         guard_attr, guard_values = _guard_map(guards, guard_operands)
         super().__init__(
@@ -469,7 +464,7 @@ class BlockOp(IRDLOperation):
 
     @property
     def guards(self) -> tuple[tuple[AffineExpr, AffineExpr], ...]:
-        """Pairs (left, right) over `guard_operands`, all with left < right."""
+        """Pairs (left, right) over `guard_operands`; instances run if left < right."""
         if self.guard is None:
             return ()
         results = self.guard.data.results
@@ -525,10 +520,10 @@ class BlockOp(IRDLOperation):
         self._verify_reach()
 
     def _verify_reach(self) -> None:
-        """Check by intervals that bindings cover the domain's ends.
+        """Check by intervals that bindings reach the domain's ends.
 
         `verify-level` checks gaps and repetitions, which need set operations. Blocks that write only temporaries may
-        skip spatial instances, parts of a block (`tir.part_of`) those of other parts.
+        skip spatial instances, parts of a block (`tir.part_of`) those of others.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -601,7 +596,7 @@ class BlockOp(IRDLOperation):
 
 
 def _exact(expr: AffineExpr) -> bool:
-    """Each dimension occurs once, so that interval bounds are attained."""
+    """Each dimension occurs once, so interval bounds are attained."""
     dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
     return len(dims) == len(set(dims))
 

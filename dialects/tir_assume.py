@@ -172,7 +172,7 @@ class AssumeSizesOp(IRDLOperation):
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """Dimensions whose extent, or stride, is dynamic in the buffer's type."""
+        """Dimensions with a dynamic extent or stride."""
         return (dynamic_strides if self.is_of_strides else dynamic_extents)(self.buffer.type)
 
     def verify_(self) -> None:
@@ -230,7 +230,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) 
 
 
 def assumptions_of(function: FuncOp) -> list[AssumeOp]:
-    """Facts of a function, in order. They precede the loops, so that the search is short."""
+    """Facts precede the loops, so that the search is short."""
     found: list[AssumeOp] = []
     op = function.body.block.first_op if function.body.blocks else None
     while op is not None and op.name not in ("tir.for", "tir.block"):

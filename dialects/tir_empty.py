@@ -1,7 +1,7 @@
-"""Empty reductions: where a block's init runs if an extent of its reduction is 0.
+"""Empty reductions: a block's init if an extent of its reduction is 0.
 
-Elements of empty reductions still get initial values: an empty sum is 0. The init then runs before the outermost loop
-that a reduce iterator is bound to, for each spatial point of the loops. Interpreter and lowering share this plan.
+Elements of empty reductions get initial values. The init then runs before the outermost loop that a reduce iterator is
+bound to, for each spatial point of the loops. Interpreter and lowering share this plan.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from weft.dialects.traversal import captured_values, sources_in
 
 @dataclass(frozen=True)
 class EmptyStart:
-    """A block's init if one of `extents`, its reduction's, is 0."""
-
     block: BlockOp
     anchor: ForOp
     """It runs before this loop: the outermost of the reduction or of iterators that share loops with it."""
@@ -34,9 +32,7 @@ class EmptyStart:
 
 
 def empty_start(block: BlockOp) -> EmptyStart | None:
-    """The plan for a reduction of dynamic extent; None for other blocks, and if an init's value is only available in
-    the reduction.
-    """
+    """Returns None for other blocks, and if the init needs values that only the reduction provides."""
     extents = [
         e
         for e, kind in zip(block.extents, block.kinds, strict=True)
@@ -82,7 +78,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
 
 
 def loop_chain(block: BlockOp) -> list[ForOp]:
-    """Outermost first."""
+    """Loops, outermost first."""
     loops: list[ForOp] = []
     parent = block.parent_op()
     while isinstance(parent, ForOp):
@@ -96,5 +92,5 @@ def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
-    """Variables of `loops` from which `values` are computed."""
+    """Loop variables from which `values` are computed."""
     return sources_in(values) & {loop.induction_variable for loop in loops}

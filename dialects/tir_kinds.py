@@ -23,8 +23,6 @@ class LoopKind(StrEnum):
 
 
 class IterKind(StrEnum):
-    """The kind of an iterator of a block."""
-
     SPATIAL = auto()
     """Instances with different values write different elements."""
     REDUCE = auto()

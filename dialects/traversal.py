@@ -1,7 +1,8 @@
-"""Fast variants of xDSL's `walk` and `clone`.
+"""Fast variants of xDSL's `walk` and `clone`, which resume a generator per level and operation, and walk copies twice
+more to set operands.
 
-xDSL resumes a generator per level and operation, and walks copies twice more to set operands. Here operations are
-listed first, so that a walk may erase them, and copies get operands at once, because definitions precede uses.
+Operations are listed first, so that a walk may erase them; copies get operands at once, because definitions precede
+uses.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def operations_in(root: Operation | Region | Block, *, inner_first: bool = False) -> list[Operation]:
-    """Operations in `root`, with `root`; each precedes those in its regions, or follows if `inner_first`."""
+    """Operations, with `root`; each precedes those in its regions, or follows if `inner_first`."""
     found: list[Operation] = []
     if type(root) is Block:
         _list_block(root, found, inner_first)
@@ -32,7 +33,7 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
 
 
 def ancestors(op: Operation) -> Iterator[Operation]:
-    """Innermost first."""
+    """Enclosing ops, innermost first."""
     parent = op.parent_op()
     while parent is not None:
         yield parent
@@ -44,12 +45,11 @@ def blocks_of(op: Operation) -> list[Block]:
 
 
 def values_of(op: Operation) -> list[SSAValue]:
-    """Results, and arguments of blocks."""
     return [*op.results, *(argument for block in blocks_of(op) for argument in block.args)]
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
-    """Outer values that regions use, distinct, in order of use."""
+    """Outer values, distinct, in order of use."""
     inside: set[SSAValue] = set()
     captured: dict[SSAValue, None] = {}
     for inner in operations_in(op):
@@ -96,16 +96,14 @@ def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> OperationT:
-    """Detached. `mapping` replaces operands, and receives copied values."""
+    """A detached copy. `mapping` replaces operands, and receives copied values."""
     return _copy_operation(op, {} if mapping is None else mapping)
 
 
 def copies_of_sources(
     values: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], is_copied: Callable[[Operation], bool]
 ) -> list[Operation]:
-    """Detached copies of the ops that compute `values`, as far as `is_copied`, in order; `mapping` is as in
-    `copy_of`.
-    """
+    """Copies of the ops that compute `values`, as far as `is_copied`, in order; see `copy_of`."""
     copies: list[Operation] = []
     for value in values:
         if isinstance(value, OpResult) and value not in mapping and is_copied(value.op):

@@ -13,8 +13,7 @@ from xdsl.irdl import AnyAttr, AttrConstraint, InferenceContext, VarConstraint, 
 @dataclass(frozen=True)
 class TypeByRule(AttrConstraint[Attribute]):
     """The type follows from the named type, by a rule that `verify_` checks. `check` raises `VerifyException` for other
-    types.
-    """
+    types."""
 
     name: str
     rule: Callable[[Attribute], Attribute]

@@ -155,8 +155,7 @@ class Recorder:
         decided: Mapping[sched.StepOp, Decision | None] = NO_DECISIONS,
     ) -> None:
         """`mapping` maps the other trace's handles to this one's, and receives the results. Raises the step's
-        errors.
-        """
+        errors."""
         copy = step.clone(value_mapper=mapping)
         if step in decided:
             set_decision(copy, decided[step])
@@ -238,7 +237,7 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """As `get_block` without a search, for a block whose name is unique in its function."""
+        """`get_block` without a search. The block's name is unique in its function."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])

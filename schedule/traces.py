@@ -74,8 +74,7 @@ def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched
 @checked
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
     """Calls on the schedule `name`, for `exec` or `run_python`. Raises `CompileError` for properties without a Python
-    form.
-    """
+    form."""
     return "".join(f"{call}\n" for call in calls_of(trace, name))
 
 
@@ -86,9 +85,8 @@ def calls_of(
     *,
     named: bool = False,
 ) -> Iterator[str]:
-    """As `trace_as_python`. `handle_name` returns unique names; with `named`, handles and labels are keyword
-    arguments.
-    """
+    """Calls of `trace_as_python`. `handle_name` returns unique names; with `named`, handles and labels are keyword
+    arguments."""
     names: dict[SSAValue, str] = {}
     for step in steps_of(trace):
         arguments = ", ".join(_argument_texts(step, names, named))

@@ -39,8 +39,7 @@ def refuses(module: str) -> Callable[[str], object]:
 
 def named(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
     """A package's `__getattr__`: `places` maps names to modules, or "" for the package's own. Raises `AttributeError`
-    for others.
-    """
+    for others."""
     missing = refuses(package)
 
     def found(name: str) -> object:

@@ -39,8 +39,7 @@ class Database:
 
     def best(self, task: TunedTask) -> tuple[TraceOp, float]:
         """The fastest schedule's trace and time in seconds. In a user's space, the default schedule is the
-        last resort.
-        """
+        last resort."""
         measured = [record for record in task.trials if self.is_own_space and record.seconds is not None]
         record = min(measured or [task.best], key=lambda found: found.seconds or float("inf"))
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0

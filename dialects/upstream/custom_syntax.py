@@ -84,8 +84,7 @@ class _Word(CustomDirective):
 
 def word_directive(name: str, words: Sequence[str], unknown: str, type_: int = 64) -> type[CustomDirective]:
     """`custom<name>($attribute)`: an integer of `type_` bits as the word at its position. `unknown` is the error for
-    others, formatted with `{word}`, `{words}` and `{op}`.
-    """
+    others, formatted with `{word}`, `{words}` and `{op}`."""
     return type(name, (_Word,), {"WORDS": words, "UNKNOWN": unknown, "TYPE": IntegerType(type_)})
 
 

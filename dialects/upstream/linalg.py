@@ -288,8 +288,7 @@ class _DimensionsOp(LinalgStructuredOperation):
 @irdl_op_definition
 class TransposeOp(_DimensionsOp):
     """`linalg.transpose ins(%a : t) outs(%b : t) permutation = [1, 0]`: output dimension d is `permutation[d]` of the
-    input.
-    """
+    input."""
 
     name = "linalg.transpose"
     LISTED: ClassVar[str] = "permutation"
@@ -309,8 +308,7 @@ class BroadcastOp(_DimensionsOp):
 @irdl_op_definition
 class ReduceOp(_DimensionsOp):
     """`linalg.reduce { arith.addf } ins(%a : t) outs(%b : t) dimensions = [1]`, or with a region `(%in: f32, %init:
-    f32) { ... }` at the end; any number of inputs.
-    """
+    f32) { ... }` at the end; any number of inputs."""
 
     name = "linalg.reduce"
     dimensions = prop_def(DenseArrayBase.constr(i64))
@@ -333,8 +331,7 @@ class ReduceOp(_DimensionsOp):
 @irdl_op_definition
 class MapOp(IRDLOperation):
     """`linalg.map { arith.addf } ins(%a, %b : t, t) outs(%c : t)`, or with a region `(%x: f32, %y: f32, %old: f32) {
-    ... }` at the end: elementwise.
-    """
+    ... }` at the end: elementwise."""
 
     name = "linalg.map"
 
@@ -386,8 +383,7 @@ def _parse_with_payload(
     parser: Parser, listed: str | None, operands_of: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
 ) -> tuple[list[SSAValue], list[SSAValue], Any, Mapping[str, Attribute], Region]:
     """`{ op } ins(...) outs(...) listed = [...] {attributes}`, or a region at the end for the op: inputs, outputs, the
-    optional list, attributes and region.
-    """
+    optional list, attributes and region."""
     at = parser.pos
     payload = _parse_payload(parser)
     inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
@@ -490,7 +486,7 @@ class GenericOp(ops.GenericOp):
 
 
 class IndexOp(ops.IndexOp):
-    """Also in regions of ops such as `linalg.map`."""
+    """Supports regions of ops such as `linalg.map`."""
 
     traits = traits_def(NoMemoryEffect())
 

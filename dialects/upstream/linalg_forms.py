@@ -208,6 +208,7 @@ _WITH_REGIONS: Final = ("broadcast", "generic", "map", "reduce", "transpose")
 
 
 def output_count(op: Operation) -> int:
+    """Outputs are the last operands."""
     segments = op.properties.get("operandSegmentSizes")
     if isinstance(segments, DenseArrayBase):
         return _integers(segments)[-1]

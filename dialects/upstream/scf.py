@@ -75,8 +75,7 @@ def _parse_if(parser: Parser) -> Operation:
 
 def _parse_for(parser: Parser) -> Operation:
     """`scf.for %i = %a to %b step %c iter_args(%x = %y) -> f32 : i32 { ... }`: MLIR accepts one type without
-    parentheses.
-    """
+    parentheses."""
     index = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
     bounds = [parser.parse_unresolved_operand()]

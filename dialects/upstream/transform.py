@@ -456,8 +456,7 @@ def _op(
     name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", doc: str = "", **members: Any
 ) -> type[IRDLOperation]:
     """An op with the declarative format `syntax`, in which types of operands and results are `types(list)`,
-    `types(function)` or `types(either)`.
-    """
+    `types(function)` or `types(either)`."""
     members |= _members(operands, properties, results)
     if syntax:
         directives = [one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax]
@@ -584,8 +583,7 @@ _FuseTypes = _types("target tile_sizes tile_interchange", "transformed loops", i
 @irdl_op_definition
 class FuseOp(IRDLOperation):
     """Tile, and fuse operands' producers: `%op, %loop = transform.structured.fuse %a tile_sizes [4, 0] interchange [1,
-    0] {apply_cleanup} : (T) -> (T, T)`.
-    """
+    0] {apply_cleanup} : (T) -> (T, T)`."""
 
     name = "transform.structured.fuse"
 

@@ -36,8 +36,8 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """A value, and its sampled integer, if any. A type represents a payload value, since operations read
-    nothing else.
+    """A value, and its sampled integer, if any. A value of the payload is its type, which is all that
+    operations read.
     """
 
     value: Attribute
@@ -91,8 +91,7 @@ class Interpreter:
 
     def run(self, entry_point: str, trailing: Sequence[str] = ()) -> None:
         """Run the sequence `entry_point`, or the module's top-level ones. `trailing` names payload ops for further
-        arguments.
-        """
+        arguments."""
         names = [op for op in program_ops(self.module) if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
         tops = [op for op in program_ops(self.module) if op_name(op) == SequenceOp.name]

@@ -178,8 +178,7 @@ def match_bitwidth(interpreter: Interpreter, op: Operation) -> list[list[Associa
 @handles("match.structured.classify_contraction_dims")
 def classify_contraction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     """Dimensions of batches (in operands and result), rows and columns (one operand and result), and sums (operands
-    only).
-    """
+    only)."""
     target = _structured(interpreter, op)
     maps = () if target.origin is None else target.origin.maps or ()
     if len(maps) != 3 or not all(map_.is_projected_permutation() for map_ in maps):

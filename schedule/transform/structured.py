@@ -65,7 +65,7 @@ def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> L
 
 
 def extent_of(interpreter: Interpreter, loop: LoopHandle) -> int | None:
-    """None if unknown at compile time."""
+    """Returns None if unknown at compile time."""
     extent = interpreter.payload.loop(loop).extent
     return extent if isinstance(extent, int) else None
 
@@ -80,8 +80,7 @@ def tile(
     counted: bool = False,
 ) -> tuple[StructuredOp, list[LoopHandle]]:
     """Split loops by sizes (0 keeps a loop), or with `counted` by numbers of tiles. Returns the op on one tile, and the
-    outer loops.
-    """
+    outer loops."""
     payload = interpreter.payload
     count = len(target.loops)
     if len(sizes) > count:

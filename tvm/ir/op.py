@@ -63,8 +63,7 @@ class ExternCall:
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], object], level: int = 10) -> object:
     """A rule returns a call of another function with the same arguments (`tir.call_pure_extern("float32", "log",
-    op.args[0])`), or the call, for the next rule.
-    """
+    op.args[0])`), or the call, for the next rule."""
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
 
@@ -81,7 +80,7 @@ def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], ob
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any) -> object:
-    """In lowering rules a function of the target's language, in tensor expressions one of C."""
+    """Call a function of the target's language in lowering rules, of C in tensor expressions."""
     if all(isinstance(arg, int) for arg in args):
         return ExternCall(dtype, func_name, args)
     if func_name not in intrinsics():

@@ -35,7 +35,7 @@ class Scripted(Shown, Module):
     is_class = False
 
     def script(self, **options: object) -> Script:
-        """For `tvm.script.from_source`."""
+        """Script for `tvm.script.from_source`."""
         return Script(print_module(self, in_class=self.is_class))
 
 

@@ -49,7 +49,7 @@ class PyExprMutator:
         return self._new.setdefault(constant.ssa, Constant.at(cast("ConstantOp", constant.ssa.owner).clone().result))
 
     def visit_expr_post_order(self, expr: Any) -> Any:
-        """With visited arguments."""
+        """Visits arguments."""
         if not isinstance(expr, Call):
             return self.visit_expr(expr)
         owner = cast("Any", expr.ssa.owner)

@@ -66,7 +66,7 @@ class SeqExpr:
 
 
 class Function(Shown):
-    """Detached, or in its module."""
+    """A detached function, or one in its module."""
 
     def __init__(self, func_op: FuncOp) -> None:
         self.func_op = func_op

@@ -86,8 +86,7 @@ def FoldConstant() -> Pass:
 def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
     """Store constant factors as float16 and accumulate in float32, if faster on the current target (`with target:`), by
     default a CPU that converts float16. Raises `CompileError` for names of inputs and another `out_dtype`: signatures
-    keep their types.
-    """
+    keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
     chosen = "llvm -mcpu=x86-64-v3" if (target := current_target()) is None else spelling(target)

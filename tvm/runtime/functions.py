@@ -11,7 +11,7 @@ from weft.tvm.runtime.ndarray import NDArray
 
 
 def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
-    """Also a decorator. Functions get `NDArray`s: operands, then results to write."""
+    """Register, also as a decorator. Functions get `NDArray`s: operands, then results to write."""
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
 

@@ -14,7 +14,6 @@ Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
 def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
     """`read`'s result for the decorated definition, or the decorator. `@T.prim_func` and `@R.function` call this
-    directly.
-    """
+    directly."""
     decorate = partial(read_definition, frame=sys._getframe(2), read=read)  # pyright: ignore[reportPrivateUsage]
     return decorate if func is None else decorate(func)

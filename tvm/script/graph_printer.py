@@ -34,7 +34,6 @@ _OWN = (
 
 
 def graph_lines(function: FuncOp) -> list[str]:
-    """Including the decorator."""
     return GraphPrinter().function(function)
 
 

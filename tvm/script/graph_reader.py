@@ -222,7 +222,7 @@ class _GraphReader(Reader):
             self.scope[cast("ast.Name", target).id] = result
 
     def _definition(self, node: ast.FunctionDef) -> None:
-        """Inlined at calls."""
+        """Calls are inlined."""
 
         def call(*args: Any) -> Any:
             names = [argument.arg for argument in node.args.args]

@@ -74,8 +74,7 @@ def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, dtype: str | None = None, *, out_ty: Any = None, tir_vars: Any = None
 ) -> Any:
     """Call a function, registered or of the module, that writes results. Older TVM passes shape and dtype
-    separately.
-    """
+    separately."""
     if tir_vars is not None:
         raise CompileError("tir_vars: functions take their extents from the shapes of buffers in weft")
     given = out_sinfo if out_ty is None else out_ty
@@ -110,7 +109,7 @@ call_packed = call_pure_packed
 def call_inplace_packed(
     func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
 ) -> Any:
-    """As `call_pure_packed`, with copies at `inplace_indices`, which may be changed."""
+    """`call_pure_packed` with copies at `inplace_indices`, which may be changed."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
 
 

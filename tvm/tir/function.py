@@ -13,7 +13,7 @@ from weft.tvm.ir.scripted import Scripted, with_attributes
 
 
 class PrimFunc(Scripted):
-    """Also a module, for `tir.Schedule` and `tvm.build`."""
+    """A module, too, for `tir.Schedule` and `tvm.build`."""
 
     @property
     def func_op(self) -> FuncOp:

@@ -126,7 +126,7 @@ class Schedule(_Schedule):
             return "i"  # the step refuses the handle
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """By default in the function of `work_on`."""
+        """Searches the function of `work_on` by default."""
         return super().get_block(name, func_name or self.func_working_on)
 
     get_sblock = get_block

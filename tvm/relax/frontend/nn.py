@@ -59,7 +59,7 @@ class spec:
 
 class Module:
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """Includes those of parts: `linear.weight`."""
+        """Includes parameters of parts: `linear.weight`."""
         for name, part in vars(self).items():
             if isinstance(part, Parameter):
                 yield prefix + name, part
