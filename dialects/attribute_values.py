@@ -68,6 +68,7 @@ def attributes_of(
 
 
 def value_of(attribute: Attribute) -> object:
+    """Returns other attributes unchanged."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return bool(attribute.value.data)

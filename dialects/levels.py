@@ -143,6 +143,7 @@ def unregister_operation(op: type[Operation] | str) -> None:
 
 
 def registered_elsewhere(level: str) -> Collection[str]:
+    """Registered ops that are legal at other levels only."""
     return {name for name, (levels, _) in _registered.items() if level not in levels}
 
 

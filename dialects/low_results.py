@@ -1,4 +1,4 @@
-"""Results of data-dependent shape, which calls allocate, with address and extents in a descriptor."""
+"""Results of data-dependent shape: calls allocate them, and return address and extents in a descriptor."""
 
 from __future__ import annotations
 

@@ -77,6 +77,8 @@ class Family(StrEnum):
 
 
 class FragmentRole(StrEnum):
+    """A matrix of D = A * B + C."""
+
     A = auto()
     """m rows, k columns."""
     B = auto()

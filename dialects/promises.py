@@ -45,6 +45,7 @@ def promises_of(function: FuncOp) -> frozenset[Promise]:
 
 
 def promises_in(attribute: Attribute | None) -> frozenset[Promise]:
+    """Raises `CompileError` for an unknown name."""
     if attribute is None:
         return ALL_PROMISES
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(name, StringAttr) for name in attribute):

@@ -422,7 +422,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "decompose_reduction",
-        "Move the init of a reduction to a block before `loop`, which is returned.",
+        "Move the init of a reduction to a separate block before `loop`. Returns that block.",
         (_BLOCK, _LOOP),
         BLOCK,
         example="%init = sched.decompose_reduction %b, %i : block",

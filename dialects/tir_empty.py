@@ -19,6 +19,8 @@ from weft.dialects.traversal import captured_values, sources_in
 
 @dataclass(frozen=True)
 class EmptyStart:
+    """The init of a block if one of `extents`, those of its reduction, is 0."""
+
     block: BlockOp
     anchor: ForOp
     """It runs before this loop: the outermost of the reduction or of iterators that share loops with it."""

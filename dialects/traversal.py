@@ -1,8 +1,7 @@
-"""Fast variants of xDSL's `walk` and `clone`, which resume a generator per level and operation, and walk copies twice
-more to set operands.
+"""Fast variants of xDSL's `walk` and `clone`.
 
-Operations are listed first, so that a walk may erase them; copies get operands at once, because definitions precede
-uses.
+xDSL resumes a generator per level and operation, and walks copies twice more to set operands. Here operations are
+listed first, so that a walk may erase them; copies get operands at once, because definitions precede uses.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ def blocks_of(op: Operation) -> list[Block]:
 
 
 def values_of(op: Operation) -> list[SSAValue]:
+    """Results, and arguments of blocks."""
     return [*op.results, *(argument for block in blocks_of(op) for argument in block.args)]
 
 

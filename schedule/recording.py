@@ -66,17 +66,17 @@ class _Named:
 
 @dataclass(frozen=True, repr=False)
 class BlockHandle(_Named):
-    pass
+    """A block; `sch.get(handle)` returns the op."""
 
 
 @dataclass(frozen=True, repr=False)
 class LoopHandle(_Named):
-    pass
+    """A loop, consumed by a step that splits or erases it."""
 
 
 @dataclass(frozen=True, repr=False)
 class IntHandle(_Named):
-    pass
+    """A sampled integer; `sch.get(handle)` is its value."""
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
@@ -184,14 +184,14 @@ class Recorder:
         return self._replay.resolve(handle.value)
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """Raises `CompileError` with suggestions for unknown or ambiguous names."""
+        """The block called `name`. Raises `CompileError` with suggestions for unknown or ambiguous names."""
         properties: dict[str, Attribute] = {"label": StringAttr(name)}
         if func_name is not None:
             properties["func"] = StringAttr(func_name)
         return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
     def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
-        """A query, not a step."""
+        """Whether `decompose_padding` accepts a block and a loop; not a step."""
         op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
         try:
             DecomposePadding(op, self._replay.loop(loop.value)).plan()
@@ -200,7 +200,7 @@ class Recorder:
         return True
 
     def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
-        """Always refused: other element types change results."""
+        """Always refused, because another element type changes results."""
         name = block if isinstance(block, str) else self._replay.block(block.value).label
         raise CompileError(
             f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
@@ -212,6 +212,7 @@ class Recorder:
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
 
     def known_handle(self, op: Operation) -> BlockHandle | LoopHandle | None:
+        """The last handle of a block or loop, or None."""
         for value, found in reversed(self._replay.handles.items()):
             if found is op:
                 return LoopHandle(value) if isinstance(op, ForOp) else BlockHandle(value)
@@ -237,7 +238,7 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """`get_block` without a search. The block's name is unique in its function."""
+        """A handle for a block whose name is unique in its function, without a search."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])

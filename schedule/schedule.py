@@ -237,7 +237,7 @@ class Schedule(StepCalls):
         self._step("set_scope", block=block, buffer_index=buffer_index, storage_scope=storage_scope)
 
     def decompose_reduction(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
-        """Move the init of a reduction to a block before `loop`, which is returned."""
+        """Move the init of a reduction to a separate block before `loop`. Returns that block."""
         return self._step("decompose_reduction", block=block, loop=loop)
 
     def fuse_reduction_epilogue(self, reduction_block: BlockHandle | str, epilogue_block: BlockHandle | str) -> None:

@@ -15,10 +15,10 @@ from weft.support.errors import CompileError
 def register_tensor_intrinsic(
     name: str, description: ModuleOp, implementation: ModuleOp, *, override: bool = False
 ) -> None:
-    """`Schedule.tensorize` replaces the nest of `description` by `implementation`.
+    """Register a tensor intrinsic for `Schedule.tensorize`, which replaces nests of `description` by `implementation`.
 
-    Both are modules of one tir function, over the same buffers of static shape and memory space. The implementation may
-    be any tir ops, or calls of external functions that its module declares, on pointers into the buffers:
+    Both are modules of one tir function, over the same buffers of static shape and memory space. The implementation
+    contains any tir ops, or calls of external functions that its module declares, on pointers into the buffers:
 
     ```mlir
     func.func private @copy16(!ptr_xdsl.ptr, !ptr_xdsl.ptr)

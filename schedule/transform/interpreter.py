@@ -254,7 +254,7 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
 
 
 def mode_of(op: Operation) -> int:
-    """The failure propagation mode, in xDSL's classes a word."""
+    """The failure propagation mode, a word in xDSL's classes."""
     attribute = op.properties.get("failure_propagation_mode")
     if isinstance(attribute, FailurePropagationModeAttr):
         return MODES.index(attribute.data.value)

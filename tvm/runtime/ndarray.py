@@ -30,6 +30,8 @@ def device(dev_type: str, dev_id: int = 0) -> Device:
 
 
 class NDArray(np.ndarray[Any, np.dtype[Any]]):
+    """A NumPy array with TVM's methods."""
+
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         return np.array(self, copy=True, subok=False)
 

@@ -58,6 +58,8 @@ class spec:
 
 
 class Module:
+    """A model: `__init__` creates parameters and parts, `forward` computes."""
+
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """Includes parameters of parts: `linear.weight`."""
         for name, part in vars(self).items():
