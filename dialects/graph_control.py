@@ -1,4 +1,4 @@
-"""Control flow of graphs: ops that call graph functions of the module, which passes and lowering treat separately."""
+"""Control flow of graphs: ops that call graph functions of the module, which passes transform separately."""
 
 from __future__ import annotations
 

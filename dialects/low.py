@@ -1,4 +1,4 @@
-"""low: the level common to all targets, of structured control flow over flat memory.
+"""low: structured control flow over flat memory, common to all targets.
 
 A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector` ops plus the ops below:
 
@@ -6,14 +6,13 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - LLVM or the C compiler fully unrolls an `scf.for` with the unit attribute `low.unroll`;
-- vectors are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`).
-
-`low_kernel.py` contains kernels for GPUs and their ops.
+- vectors are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`);
+- kernels for GPUs and their ops are in `low_kernel.py`.
 
 `arith.fptosi` and `arith.fptoui` are defined for all inputs on all targets: the number is truncated toward zero to a
-signed integer of 32 or 64 bits (the register), which is the least one for NaN and out-of-range numbers; the result is
-its low bits. These are the results of PyTorch 2.13 and NumPy 2.4 on x86-64 if they agree; else NaN gives 0, and other
-numbers saturate to 64 bits and wrap.
+signed integer (the register), which is the least one for NaN and out-of-range numbers; the result is its low bits.
+These are the results of PyTorch 2.13 and NumPy 2.4 on x86-64 if they agree; else NaN gives 0, and other numbers
+saturate to 64 bits and wrap.
 
 | to an integer of | register | NaN, and beyond the register |
 |---|---|---|

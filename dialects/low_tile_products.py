@@ -1,7 +1,7 @@
 """Products of small matrices in memory with a reduction over several levels, for tile registers (AMX).
 
-A batch-reduce matrix product builds on it (Georganas et al., "High-Performance Deep Learning via a Single Building
-Block", IPDPS 2020): sums stay in registers.
+This is the building block of batch-reduce matrix products (Georganas et al., "High-Performance Deep Learning via a
+Single Building Block", IPDPS 2020): sums stay in registers.
 """
 
 from __future__ import annotations

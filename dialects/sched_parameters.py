@@ -1,7 +1,7 @@
 """Declarations of schedule steps, handle types, the enclosing function, and syntax.
 
 A `Step` defines the `sched` op (`define`), the pass (`primitive_passes.py`), the method of `Schedule`
-(`schedule/schedule.py`), replay, and Python form.
+(`schedule/schedule.py`), its replay and Python form.
 """
 
 from __future__ import annotations

@@ -268,8 +268,8 @@ class ReadsOp(AccessRegionOp):
       }
     }
     ```
-    By default inferred. The boxes contain every load in the body except the init: the verifier rejects provable misses,
-    and accepts pointers and data-dependent indices.
+    If absent, boxes are inferred; stated ones contain every load in the body except the init: the verifier rejects
+    provable misses, and accepts pointers and data-dependent indices.
 
     Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index expressions.
     """
@@ -279,7 +279,8 @@ class ReadsOp(AccessRegionOp):
 
 @irdl_op_definition
 class WritesOp(AccessRegionOp):
-    """A box of a buffer that an instance of the block may write, as `tir.reads`, including stores of the init.
+    """A box of a buffer that an instance of the block may write, including stores of the init; otherwise as
+    `tir.reads`.
 
     ```mlir
     tir.for %i in 32 {

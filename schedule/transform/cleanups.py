@@ -1,6 +1,6 @@
 """Operations that clean up, bufferize or run passes.
 
-Before the first step they run on the program, later on the resulting payload, since block loops have nothing to
+They run on the program before the first step, later on the resulting payload, since block loops have nothing to
 simplify.
 """
 

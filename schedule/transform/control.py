@@ -1,4 +1,4 @@
-"""Operations on payload ops in general, and control flow."""
+"""Operations that find and group payload ops, and run operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The payload of a transform script: ops of handles, and the schedule that changes them.
+"""The payload of a transform script: ops of handles, and their schedule.
 
 A structured op is a block and the loops over its dimensions. Loop ops are loops of the script or program. Other ops are
 those before conversion.
@@ -134,7 +134,7 @@ class Payload:
         ]
 
     def convert(self) -> None:
-        """Convert the program to block loops, without steps and ops of handles."""
+        """Convert the program to block loops; drops steps and ops of handles."""
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
