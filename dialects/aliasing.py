@@ -1,8 +1,7 @@
-"""Aliasing of a function's buffers.
+"""Aliasing of a function's buffers (docs/decisions/0041-promises.md).
 
-Parameters do not alias if the function promises `noalias` (`promises.py`) or they are `llvm.noalias`. Others may
-overlap in part and with other element types. Allocations and globals alias no parameter; other buffers, such as results
-of `scf.if`, may alias any.
+Parameters alias unless the function promises `noalias` or they are `llvm.noalias`: in part, and with other element
+types. Allocations and globals alias no parameter; other buffers, such as results of `scf.if`, may alias any.
 """
 
 from __future__ import annotations

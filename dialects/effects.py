@@ -1,11 +1,8 @@
-"""Side effects of operations.
+"""Side effects of operations (docs/decisions/0032-effects.md).
 
-They are stated by `MemoryEffect` traits, `_UPSTREAM` for upstream ops without traits, and `state_effects` for other
-dialects. A call affects only its operands if the callee is `low.pure`, a pure intrinsic, or has a body without other
-effects.
-
-An op with unknown effects is *opaque*: it may access all reachable memory and the outside world. The number and order
-of its executions are preserved, one thread or lane at a time.
+A call affects only its operands if the callee is `low.pure`, a pure intrinsic, or has a body without other effects. An
+op with unknown effects is *opaque*: it may access all reachable memory and the outside world. The number and order of
+its executions are preserved, one thread or lane at a time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Element types: NumPy names and sizes in memory.
+"""Element types: NumPy names and sizes in memory (docs/decisions/0052-element-types.md).
 
-Arrays and graphs distinguish unsigned integers (`tensor<4xui8>`); elsewhere integers are signless, as in MLIR, and
-parameters and results state the type, `%x: memref<4xi8> {tir.element = ui8}`. So do those of storage types, whose
-values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
+Unsigned integers outside of arrays and graphs are signless, and storage types are bytes: parameters and results state
+the element type, `%x: memref<4xi8> {tir.element = ui8}`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Symbolic tensor shapes: expressions over names of extents, and their encoding in tensor types.
 
-`#graph.dims<...>` lists the dynamic extents in order; the same name means equal extents:
+`#graph.dims<...>` lists the dynamic extents in order; the same name means equal extents, `?` is unknown:
 
     tensor<?x784xf32, #graph.dims<n>>
     tensor<?x?xf32, #graph.dims<n, 2 * m + 1>>
     tensor<?x?xf32, #graph.dims<n, ?>>
 
-Without it every `?` is unknown. Expressions are canonical polynomials with integer coefficients over names, floor
-quotients, remainders, minima and maxima; equal ones are equal objects.
+Expressions are canonical polynomials with integer coefficients over names, floor quotients, remainders, minima and
+maxima; equal ones are equal objects.
 """
 
 from __future__ import annotations

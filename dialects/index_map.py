@@ -1,4 +1,4 @@
-"""Index expressions over SSA values: affine maps, their text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
+"""Affine index expressions over SSA values: text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
 
 Ops store an `AffineMap` of dimensions, and their values as operands. In canonical form these are distinct, used, and in
 the order of first use, so that equal text means equal attributes.

@@ -10,9 +10,8 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - kernels for GPUs and their ops are in `low_kernel.py`.
 
 `arith.fptosi` and `arith.fptoui` are defined for all inputs on all targets: the number is truncated toward zero to a
-signed integer (the register), which is the least one for NaN and out-of-range numbers; the result is its low bits.
-These are the results of PyTorch 2.13 and NumPy 2.4 on x86-64 if they agree; else NaN gives 0, and other numbers
-saturate to 64 bits and wrap.
+signed integer (the register), which is the least one for NaN and out-of-range numbers; the result is its low bits
+(`docs/decisions/0094-float-to-integer.md`).
 
 | to an integer of | register | NaN, and beyond the register |
 |---|---|---|

@@ -1,6 +1,6 @@
-"""Products of small matrices in memory with a reduction over several levels, for tile registers (AMX).
+"""Products of small matrices in memory for tile registers (AMX; docs/decisions/0118-tile-registers.md).
 
-This is the building block of batch-reduce matrix products (Georganas et al., "High-Performance Deep Learning via a
+They are the building block of batch-reduce matrix products (Georganas et al., "High-Performance Deep Learning via a
 Single Building Block", IPDPS 2020): sums stay in registers.
 """
 

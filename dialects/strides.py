@@ -1,7 +1,7 @@
-"""Strides of buffers: the meaning of `strided<[?, 1], offset: ?>` for a parameter.
+"""Strides of parameters, `strided<[?, 1], offset: ?>` (docs/decisions/0012-strides.md).
 
-A buffer without a layout is dense and row-major. In a layout, a number is a stride in elements that callers must pass,
-`?` is any. The offset, 0 or `?`, is ignored: a buffer starts at its first element.
+A number is a stride in elements that callers must pass, `?` is any; offsets are ignored. A buffer without a layout is
+dense and row-major.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Fast variants of xDSL's `walk` and `clone`.
+"""Variants of xDSL's `walk` and `clone`, faster because xDSL resumes a generator per level and op, and walks copies
+twice more.
 
-xDSL resumes a generator per level and operation, and walks copies twice more to set operands. Here operations are
-listed first, so that a walk may erase them; copies get operands at once, because definitions precede uses.
+Operations are listed first, so that a walk may erase them; copies get operands at once, because definitions precede
+uses.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ Size: TypeAlias = "int | IntHandle"
 @dataclass(frozen=True)
 class Param:
     """A value, and its sampled integer, if any. A value of the payload is its type, which is all that
-    operations read.
-    """
+    operations read."""
 
     value: Attribute
     drawn: IntHandle | None = None
