@@ -1,7 +1,7 @@
 """Aliasing of a function's buffers (docs/decisions/0041-promises.md).
 
-Parameters alias unless the function promises `noalias` or they are `llvm.noalias`: in part, and with other element
-types. Allocations and globals alias no parameter; other buffers, such as results of `scf.if`, may alias any.
+Parameters may alias, in part and with other element types, unless the function promises `noalias` or they are
+`llvm.noalias`. Allocations and globals alias no parameter; other buffers, such as results of `scf.if`, may alias any.
 """
 
 from __future__ import annotations
