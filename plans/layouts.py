@@ -20,7 +20,13 @@ def plain_data(work: int, channels: int, products: int = 1) -> float:
 
 
 def saved_by_blocks(
-    work: int, window: Sequence[int], *, is_depthwise: bool = False, is_strided: bool = False, is_integer: bool = False
+    work: int,
+    window: Sequence[int],
+    *,
+    is_depthwise: bool = False,
+    is_grouped: bool = False,
+    is_strided: bool = False,
+    is_integer: bool = False,
 ) -> float:
     """Returns the multiply-adds that NCHWc saves in a convolution with `work` multiply-adds."""
     if is_depthwise and is_strided:
@@ -29,6 +35,8 @@ def saved_by_blocks(
         return fitted.PLAIN_INTEGERS * work
     if is_depthwise:
         return 0.0
+    if is_grouped:
+        return (fitted.PLAIN_STRIDED_GROUPS if is_strided else fitted.PLAIN_GROUPS) * work
     return (fitted.PLAIN_POINTS if prod(window) == 1 else fitted.PLAIN_WINDOWS) * work
 
 

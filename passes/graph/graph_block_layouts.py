@@ -59,9 +59,10 @@ class _Group:
 class _Layouts:
     """The operators of a block that compute in blocks of channels."""
 
-    def __init__(self, block: Block, target: Target, winograd: bool) -> None:
+    def __init__(self, block: Block, target: Target, winograd: bool, everywhere: bool) -> None:
         self._target = target
-        self.forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
+        forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
+        self.forms = {op: form for op, form in forms.items() if everywhere or self._may_pay(form)}
         self._root: dict[SSAValue, SSAValue] = {}
         for form in self.forms.values():
             for value in form.joined:
@@ -72,7 +73,8 @@ class _Layouts:
             group.forms.append(form)
             group.images.update(dict.fromkeys((*form.joined, form.result)))
         for root, group in list(self.groups.items()):
-            width = self.width_for(group.images, min((form.filters for form in group.forms if form.filters), default=0))
+            filters = min((form.groups.filters for form in group.forms if form.groups is not None), default=0)
+            width = self.width_for(group.images, filters)
             if width is None:
                 self._drop(root)
             else:
@@ -87,14 +89,16 @@ class _Layouts:
 
     def width_for(self, images: Collection[SSAValue], filters: int = 0) -> int | None:
         """The number of channels of a block for some images; None if there is none. Blocks of convolutions with groups
-        of `filters` are as small as these, but at least a vector."""
+        of `filters` divide these, or are a vector."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
             return TILE_BYTES
         if filters and filters < 2 * lanes and channels % lanes == 0 < lanes - 1:
             return lanes
-        return width_of(channels, lanes) if lanes > 1 else None
+        if lanes == 1:
+            return None
+        return (filters and width_of(gcd(channels, filters), lanes)) or width_of(channels, lanes)
 
     def tile_elements(self, value: SSAValue) -> int:
         """Returns the number of channels of a pixel that a tile register holds if the target multiplies tiles of such
@@ -119,8 +123,14 @@ class _Layouts:
         for form in self.groups.pop(root).forms:
             del self.forms[form.op]
 
+    def _may_pay(self, form: Form) -> bool:
+        """Returns whether a form is profitable if the images around it are in blocks anyway."""
+        images = (*form.joined, form.result)
+        width = None if form.groups is None else self.width_for(images, form.groups.filters)
+        return width is None or form.gain_in(width) + sum(map(conversion_of, images)) > 0
+
     def _gain(self, group: _Group) -> float:
-        gain = sum(form.gain for form in group.forms)
+        gain = sum(form.gain_in(group.width) for form in group.forms)
         for value in group.images:
             is_inside = isinstance(value.owner, Operation) and value.owner in self.forms
             if not is_inside or self.has_plain_use(value):
@@ -188,7 +198,7 @@ def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False,
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
-            layouts = _Layouts(block, target, winograd)
+            layouts = _Layouts(block, target, winograd, everywhere)
             if not everywhere:
                 layouts.choose()
             _convert(layouts)
