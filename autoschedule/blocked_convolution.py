@@ -93,7 +93,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
                 roles.data_position,
                 None if is_flat else next(iter(strips), blocks if blocked.is_grouped else None),
                 made_by=MadeBy.ONLY_PRODUCER,
-                nest=Nest((None, tile.lanes), exact=(wide, tile.lanes)),
+                nest=Nest((None, tile.lanes), exact=(wide, tile.lanes, fitted.BLOCK_LANES)),
                 shared=True,
             ),
         ),
@@ -190,14 +190,15 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
     tiles are flat."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
-    while filters % lanes and lanes > 2:
+    # Dot products are tensor intrinsics of whole vectors. Otherwise the last vector of a block may be shorter.
+    while lanes > 2 and (filters < lanes or (blocked.group > 1 and filters % lanes)):
         lanes //= 2
-    if filters % lanes:
+    if filters % lanes and filters % fitted.BLOCK_LANES:
         return None
     if blocked.is_depthwise:
         return _Tile(decisions.choose(range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns)), lanes, False)
     is_known = not {row, row + 1} & blocked.roles.symbolic
-    vectors = filters // lanes
+    vectors = -(-filters // lanes)
     if vectors > target.vector_registers // 3:
         return None
     dot = blocked.dot(lanes) if blocked.group > 1 else ""

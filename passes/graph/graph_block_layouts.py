@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Final, cast
@@ -38,13 +38,14 @@ from weft.support.target import Target
 _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "operators that work on blocks of channels")
 
 
-def width_of(channels: int, lanes: int) -> int | None:
-    """Returns the number of channels of a block, whole vectors that divide `channels`, or None if there is none."""
-    for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
-        for vectors in fitted.BLOCK_VECTORS:
-            if channels % (vectors * wide) == 0:
-                return vectors * wide
-    return None
+def width_of(channels: int, lanes: int, *, whole: bool = True) -> int | None:
+    """Returns the number of channels of a block, which divides `channels`, or None if there is none. It consists of
+    `whole` vectors, or the last vector may have fewer of the `lanes`."""
+    half = min(lanes, fitted.BLOCK_LANES)
+    sizes = [vectors * lanes for vectors in fitted.BLOCK_VECTORS]
+    if half < lanes:
+        sizes += [vectors * half for vectors in (fitted.BLOCK_VECTORS if whole else fitted.BLOCK_HALF_VECTORS)]
+    return next((size for size in sizes if channels % size == 0), None)
 
 
 @dataclass
@@ -73,8 +74,7 @@ class _Layouts:
             group.forms.append(form)
             group.images.update(dict.fromkeys((*form.joined, form.result)))
         for root, group in list(self.groups.items()):
-            filters = min((form.groups.filters for form in group.forms if form.groups is not None), default=0)
-            width = self.width_for(group.images, filters)
+            width = self.width_for(group.images, group.forms)
             if width is None:
                 self._drop(root)
             else:
@@ -87,18 +87,23 @@ class _Layouts:
             for root in worse:
                 self._drop(root)
 
-    def width_for(self, images: Collection[SSAValue], filters: int = 0) -> int | None:
-        """The number of channels of a block for some images; None if there is none. Blocks of convolutions with groups
-        of `filters` divide these, or are a vector."""
+    def width_for(self, images: Collection[SSAValue], forms: Iterable[Form] = ()) -> int | None:
+        """Returns the number of channels of a block for some images and the forms that compute them; None if there is
+        none. Blocks divide the filters of a group of channels, or are a vector. Blocks whose last vector is shorter
+        require floats: dot products have whole vectors."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
             return TILE_BYTES
+        filters = min((form.groups.filters for form in forms if form.groups is not None), default=0)
         if filters and filters < 2 * lanes and channels % lanes == 0 < lanes - 1:
             return lanes
         if lanes == 1:
             return None
-        return (filters and width_of(gcd(channels, filters), lanes)) or width_of(channels, lanes)
+        whole = any(form.products > 1 for form in forms)
+        whole |= any(element_name(type_of(value).element_type) != "float32" for value in images)
+        divided = width_of(gcd(channels, filters), lanes, whole=whole) if filters else None
+        return divided or width_of(channels, lanes, whole=whole)
 
     def tile_elements(self, value: SSAValue) -> int:
         """Returns the number of channels of a pixel that a tile register holds if the target multiplies tiles of such
@@ -126,7 +131,7 @@ class _Layouts:
     def _may_pay(self, form: Form) -> bool:
         """Returns whether a form is profitable if the images around it are in blocks anyway."""
         images = (*form.joined, form.result)
-        width = None if form.groups is None else self.width_for(images, form.groups.filters)
+        width = None if form.groups is None else self.width_for(images, [form])
         return width is None or form.gain_in(width) + sum(map(conversion_of, images)) > 0
 
     def _gain(self, group: _Group) -> float:

@@ -126,3 +126,28 @@ func.func @direct(%x: tensor<1x64x14x14xf32>) -> tensor<1x64x1x1xf32> {
   %c = graph.conv2d %b, %w1 : tensor<1x64x3x3xf32>, tensor<64x64x3x3xf32>
   func.return %c : tensor<1x64x1x1xf32>
 }
+
+// -----
+
+// Groups of a vector of channels are blocks. A stride makes a single convolution worth the conversions.
+// CHECK-LABEL: func.func @groups
+// CHECK:         graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [8 : i64]}
+// CHECK:         graph.conv2d {{.*}} {groups = 4 : i64, data_layout = "NCHWc", kernel_layout = "OIHWio", strides = 2 : i64}
+// CHECK-SAME:    tensor<1x4x27x27x8xf32>, tensor<4x1x3x3x8x8xf32>
+func.func @groups(%x: tensor<1x32x27x27xf32>) -> tensor<1x32x13x13xf32> {
+  %w = graph.constant dense<0.5> : tensor<32x8x3x3xf32>
+  %y = graph.conv2d %x, %w {strides = 2 : i64, groups = 4 : i64} : tensor<1x32x27x27xf32>, tensor<32x8x3x3xf32>
+  func.return %y : tensor<1x32x13x13xf32>
+}
+
+// -----
+
+// Blocks of two groups would multiply by twice as many weights, half of them 0.
+// CHECK-LABEL: func.func @small_groups
+// CHECK-NOT:     graph.pack
+// CHECK:         func.return
+func.func @small_groups(%x: tensor<1x32x27x27xf32>) -> tensor<1x32x25x25xf32> {
+  %w = graph.constant dense<0.5> : tensor<32x4x3x3xf32>
+  %y = graph.conv2d %x, %w {groups = 8 : i64} : tensor<1x32x27x27xf32>, tensor<32x4x3x3xf32>
+  func.return %y : tensor<1x32x25x25xf32>
+}

@@ -172,7 +172,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...], list[str]]] = {
         IMAGE,
         [],
     ),
-    "groups": (lambda x: conv(x, 16, 8, groups=2), IMAGE, []),
+    "groups": (lambda x: conv(x, 16, 8, groups=2), IMAGE, ["conv2d"]),
+    "groups smaller than vectors": (lambda x: conv(x, 16, 4, groups=4, strides=2), IMAGE, ["conv2d"]),
+    "groups of other filters than channels": (lambda x: conv(x, 48, 8, groups=2), IMAGE, ["conv2d"]),
+    "groups of several blocks": (lambda x: conv(conv(x, 96, 16, 1), 96, 48, groups=2), IMAGE, ["conv2d"] * 2),
     "a multiplier": (lambda x: G.depthwise_conv2d(x, const(16, 2, 3, 3)), IMAGE, []),
     "weights that are computed": (lambda x: G.conv2d(x, G.reshape(x, (6, 16, 7, 1))), (1, 16, 7, 6), []),
     "rows that only calls tell": (
@@ -210,6 +213,30 @@ def test_double_precision_and_other_machines() -> None:
         8: [16, 24, 40, 8, 8, None],
         16: [32, 24, 40, 8, 8, None],
     }
+    parts = [width_of(channels, 16, whole=False) for channels in (64, 24, 40, 56, 72, 88, 184, 12)]
+    assert parts == [32, 24, 40, 56, 72, 88, 8, None]
+
+
+def test_blocks_divide_groups() -> None:
+    """Blocks of two vectors would merge groups of three vectors."""
+    module = module_of(lambda x: conv(x, 96, 48, groups=2), ("n", 96, 7, 6))
+    assert in_blocks(module, AVX512) == ["conv2d"]
+    assert "tensor<2x1x3x3x48x48xf32>" in str(module)
+
+
+def test_groups_smaller_than_vectors_pay_with_strides() -> None:
+    """A block of two groups multiplies as many weights of 0 as others; conversions of single convolutions cost more."""
+
+    def net(groups: int, stride: int) -> Any:
+        def function(x: Any) -> Any:
+            y = G.relu(conv(x, 128, 64, 1))
+            return conv(conv(y, 128, 128 // groups, groups=groups, strides=stride), 64, 128, 1)
+
+        return module_of(function, (1, 64, 28, 28))
+
+    sizes = [(width, stride) for width in (4, 8, 16) for stride in (1, 2)]
+    blocked = [size for size in sizes if in_blocks(net(128 // size[0], size[1]), AVX512, everywhere=False)]
+    assert blocked == [(8, 2), (16, 1), (16, 2)]
 
 
 def test_images_are_in_blocks_where_that_pays() -> None:
