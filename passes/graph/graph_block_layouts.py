@@ -25,10 +25,12 @@ from weft.passes.graph.blocked_operators import (
     image_of,
     is_convolution,
 )
+from weft.passes.graph.convolved_planes import planes_rule
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.graph_simplify import simplify
 from weft.passes.graph.operators import detached_ops, made, type_of
+from weft.passes.graph.rewriting import rewrite
 from weft.plans import fitted
 from weft.plans.layouts import conversion, plain_data
 from weft.support.cpu_instructions import tile_product_intrinsic
@@ -200,6 +202,8 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
     """Convert operators of a graph function to blocks of channels if profitable, or `everywhere` possible, in place.
     Returns their number. `winograd` allows Winograd convolutions."""
+    if winograd:
+        rewrite(function, [planes_rule(target)])
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
@@ -226,7 +230,9 @@ class GraphBlockLayoutsPass(ModulePass):
     convolutions, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a multiple
     of a vector are unchanged, and so are all images on targets other than `llvm`. Windows of 3 x 3 floats with strides
     and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the transforms and the loads
-    of larger weights.
+    of larger weights. Convolutions of volumes by such windows become convolutions of planes, whose channels are those
+    of all planes in a window of depth, if Winograd saves more than the copies of the planes cost. In blocks of floats
+    the last vector may be shorter; groups of channels that are not whole blocks are merged by weights of 0.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
     Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds more.

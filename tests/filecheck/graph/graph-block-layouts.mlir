@@ -151,3 +151,21 @@ func.func @small_groups(%x: tensor<1x32x27x27xf32>) -> tensor<1x32x25x25xf32> {
   %y = graph.conv2d %x, %w {groups = 8 : i64} : tensor<1x32x27x27xf32>, tensor<32x4x3x3xf32>
   func.return %y : tensor<1x32x25x25xf32>
 }
+
+// -----
+
+// A convolution of volumes is one of planes, whose channels are those of the planes in a window of depth.
+// CHECK-LABEL: func.func @volumes
+// CHECK:         graph.transpose %x {axes = [0 : i64, 2 : i64, 1 : i64, 3 : i64, 4 : i64]}
+// CHECK:         graph.pad {{.*}} -> tensor<1x7x16x14x14xf32>
+// CHECK-COUNT-3: graph.strided_slice {{.*}} -> tensor<1x5x16x14x14xf32>
+// CHECK:         graph.concatenate {{.*}} -> tensor<5x48x14x14xf32>
+// CHECK:         graph.conv2d_winograd {{.*}} {padding =
+// CHECK:         graph.transpose {{.*}} -> tensor<1x16x5x14x14xf32>
+// DIRECT-LABEL: func.func @volumes
+// DIRECT:         graph.conv3d %x, %w
+func.func @volumes(%x: tensor<1x16x5x14x14xf32>) -> tensor<1x16x5x14x14xf32> {
+  %w = graph.constant dense<0.5> : tensor<16x16x3x3x3xf32>
+  %y = graph.conv3d %x, %w {padding = 1 : i64} : tensor<1x16x5x14x14xf32>, tensor<16x16x3x3x3xf32>
+  func.return %y : tensor<1x16x5x14x14xf32>
+}

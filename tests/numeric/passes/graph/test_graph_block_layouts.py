@@ -288,6 +288,50 @@ def test_minimal_filtering_of_doubles() -> None:
     assert in_blocks(module, winograd=True) == ["conv2d_winograd"]
 
 
+VOLUMES: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "padding": (lambda x: G.conv3d(x, const(16, 16, 3, 3, 3), padding=(1, 0, 1, 0, 1, 2)), True),
+    "strides and dilation in depth": (
+        lambda x: G.conv3d(x, const(32, 16, 2, 3, 3), padding=1, strides=(2, 1, 1), dilation=(2, 1, 1)),
+        True,
+    ),
+    "planes": (lambda x: G.conv3d(x, const(32, 16, 1, 3, 3)), True),
+    "strides in planes": (lambda x: G.conv3d(x, const(16, 16, 3, 3, 3), strides=(1, 2, 1)), False),
+    "groups": (lambda x: G.conv3d(x, const(16, 8, 3, 3, 3), groups=2), False),
+    "other windows": (lambda x: G.conv3d(x, const(16, 16, 3, 3, 5)), False),
+    "few filters": (lambda x: G.conv3d(x, const(4, 16, 3, 3, 3)), False),
+}
+
+
+def in_planes(function: Callable[[Any], Any], shape: tuple[Any, ...], *, winograd: bool = True) -> bool:
+    """Whether a convolution of volumes becomes one of planes, whose results are those before."""
+    module = module_of(function, shape)
+    (main,) = graph_functions(module)
+    before = Interpreter(module.clone())
+    count = block_layouts(main, AVX2, winograd=winograd)
+    module.verify()
+    array = random.standard_normal([2 if extent == "n" else extent for extent in shape]).astype("float32")
+    assert outputs_equal(before.call("main", array), Interpreter(module).call("main", array))
+    assert ("graph.conv3d" in str(module)) is not bool(count)
+    return "graph.conv2d_winograd" in str(module)
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_minimal_filtering_of_planes(name: str) -> None:
+    function, is_filtered = VOLUMES[name]
+    assert in_planes(function, (1, 16, 5, 14, 14)) is is_filtered
+
+
+def test_volumes_that_stay() -> None:
+    """Without minimal filtering, with copies that cost more than it saves, and of symbolic extents."""
+
+    def function(x: Any) -> Any:
+        return G.conv3d(x, const(16, 16, 3, 3, 3), padding=1)
+
+    assert not in_planes(function, (1, 16, 5, 14, 14), winograd=False)
+    assert not in_planes(function, (1, 16, 2, 3, 3))
+    assert not in_planes(function, ("n", 16, 5, 14, 14))
+
+
 @pytest.mark.parametrize("size", [28, 7])
 def test_accuracy_of_minimal_filtering(size: int) -> None:
     """Tiles of 2 x 2 are as accurate as sums of windows, those of 4 x 4 within 1e-5 of the largest element, compiled
