@@ -41,16 +41,23 @@ def saved_by_blocks(
 
 
 def saved_by_filtering(
-    images: int, extents: Sequence[int], channels: int, filters: int, window: int, tiles: Iterable[int]
+    images: int,
+    extents: Sequence[int],
+    channels: int,
+    filters: int,
+    window: int,
+    tiles: Iterable[int],
+    rate: float = 1.0,
 ) -> tuple[int, float]:
     """Returns the Winograd tile with the least cost, and the multiply-adds that it saves in a convolution with square
     windows; (0, 0) if it saves too little.
 
     `extents` are rows and columns of the results, `tiles` the candidate sides of tiles of results. A tile of side `t`
-    needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
+    needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms. The direct convolution
+    executes `rate` multiply-adds in the time of one of Winograd.
     """
     kernels = fitted.KERNEL_ELEMENT * channels * filters
-    direct = window**2 * (images * prod(extents) * filters * channels + kernels)
+    direct = window**2 * (images * prod(extents) * filters * channels + kernels) / rate
 
     def cost(tile: int) -> float:
         count = images * prod(-(-extent // tile) for extent in extents)

@@ -18,7 +18,7 @@ from weft.passes.graph.operators import extents_of, made, made_constant, name_of
 from weft.passes.graph.packing import pack, packed_operator
 from weft.plans import fitted
 from weft.plans.layouts import saved_by_blocks, saved_by_filtering
-from weft.support.cpu_instructions import BF16, BYTE, SIGNED_BYTE, Factor, has_dot_product
+from weft.support.cpu_instructions import BF16, BYTE, SIGNED_BYTE, Factor, has_dot_product, tile_product_intrinsic
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
@@ -151,8 +151,14 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     is_grouped = groups.count > 1
     if is_grouped and group == 1 and factors is not None:
         return None
-    may_filter = winograd and not (is_depthwise or is_grouped) and types[0] != "bfloat16"
-    tile, filtered = _filtering(op, shape) if may_filter else (0, 0)
+    may_filter = winograd and not (is_depthwise or is_grouped)
+    if types[0] == "bfloat16":
+        # Tile registers multiply several times as fast as Winograd saves.
+        may_filter &= group > 1 and not tile_product_intrinsic(target, None, None)
+        rate = 2 * target.processor.bf16_dots_per_fma
+    else:
+        rate = 1.0
+    tile, filtered = _filtering(op, shape, rate) if may_filter else (0, 0)
 
     def depthwise(width: int, inner: int) -> Operator:
         found = [pack(op.operands[0], [1], [width]), _packed_weight(op, [0], [width])]
@@ -212,10 +218,12 @@ def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int])
 def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
     """Returns the transformed weights of Winograd, (F / f, t + 2, t + 2, C / c, c, f)."""
     weight = cast("ConstantOp", op.operands[1].owner)
+    # The sums' type: rounding transformed weights to 16 bits would lose more than the direct convolution does.
+    element = type_of(op.results[0]).element_type
     transformed = transformed_kernel(array_of_constant(weight), tile)
     # At once: a large constant as an operand of graph.pack would be copied three times more.
     array = packed_array(transformed, [1, 0], [inner, width], [0, 2, 3, 1])
-    found = made_constant(array, weight.result.type.element_type).result
+    found = made_constant(array, element).result
     found.name_hint = weight.result.name_hint
     return found
 
@@ -224,9 +232,9 @@ _CHANNELS_OF_A_BLOCK: Final = 8
 """The number of channels that form a block of data on any machine."""
 
 
-def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
+def _filtering(op: Operator, kernel: Sequence[int], rate: float) -> tuple[int, float]:
     """Returns the side of the tiles for which Winograd is fastest, and the multiply-adds that it saves, or (0, 0) for
-    other windows, and if it saves nothing."""
+    other windows, and if it saves nothing. The direct convolution multiplies at `rate`, relative to float32."""
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
@@ -235,7 +243,7 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
         return 0, 0
     batch, _, *extents = image
     return saved_by_filtering(
-        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES
+        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES, rate
     )
 
 
