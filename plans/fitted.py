@@ -203,7 +203,7 @@ PLAIN_STRIDED_CHANNELS: Final = 4.0
 """`PLAIN_WINDOWS` for depthwise convolutions with a stride, whose lanes are gathered."""
 PLAIN_GROUPS: Final = 1 / 3
 """`PLAIN_WINDOWS` for groups of channels."""
-PLAIN_STRIDED_GROUPS: Final = 1.75
+PLAIN_STRIDED_GROUPS: Final = 1.5
 """`PLAIN_GROUPS` for convolutions with a stride."""
 PLAIN_INTEGERS: Final = 1.0
 """`PLAIN_WINDOWS` for integers with dot-product instructions, whose lanes are extended otherwise."""

@@ -129,14 +129,14 @@ func.func @direct(%x: tensor<1x64x14x14xf32>) -> tensor<1x64x1x1xf32> {
 
 // -----
 
-// Groups of a vector of channels are blocks. A stride makes a single convolution worth the conversions.
+// Groups of two vectors of channels are blocks. A stride makes a single convolution worth the conversions.
 // CHECK-LABEL: func.func @groups
-// CHECK:         graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [8 : i64]}
-// CHECK:         graph.conv2d {{.*}} {groups = 4 : i64, data_layout = "NCHWc", kernel_layout = "OIHWio", strides = 2 : i64}
-// CHECK-SAME:    tensor<1x4x27x27x8xf32>, tensor<4x1x3x3x8x8xf32>
+// CHECK:         graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [16 : i64]}
+// CHECK:         graph.conv2d {{.*}} {groups = 2 : i64, data_layout = "NCHWc", kernel_layout = "OIHWio", strides = 2 : i64}
+// CHECK-SAME:    tensor<1x2x27x27x16xf32>, tensor<2x1x3x3x16x16xf32>
 func.func @groups(%x: tensor<1x32x27x27xf32>) -> tensor<1x32x13x13xf32> {
-  %w = graph.constant dense<0.5> : tensor<32x8x3x3xf32>
-  %y = graph.conv2d %x, %w {strides = 2 : i64, groups = 4 : i64} : tensor<1x32x27x27xf32>, tensor<32x8x3x3xf32>
+  %w = graph.constant dense<0.5> : tensor<32x16x3x3xf32>
+  %y = graph.conv2d %x, %w {strides = 2 : i64, groups = 2 : i64} : tensor<1x32x27x27xf32>, tensor<32x16x3x3xf32>
   func.return %y : tensor<1x32x13x13xf32>
 }
 
