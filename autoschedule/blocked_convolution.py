@@ -80,7 +80,8 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
     if blocked.is_depthwise:
         order = [*batches, blocks, *strips, *rows, vectors, tiles, *reduced, pixels, lane]
     else:
-        order = [*batches, *strips, blocks, *rows, tiles, *reduced, pixels, vectors, lane, *group]
+        outer = [blocks, *strips] if blocked.is_grouped else [*strips, blocks]
+        order = [*batches, *outer, *rows, tiles, *reduced, pixels, vectors, lane, *group]
     # Elements narrower than the sums are also copied by whole vectors.
     wide = target.vector_bytes // bytes_of(roles.data.element_type)
     return TilePlan(
@@ -90,9 +91,9 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
         staged=(
             Staged(
                 roles.data_position,
-                None if is_flat else next(iter(strips), None),
+                None if is_flat else next(iter(strips), blocks if blocked.is_grouped else None),
                 made_by=MadeBy.ONLY_PRODUCER,
-                nest=Nest((None, tile.lanes), exact=(wide, tile.lanes)),
+                nest=Nest((None, tile.lanes), exact=(wide, tile.lanes, fitted.BLOCK_LANES)),
                 shared=True,
             ),
         ),
@@ -121,6 +122,11 @@ class Blocked:
     group: int
     """Elements of the data per dot product, along the last reduction iterator; 1 if weights have no layout for dot
     products."""
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a block of filters, or of channels if depthwise, depends on its own channels only."""
+        return self.around[-1] in self.roles.shared
 
     def dot(self, lanes: int) -> str | None:
         """Returns the tensor intrinsic for `lanes` sums, or None if there is none for these integers."""
@@ -184,14 +190,15 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
     tiles are flat."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
-    while filters % lanes and lanes > 2:
+    # Dot products are tensor intrinsics of whole vectors. Otherwise the last vector of a block may be shorter.
+    while lanes > 2 and (filters < lanes or (blocked.group > 1 and filters % lanes)):
         lanes //= 2
-    if filters % lanes:
+    if filters % lanes and filters % fitted.BLOCK_LANES:
         return None
     if blocked.is_depthwise:
         return _Tile(decisions.choose(range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns)), lanes, False)
     is_known = not {row, row + 1} & blocked.roles.symbolic
-    vectors = filters // lanes
+    vectors = -(-filters // lanes)
     if vectors > target.vector_registers // 3:
         return None
     dot = blocked.dot(lanes) if blocked.group > 1 else ""
@@ -225,9 +232,9 @@ def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
     of filters moves less than re-reading the weights for each strip."""
     roles, around = blocked.roles, blocked.around
     row, extent = roles.rows_of_data(blocked.row, around), roles.extents[blocked.row]
-    batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_depthwise))
+    batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_grouped))
     rows = strip_rows(extent, row.results(target.l2_bytes // fitted.L2_PER_STRIP), batches, threads)
-    if blocked.is_depthwise:
+    if blocked.is_grouped:
         return rows
     all_data = (roles.extents[around[-1]] + 2) * row.bytes * row.step * extent
     return extent if all_data < -(-extent // rows) * least_bytes(roles.kernel) else rows

@@ -6,6 +6,7 @@ from collections import Counter
 from math import prod
 from typing import Final
 
+from xdsl.dialects import memref, scf
 from xdsl.ir import SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
@@ -13,6 +14,7 @@ from weft.analysis.block_scopes import buffers_written, consumers_of, producers_
 from weft.analysis.index import Index
 from weft.autoschedule.rules import Sampled, is_expensive, op_of
 from weft.dialects.tir import BlockOp
+from weft.dialects.traversal import operations_in
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError
@@ -43,10 +45,32 @@ def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
         return False
+    if _transposes(pattern) and any(_is_guarded(consumer, pattern) for consumer in consumers):
+        return False
     if not Sampled(sch).decide(not _repeats(pattern, consumers) or _is_cheap(pattern, consumers)):
         return False
     sch.compute_inline(block)
     return True
+
+
+def _transposes(pattern: BlockPattern) -> bool:
+    """Returns whether consecutive results are read at a stride, and elements that are consecutive in memory are results
+    at a stride."""
+    along = [v for v in pattern.spatial if pattern.extent_of(v) != 1]
+    across = [v for v in along if any(write.stride_of(v) == 1 for write in pattern.writes)]
+    strided = [read for read in pattern.reads if any(read.stride_of(v) not in (0, 1) for v in across)]
+    return any(read.stride_of(v) == 1 for read in strided for v in along if v not in across)
+
+
+def _is_guarded(consumer: BlockPattern, producer: BlockPattern) -> bool:
+    """Returns whether a block reads the results of another under a condition, as padding does."""
+    written = {write.buffer for write in producer.writes}
+    return any(
+        isinstance(op, memref.LoadOp) and op.memref in written
+        for branch in operations_in(consumer.block)
+        if isinstance(branch, scf.IfOp)
+        for op in operations_in(branch)
+    )
 
 
 def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:

@@ -225,14 +225,21 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
     widest = max((bytes_of(read.element_type) for read in across), default=1)
     vectors = decisions.choose(_WIDTHS, max(target.processor.line_bytes // (lanes * widest), 1))
     factors = (None, vectors, lanes) if vectors > 1 else (None, lanes)
-    splits = tuple(Split((v.index,), factors) for v in (rows[0], column))
-    others = _loops(v.index for v in iterators_of(pattern)[shared:] if v not in (rows[0], column))
+    # Contiguous iterators are fused, so that fewer tiles are partial.
+    fused = [range(_dense_from(pattern, shared, v), v.index + 1) for v in (rows[0], column)]
+    splits = tuple(Split((places[0],), factors) for places in fused)
+    others = _loops(v.index for v in iterators_of(pattern)[shared:] if not any(v.index in places for places in fused))
     outer, *squares = zip(*(split.parts for split in splits), strict=True)
     # Arrays larger than the caches are read by whole lines. If the lanes fill only a part of a line, stores are in
     # order.
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
         outer = outer[::-1]
-    return TilePlan(splits=splits, order=(*others, *outer, *(loop for level in squares for loop in level)), threads=())
+    return TilePlan(
+        fused=tuple(_loops(places) for places in fused if len(places) > 1),
+        splits=splits,
+        order=(*others, *outer, *(loop for level in squares for loop in level)),
+        threads=(),
+    )
 
 
 def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
@@ -266,12 +273,12 @@ def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
     return next((period for period in range(1, fitted.UNROLLED_PERIOD + 1) if repeats(period)), None)
 
 
-def _dense_from(pattern: BlockPattern, shared: int) -> int:
-    """Returns the first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be
-    fused."""
+def _dense_from(pattern: BlockPattern, shared: int, last: BlockArgument | None = None) -> int:
+    """Returns the first of the loops (inside the `shared` ones) that can be fused with the loop of `last`, by default
+    the innermost, because they are contiguous in memory."""
     iterators = iterators_of(pattern)
-    first = len(iterators) - 1
-    inner = iterators[first]
+    inner = iterators[-1] if last is None else last
+    first = inner.index
     while first > shared and (pattern.extent_of(inner) == 1 or is_dense(pattern, iterators[first - 1], inner)):
         first -= 1
         inner = iterators[first]

@@ -12,7 +12,7 @@ from weft.autoschedule.executor import planned
 from weft.autoschedule.inlining import producing
 from weft.autoschedule.nests import reduces_alike, vector_iterator
 from weft.autoschedule.rules import lanes_for
-from weft.autoschedule.tile_sizes import channels_together
+from weft.autoschedule.tile_sizes import channels_together, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
@@ -55,7 +55,8 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     is_symbolic = any(pattern.extent_of(v) is None and _runs_along(pattern, data, v) for v in pattern.spatial)
     piece: Loop | None = None
     if is_padded and row is not None and not is_symbolic:
-        rows = decisions.size(_rows(data, row, target), extents[row.index] or fitted.SYMBOLIC_PIXELS)
+        extent = extents[row.index] or fitted.SYMBOLIC_PIXELS
+        rows = decisions.size(strip_rows(extent, _most_rows(data, row, target), 1, 1), extent)
         splits.append(Split((row.index,), (None, rows)))
         piece = (row.index, 0)
         outer[others.index(row) : others.index(row) + 1] = splits[-1].parts
@@ -101,7 +102,8 @@ def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -
     return any(index.depends_on([iterator]) and index.depends_on(long) for index in read.indices)
 
 
-def _rows(data: Operand, row: BlockArgument, target: Target) -> int:
+def _most_rows(data: Operand, row: BlockArgument, target: Target) -> int:
+    """Returns the number of rows of results whose padded data fit in a fraction of L1."""
     step = max((abs(index.coefficient(row)) for index in data.indices), default=1)
     columns = data.type.get_shape()[-1]
     size = (max(columns, 1) if columns >= 0 else step * fitted.SYMBOLIC_PIXELS) * bytes_of(data.element_type)

@@ -18,7 +18,13 @@ def plain_data(work: int, channels: int, products: int = 1) -> float:
 
 
 def saved_by_blocks(
-    work: int, window: Sequence[int], *, is_depthwise: bool = False, is_strided: bool = False, is_integer: bool = False
+    work: int,
+    window: Sequence[int],
+    *,
+    is_depthwise: bool = False,
+    is_grouped: bool = False,
+    is_strided: bool = False,
+    is_integer: bool = False,
 ) -> float:
     """The multiply-adds that NCHWc saves in a convolution of `work`."""
     if is_depthwise and is_strided:
@@ -27,20 +33,28 @@ def saved_by_blocks(
         return fitted.PLAIN_INTEGERS * work
     if is_depthwise:
         return 0.0
+    if is_grouped:
+        return (fitted.PLAIN_STRIDED_GROUPS if is_strided else fitted.PLAIN_GROUPS) * work
     return (fitted.PLAIN_POINTS if prod(window) == 1 else fitted.PLAIN_WINDOWS) * work
 
 
 def saved_by_filtering(
-    images: int, extents: Sequence[int], channels: int, filters: int, window: int, tiles: Iterable[int]
+    images: int,
+    extents: Sequence[int],
+    channels: int,
+    filters: int,
+    window: int,
+    tiles: Iterable[int],
+    rate: float = 1.0,
 ) -> tuple[int, float]:
     """The cheapest Winograd tile, and the multiply-adds that it saves in a convolution with square windows; (0, 0) if
     too few.
 
-    `extents` are rows and columns of results, `tiles` candidate sides. A tile of side `t` needs `(t + window - 1) ** 2`
-    products instead of `t ** 2 * window ** 2`, and transforms.
+    `extents` are rows and columns of results, `tiles` candidate sides. A tile of side `t` needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms. The direct convolution
+    executes `rate` multiply-adds in the time of one of Winograd.
     """
     kernels = fitted.KERNEL_ELEMENT * channels * filters
-    direct = window**2 * (images * prod(extents) * filters * channels + kernels)
+    direct = window**2 * (images * prod(extents) * filters * channels + kernels) / rate
 
     def cost(tile: int) -> float:
         count = images * prod(-(-extent // tile) for extent in extents)

@@ -79,7 +79,19 @@ _GOLDEN_COVE: Final = Processor(
 _ZEN: Final = Processor(prefetches_across_pages=True, share_of_memory=0.9)
 PROCESSORS: Final = {
     # Measured on a Zen 4 (docs/decisions/0089-large-pages.md).
-    **dict.fromkeys(("znver4", "znver5"), replace(_ZEN, memory_streams=1)),
+    "znver4": replace(_ZEN, memory_streams=1),
+    # Measured on an EPYC with full 512-bit units (benchmarks/results/2026-11-30-cpu-zen5.md); the window is from AMD's
+    # "Software Optimization Guide for the AMD Zen 5 Microarchitecture".
+    "znver5": replace(
+        _ZEN,
+        issue_width=8,
+        reorder_window=448,
+        l1_ways=12,
+        l1_tlb_pages=96,
+        tlb_cycles=7.0,
+        bytes_per_cycle=(62.0, 30.0, 10.0),
+        memory_streams=1,
+    ),
     "znver": _ZEN,
     # Measured on an Emerald Rapids: read bandwidths, and a `vdpbf16ps` of any length every second cycle, where two
     # `vfmadd231ps` and two `vpdpbusd` start per cycle (benchmarks/results/2026-11-30-amx.md).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import Final, cast
 
@@ -18,7 +18,7 @@ from weft.passes.graph.operators import extents_of, made, made_constant, name_of
 from weft.passes.graph.packing import pack, packed_operator
 from weft.plans import fitted
 from weft.plans.layouts import saved_by_blocks, saved_by_filtering
-from weft.support.cpu_instructions import BF16, BYTE, SIGNED_BYTE, Factor, has_dot_product
+from weft.support.cpu_instructions import BF16, BYTE, SIGNED_BYTE, Factor, has_dot_product, tile_product_intrinsic
 from weft.support.target import Target
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.winograd import SQUARES, WINDOW, transformed_kernel
@@ -44,12 +44,35 @@ class Form:
     """The part of `gain` that is saved only with data in blocks, by minimal filtering."""
     products: int = 1
     """Neighbouring channels whose products an instruction adds to a sum."""
-    filters: int = 0
-    """Filters of a group of channels; 0 if all channels are one group. Larger blocks multiply by weights of 0."""
+    groups: Groups | None = None
+    """The groups of channels, if there are several."""
 
     @property
     def result(self) -> SSAValue:
         return self.op.results[0]
+
+    def gain_in(self, width: int) -> float:
+        """Returns the multiply-adds that the form saves in blocks of `width` channels."""
+        zeros = 0 if self.groups is None else self.groups.merged(width) - 1
+        return self.gain - zeros * self.work / self.products
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of channels of a convolution: their number, and the filters and input channels of each."""
+
+    count: int
+    filters: int
+    inputs: int
+
+    def merged(self, width: int) -> int:
+        """Returns the number of groups that fill whole blocks of `width` channels together. They are multiplied by
+        weights of 0 for each other."""
+        return next(
+            number
+            for number in range(1, self.count + 1)
+            if self.count % number == 0 and number * self.filters % width == number * self.inputs % width == 0
+        )
 
 
 def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
@@ -115,23 +138,31 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     is_depthwise &= name_of(op) == "depthwise_conv2d" or arguments["groups"] == channels
     if not is_depthwise and name_of(op) != "conv2d":
         return None
-    groups = 1 if is_depthwise else cast("int", arguments["groups"])
+    groups = Groups(1 if is_depthwise else cast("int", arguments["groups"]), 0, 0)
+    groups = replace(groups, filters=filters // groups.count, inputs=shape[1])
     work = elements_of(result) * prod(shape[1:])
     given = ("strides", "padding", "dilation", "out_dtype")
     moved = {key: op.properties[key] for key in given if key in op.properties}
     factors = _CONVOLVED[types]
     group = 1 if factors is None or not has_dot_product(target, *factors) else 32 // factors[0].bits
-    if groups > 1 and group == 1:
+    is_grouped = groups.count > 1
+    if is_grouped and group == 1 and factors is not None:
         return None
-    may_filter = winograd and not is_depthwise and groups == 1 and types[0] != "bfloat16"
-    tile, filtered = _filtering(op, shape) if may_filter else (0, 0)
+    may_filter = winograd and not (is_depthwise or is_grouped)
+    if types[0] == "bfloat16":
+        # Tile registers multiply several times as fast as Winograd saves.
+        may_filter &= group > 1 and not tile_product_intrinsic(target, None, None)
+        rate = 2 * target.processor.bf16_dots_per_fma
+    else:
+        rate = 1.0
+    tile, filtered = _filtering(op, shape, rate) if may_filter else (0, 0)
 
     def depthwise(width: int, inner: int) -> Operator:
         found = [pack(op.operands[0], [1], [width]), _packed_weight(op, [0], [width])]
         return made("depthwise_conv2d", found, data_layout="NCHWc", **moved)
 
     def dense(width: int, inner: int) -> Operator:
-        if groups > 1:
+        if is_grouped:
             return _grouped(op, groups, width, group, moved)
         found = pack(op.operands[0], [1], [inner])
         if tile and inner > 1:
@@ -144,37 +175,34 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
         return made("conv2d", [found, kernel], data_layout="NCHWc", kernel_layout=layout, **moved)
 
     is_strided = elements_of(data) > 2 * elements_of(result)
-    flags = {"is_depthwise": is_depthwise, "is_strided": is_strided, "is_integer": factors is not None}
+    is_integer = factors is not None
+    flags = {"is_depthwise": is_depthwise, "is_grouped": is_grouped, "is_strided": is_strided, "is_integer": is_integer}
     saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
         return Form(op, (data,), None, work, saved, depthwise)
-    if groups > 1:
-        return Form(op, (data,), None, work, saved, dense, products=group, filters=filters // groups)
+    if is_grouped:
+        return Form(op, (data,), None, work, saved, dense, products=group, groups=groups)
     return Form(op, (), data, work, saved + filtered, dense, filtered, group)
 
 
-def _grouped(op: Operator, groups: int, width: int, products: int, moved: Mapping[str, Attribute]) -> Operator:
+def _grouped(op: Operator, groups: Groups, width: int, products: int, moved: Mapping[str, Attribute]) -> Operator:
     """Returns a convolution of groups, merged to whole blocks by weights of 0."""
     import numpy as np
 
     weight = cast("ConstantOp", op.operands[1].owner)
-    array = array_of_constant(weight)
-    filters, inputs = array.shape[0] // groups, array.shape[1]
-    merged = next(
-        count
-        for count in range(1, groups + 1)
-        if groups % count == 0 and count * filters % width == count * inputs % width == 0
-    )
-    wide = np.zeros((groups // merged, merged, filters, merged, *array.shape[1:]), array.dtype)
+    array, merged = array_of_constant(weight), groups.merged(width)
+    count, filters, window = groups.count // merged, groups.filters, array.shape[2:]
+    wide = np.zeros((count, merged, filters, merged, groups.inputs, *window), array.dtype)
     for at in range(merged):
-        wide[:, at, :, at] = array.reshape(groups // merged, merged, filters, *array.shape[1:])[:, at]
-    wide = wide.reshape(array.shape[0], merged * inputs, *array.shape[2:])
-    kernel = pack(made_constant(wide, weight.result.type.element_type).result, [1, 0], [width, width])
-    kernel = pack(kernel, [4], [products])
+        wide[:, at, :, at] = array.reshape(count, merged, filters, groups.inputs, *window)[:, at]
+    wide = wide.reshape(array.shape[0], merged * groups.inputs, *window)
+    kernel, layout = pack(made_constant(wide, weight.result.type.element_type).result, [1, 0], [width] * 2), "OIHWio"
+    if products > 1:
+        kernel, layout = pack(kernel, [4], [products]), "OIHWioi"
     kernel.name_hint = op.operands[1].name_hint
     data = pack(op.operands[0], [1], [width])
-    layouts = {"data_layout": "NCHWc", "kernel_layout": "OIHWioi"}
-    return made("conv2d", [data, kernel], groups=groups // merged, **layouts, **moved)
+    layouts = {"data_layout": "NCHWc", "kernel_layout": layout}
+    return made("conv2d", [data, kernel], groups=count, **layouts, **moved)
 
 
 def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:
@@ -186,10 +214,12 @@ def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int])
 def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
     """Returns weights (F / f, t + 2, t + 2, C / c, c, f)."""
     weight = cast("ConstantOp", op.operands[1].owner)
+    # The sums' type: rounding transformed weights to 16 bits would lose more than the direct convolution does.
+    element = type_of(op.results[0]).element_type
     transformed = transformed_kernel(array_of_constant(weight), tile)
     # At once: a large constant as operand of graph.pack would be copied three more times.
     array = packed_array(transformed, [1, 0], [inner, width], [0, 2, 3, 1])
-    found = made_constant(array, weight.result.type.element_type).result
+    found = made_constant(array, element).result
     found.name_hint = weight.result.name_hint
     return found
 
@@ -198,8 +228,9 @@ _CHANNELS_OF_A_BLOCK: Final = 8
 """The number of channels that form a block of data on any machine."""
 
 
-def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
-    """Returns the fastest tile side for Winograd and the multiply-adds saved, or (0, 0)."""
+def _filtering(op: Operator, kernel: Sequence[int], rate: float) -> tuple[int, float]:
+    """Returns the fastest tile side for Winograd and the multiply-adds saved, or (0, 0). The direct convolution
+    multiplies at `rate`, relative to float32."""
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
@@ -208,7 +239,7 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
         return 0, 0
     batch, _, *extents = image
     return saved_by_filtering(
-        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES
+        batch if isinstance(batch, int) else 1, [*map(counted, extents)], channels, filters, WINDOW, SQUARES, rate
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Final, cast
@@ -25,10 +25,12 @@ from weft.passes.graph.blocked_operators import (
     image_of,
     is_convolution,
 )
+from weft.passes.graph.convolved_planes import planes_rule
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.graph_simplify import simplify
 from weft.passes.graph.operators import detached_ops, made, type_of
+from weft.passes.graph.rewriting import rewrite
 from weft.plans import fitted
 from weft.plans.layouts import conversion, plain_data
 from weft.support.cpu_instructions import tile_product_intrinsic
@@ -38,12 +40,14 @@ from weft.support.target import Target
 _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "operators that work on blocks of channels")
 
 
-def width_of(channels: int, lanes: int) -> int | None:
-    for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
-        for vectors in fitted.BLOCK_VECTORS:
-            if channels % (vectors * wide) == 0:
-                return vectors * wide
-    return None
+def width_of(channels: int, lanes: int, *, whole: bool = True) -> int | None:
+    """Returns the number of channels of a block, which divides `channels`, or None if there is none. It consists of
+    `whole` vectors, or the last vector may have fewer of the `lanes`."""
+    half = min(lanes, fitted.BLOCK_LANES)
+    sizes = [vectors * lanes for vectors in fitted.BLOCK_VECTORS]
+    if half < lanes:
+        sizes += [vectors * half for vectors in (fitted.BLOCK_VECTORS if whole else fitted.BLOCK_HALF_VECTORS)]
+    return next((size for size in sizes if channels % size == 0), None)
 
 
 @dataclass
@@ -56,9 +60,10 @@ class _Group:
 
 
 class _Layouts:
-    def __init__(self, block: Block, target: Target, winograd: bool) -> None:
+    def __init__(self, block: Block, target: Target, winograd: bool, everywhere: bool) -> None:
         self._target = target
-        self.forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
+        forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
+        self.forms = {op: form for op, form in forms.items() if everywhere or self._may_pay(form)}
         self._root: dict[SSAValue, SSAValue] = {}
         for form in self.forms.values():
             for value in form.joined:
@@ -69,7 +74,7 @@ class _Layouts:
             group.forms.append(form)
             group.images.update(dict.fromkeys((*form.joined, form.result)))
         for root, group in list(self.groups.items()):
-            width = self.width_for(group.images, min((form.filters for form in group.forms if form.filters), default=0))
+            width = self.width_for(group.images, group.forms)
             if width is None:
                 self._drop(root)
             else:
@@ -81,15 +86,23 @@ class _Layouts:
             for root in worse:
                 self._drop(root)
 
-    def width_for(self, images: Collection[SSAValue], filters: int = 0) -> int | None:
-        """Returns the channels of a block. Groups of `filters` limit blocks, to a vector or more."""
+    def width_for(self, images: Collection[SSAValue], forms: Iterable[Form] = ()) -> int | None:
+        """Returns the number of channels of a block for some images and the forms that compute them; None if there is
+        none. Blocks divide the filters of a group of channels, or are a vector. Blocks whose last vector is shorter
+        require floats: dot products have whole vectors."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
             return TILE_BYTES
+        filters = min((form.groups.filters for form in forms if form.groups is not None), default=0)
         if filters and filters < 2 * lanes and channels % lanes == 0 < lanes - 1:
             return lanes
-        return width_of(channels, lanes) if lanes > 1 else None
+        if lanes == 1:
+            return None
+        whole = any(form.products > 1 for form in forms)
+        whole |= any(element_name(type_of(value).element_type) != "float32" for value in images)
+        divided = width_of(gcd(channels, filters), lanes, whole=whole) if filters else None
+        return divided or width_of(channels, lanes, whole=whole)
 
     def tile_elements(self, value: SSAValue) -> int:
         """Returns the channels in a tile register, 0 without tile products of such data."""
@@ -113,8 +126,14 @@ class _Layouts:
         for form in self.groups.pop(root).forms:
             del self.forms[form.op]
 
+    def _may_pay(self, form: Form) -> bool:
+        """Returns whether a form is profitable if the images around it are in blocks anyway."""
+        images = (*form.joined, form.result)
+        width = None if form.groups is None else self.width_for(images, [form])
+        return width is None or form.gain_in(width) + sum(map(conversion_of, images)) > 0
+
     def _gain(self, group: _Group) -> float:
-        gain = sum(form.gain for form in group.forms)
+        gain = sum(form.gain_in(group.width) for form in group.forms)
         for value in group.images:
             is_inside = isinstance(value.owner, Operation) and value.owner in self.forms
             if not is_inside or self.has_plain_use(value):
@@ -175,10 +194,12 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
     """Convert operators if profitable, or `everywhere`. Returns their number."""
+    if winograd:
+        rewrite(function, [planes_rule(target)])
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
-            layouts = _Layouts(block, target, winograd)
+            layouts = _Layouts(block, target, winograd, everywhere)
             if not everywhere:
                 layouts.choose()
             _convert(layouts)
@@ -200,7 +221,9 @@ class GraphBlockLayoutsPass(ModulePass):
     Operators that share images are laid out together if the estimated gain exceeds the conversions. Images stay
     unchanged if their channels are not a multiple of a vector, or the target is not `llvm`. 3 x 3 windows of floats
     with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the
-    transforms and the loads of larger weights.
+    transforms and the loads of larger weights. Convolutions of volumes by such windows become convolutions of planes, whose channels are those
+    of all planes in a window of depth, if Winograd saves more than the copies of the planes cost. In blocks of floats
+    the last vector may be shorter; groups of channels that are not whole blocks are merged by weights of 0.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
     Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds

@@ -28,7 +28,7 @@ OPERATOR_OF: Final = {operator.name.removeprefix("graph."): operator for operato
 """Maps the name of an operator in `te.ops` to its class."""
 
 
-def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> Operator:
+def made(name: str, operands: Sequence[SSAValue | Sequence[SSAValue] | None], **properties: Any) -> Operator:
     """Returns the operator, not inserted yet, with attributes or Python values as properties. Raises `ShapeError`
     for operands that do not fit."""
     given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}

@@ -126,3 +126,46 @@ func.func @direct(%x: tensor<1x64x14x14xf32>) -> tensor<1x64x1x1xf32> {
   %c = graph.conv2d %b, %w1 : tensor<1x64x3x3xf32>, tensor<64x64x3x3xf32>
   func.return %c : tensor<1x64x1x1xf32>
 }
+
+// -----
+
+// Groups of two vectors of channels are blocks. A stride makes a single convolution worth the conversions.
+// CHECK-LABEL: func.func @groups
+// CHECK:         graph.pack %x {inner_dims_pos = [1 : i64], inner_tiles = [16 : i64]}
+// CHECK:         graph.conv2d {{.*}} {groups = 2 : i64, data_layout = "NCHWc", kernel_layout = "OIHWio", strides = 2 : i64}
+// CHECK-SAME:    tensor<1x2x27x27x16xf32>, tensor<2x1x3x3x16x16xf32>
+func.func @groups(%x: tensor<1x32x27x27xf32>) -> tensor<1x32x13x13xf32> {
+  %w = graph.constant dense<0.5> : tensor<32x16x3x3xf32>
+  %y = graph.conv2d %x, %w {strides = 2 : i64, groups = 2 : i64} : tensor<1x32x27x27xf32>, tensor<32x16x3x3xf32>
+  func.return %y : tensor<1x32x13x13xf32>
+}
+
+// -----
+
+// Blocks of two groups would multiply by twice as many weights, half of them 0.
+// CHECK-LABEL: func.func @small_groups
+// CHECK-NOT:     graph.pack
+// CHECK:         func.return
+func.func @small_groups(%x: tensor<1x32x27x27xf32>) -> tensor<1x32x25x25xf32> {
+  %w = graph.constant dense<0.5> : tensor<32x4x3x3xf32>
+  %y = graph.conv2d %x, %w {groups = 8 : i64} : tensor<1x32x27x27xf32>, tensor<32x4x3x3xf32>
+  func.return %y : tensor<1x32x25x25xf32>
+}
+
+// -----
+
+// A convolution of volumes is one of planes, whose channels are those of the planes in a window of depth.
+// CHECK-LABEL: func.func @volumes
+// CHECK:         graph.transpose %x {axes = [0 : i64, 2 : i64, 1 : i64, 3 : i64, 4 : i64]}
+// CHECK:         graph.pad {{.*}} -> tensor<1x7x16x14x14xf32>
+// CHECK-COUNT-3: graph.strided_slice {{.*}} -> tensor<1x5x16x14x14xf32>
+// CHECK:         graph.concatenate {{.*}} -> tensor<5x48x14x14xf32>
+// CHECK:         graph.conv2d_winograd {{.*}} {padding =
+// CHECK:         graph.transpose {{.*}} -> tensor<1x16x5x14x14xf32>
+// DIRECT-LABEL: func.func @volumes
+// DIRECT:         graph.conv3d %x, %w
+func.func @volumes(%x: tensor<1x16x5x14x14xf32>) -> tensor<1x16x5x14x14xf32> {
+  %w = graph.constant dense<0.5> : tensor<16x16x3x3x3xf32>
+  %y = graph.conv3d %x, %w {padding = 1 : i64} : tensor<1x16x5x14x14xf32>, tensor<16x16x3x3x3xf32>
+  func.return %y : tensor<1x16x5x14x14xf32>
+}

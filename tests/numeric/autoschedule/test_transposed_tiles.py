@@ -74,3 +74,34 @@ def test_lines_are_read_in_order_from_memory_and_stored_in_order_where_lanes_are
     assert "sched.reorder %j0, %i0, %i1, %j1" in steps_of(f"llvm -mcpu=znver4 {caches} {far}")
     assert "sched.reorder %i0, %j0, %i1, %j1" in steps_of(f"llvm -mcpu=znver4 {caches} -l3-bytes=100000000")
     assert "sched.reorder %i0, %j0, %i1, %j1, %i2, %j2" in steps_of(f"llvm -mcpu=znver3 {caches} -l3-bytes=33554432")
+
+
+def test_contiguous_axes_share_tiles() -> None:
+    """Rows of 28 pixels would leave a partial tile each."""
+    A = te.placeholder((16, 28, 28), name="A")
+    B = te.compute((28, 28, 16), lambda i, j, c: A[c, i, j] + 1.0, name="B")
+    module = create_func([A, B], name="f")
+    (trace,) = default_schedule(module.clone(), Target.parse("llvm -mcpu=znver5"))
+    assert "sched.fuse %i, %j" in str(trace)
+    a = np.random.default_rng(0).random((16, 28, 28), np.float32)
+    b = np.zeros((28, 28, 16), np.float32)
+    build(module, "llvm")["f"](a, b)
+    np.testing.assert_array_equal(b, a.transpose(1, 2, 0) + 1)
+
+
+def test_transpositions_are_not_inlined_under_conditions() -> None:
+    """Loads under conditions are not transposed in registers."""
+
+    def steps(padded: bool) -> str:
+        A = te.placeholder((16, 28, 28), name="A")
+        B = te.compute((28, 28, 16), lambda i, j, c: A[c, i, j], name="B")
+        C = (
+            te.compute((28, 30, 16), lambda i, j, c: te.if_then_else(te.all(j > 0, j < 29), B[i, j - 1, c], 0.0), "C")
+            if padded
+            else te.compute((28, 28, 16), lambda i, j, c: B[i, j, c] + 1.0, "C")
+        )
+        (trace,) = default_schedule(create_func([A, C], name="f"), Target.parse("llvm -mcpu=znver5"))
+        return str(trace)
+
+    assert "compute_inline %b" in steps(False)
+    assert "compute_inline %b" not in steps(True)

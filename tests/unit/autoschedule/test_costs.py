@@ -36,6 +36,7 @@ def test_families(cpu: str, family: str) -> None:
 def test_what_families_differ_by() -> None:
     assert processor("znver4").fills_memory and not processor("skylake-avx512").fills_memory
     assert processor("znver3").memory_streams == 4 and processor("znver4").memory_streams == 1
+    assert processor("znver5").l1_ways > processor("znver4").l1_ways and processor("znver5").memory_streams == 1
     assert processor("cooperlake").bf16_dots_pay and processor("znver4").bf16_dots_pay
     assert not processor("emeraldrapids").bf16_dots_pay
     assert {row.fmas_in_flight for row in (*PROCESSORS.values(), Processor())} == {8}

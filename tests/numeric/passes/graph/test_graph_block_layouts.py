@@ -17,6 +17,7 @@ from weft.interp.compare import outputs_equal
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.graph_block_layouts import block_layouts, width_of
+from weft.passes.graph.graph_fold_constants import fold_constants
 from weft.passes.graph.graph_rewrite import rewrite_graph
 from weft.passes.lower_graph import LowerGraphPass
 from weft.support.target import Target
@@ -172,7 +173,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...], list[str]]] = {
         IMAGE,
         [],
     ),
-    "groups": (lambda x: conv(x, 16, 8, groups=2), IMAGE, []),
+    "groups": (lambda x: conv(x, 16, 8, groups=2), IMAGE, ["conv2d"]),
+    "groups smaller than vectors": (lambda x: conv(x, 16, 4, groups=4, strides=2), IMAGE, ["conv2d"]),
+    "groups of other filters than channels": (lambda x: conv(x, 48, 8, groups=2), IMAGE, ["conv2d"]),
+    "groups of several blocks": (lambda x: conv(conv(x, 96, 16, 1), 96, 48, groups=2), IMAGE, ["conv2d"] * 2),
     "a multiplier": (lambda x: G.depthwise_conv2d(x, const(16, 2, 3, 3)), IMAGE, []),
     "weights that are computed": (lambda x: G.conv2d(x, G.reshape(x, (6, 16, 7, 1))), (1, 16, 7, 6), []),
     "rows that only calls tell": (
@@ -210,6 +214,30 @@ def test_double_precision_and_other_machines() -> None:
         8: [16, 24, 40, 8, 8, None],
         16: [32, 24, 40, 8, 8, None],
     }
+    parts = [width_of(channels, 16, whole=False) for channels in (64, 24, 40, 56, 72, 88, 184, 12)]
+    assert parts == [32, 24, 40, 56, 72, 88, 8, None]
+
+
+def test_blocks_divide_groups() -> None:
+    """Blocks of two vectors would merge groups of three vectors."""
+    module = module_of(lambda x: conv(x, 96, 48, groups=2), ("n", 96, 7, 6))
+    assert in_blocks(module, AVX512) == ["conv2d"]
+    assert "tensor<2x1x3x3x48x48xf32>" in str(module)
+
+
+def test_groups_smaller_than_vectors_pay_with_strides() -> None:
+    """A block of two groups multiplies as many weights of 0 as others; conversions of single convolutions cost more."""
+
+    def net(groups: int, stride: int) -> Any:
+        def function(x: Any) -> Any:
+            y = G.relu(conv(x, 128, 64, 1))
+            return conv(conv(y, 128, 128 // groups, groups=groups, strides=stride), 64, 128, 1)
+
+        return module_of(function, (1, 64, 28, 28))
+
+    sizes = [(width, stride) for width in (4, 8, 16) for stride in (1, 2)]
+    blocked = [size for size in sizes if in_blocks(net(128 // size[0], size[1]), AVX512, everywhere=False)]
+    assert blocked == [(8, 2), (16, 1), (16, 2)]
 
 
 def test_images_are_in_blocks_where_that_pays() -> None:
@@ -259,6 +287,75 @@ def test_minimal_filtering_pays_for_conversions() -> None:
 def test_minimal_filtering_of_doubles() -> None:
     module = module_of(lambda x: G.conv2d(x, const(64, 64, 3, 3, dtype="float64"), padding=1), WIDE, dtype="float64")
     assert in_blocks(module, winograd=True) == ["conv2d_winograd"]
+
+
+def test_minimal_filtering_of_bf16() -> None:
+    """Float32 sums of transformed data take less time than dot products of bf16, but not than tile registers, nor if
+    the transformed weights of a small image are read from memory."""
+
+    def net(size: int) -> Any:
+        weights = G.cast(const(64, 64, 3, 3), dtype="bfloat16")
+        function = lambda x: G.conv2d(G.cast(x, dtype="bfloat16"), weights, padding=1, out_dtype="float32")  # noqa: E731
+        module = module_of(function, (1, 64, size, size))
+        (main,) = graph_functions(module)
+        fold_constants(main)
+        return module
+
+    def named(size: int, cpu: str) -> list[str]:
+        found = in_blocks(net(size), Target.parse(f"llvm -mcpu={cpu}"), winograd=True)
+        return [name for name in found if name != "cast"]
+
+    module = net(28)
+    assert named(28, "znver4") == ["conv2d_winograd"]
+    assert named(28, "sapphirerapids") == ["conv2d"]
+    assert named(7, "znver4") == ["conv2d"]
+    (main,) = graph_functions(module)
+    block_layouts(main, Target.parse("llvm -mcpu=znver4"))
+    assert "tensor<2x6x6x2x32x32xf32>" in str(module)
+
+
+VOLUMES: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "padding": (lambda x: G.conv3d(x, const(16, 16, 3, 3, 3), padding=(1, 0, 1, 0, 1, 2)), True),
+    "strides and dilation in depth": (
+        lambda x: G.conv3d(x, const(32, 16, 2, 3, 3), padding=1, strides=(2, 1, 1), dilation=(2, 1, 1)),
+        True,
+    ),
+    "planes": (lambda x: G.conv3d(x, const(32, 16, 1, 3, 3)), True),
+    "strides in planes": (lambda x: G.conv3d(x, const(16, 16, 3, 3, 3), strides=(1, 2, 1)), False),
+    "groups": (lambda x: G.conv3d(x, const(16, 8, 3, 3, 3), groups=2), False),
+    "other windows": (lambda x: G.conv3d(x, const(16, 16, 3, 3, 5)), False),
+    "few filters": (lambda x: G.conv3d(x, const(4, 16, 3, 3, 3)), False),
+}
+
+
+def in_planes(function: Callable[[Any], Any], shape: tuple[Any, ...], *, winograd: bool = True) -> bool:
+    """Whether a convolution of volumes becomes one of planes, whose results are those before."""
+    module = module_of(function, shape)
+    (main,) = graph_functions(module)
+    before = Interpreter(module.clone())
+    count = block_layouts(main, AVX2, winograd=winograd)
+    module.verify()
+    array = random.standard_normal([2 if extent == "n" else extent for extent in shape]).astype("float32")
+    assert outputs_equal(before.call("main", array), Interpreter(module).call("main", array))
+    assert ("graph.conv3d" in str(module)) is not bool(count)
+    return "graph.conv2d_winograd" in str(module)
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_minimal_filtering_of_planes(name: str) -> None:
+    function, is_filtered = VOLUMES[name]
+    assert in_planes(function, (1, 16, 5, 14, 14)) is is_filtered
+
+
+def test_volumes_that_stay() -> None:
+    """Without minimal filtering, with copies that cost more than it saves, and of symbolic extents."""
+
+    def function(x: Any) -> Any:
+        return G.conv3d(x, const(16, 16, 3, 3, 3), padding=1)
+
+    assert not in_planes(function, (1, 16, 5, 14, 14), winograd=False)
+    assert not in_planes(function, (1, 16, 2, 3, 3))
+    assert not in_planes(function, ("n", 16, 5, 14, 14))
 
 
 @pytest.mark.parametrize("size", [28, 7])
