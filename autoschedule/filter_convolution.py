@@ -106,7 +106,8 @@ def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
     """Returns whether constant weights save more than the transposition of results costs, although the data can also be
     read in place along their rows."""
     steps = roles.size(roles.reduced)
-    return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
+    least = fitted.TRANSPOSED_RESULT_STEPS if roles.known(roles.column) else fitted.TRANSPOSED_RESULT_STEPS_OF_ANY
+    return roles.kernel_is_constant and steps >= least * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
