@@ -47,6 +47,15 @@ def convolution(x: Array, kernel: Array, strides: int) -> Array:
     return np.moveaxis(sums, -1, 1)
 
 
+def twice(x: Array) -> Array:
+    """Rows of twice the length: elements are weighted by the distance of their centres, and repeated at both ends."""
+    length = x.shape[-1]
+    if not length:
+        return x
+    left, right = x[..., [0, *range(length - 1)]], x[..., [*range(1, length), length - 1]]
+    return np.stack([0.75 * x + 0.25 * left, 0.75 * x + 0.25 * right], -1).reshape(*x.shape[:-1], 2 * length)
+
+
 CASES: dict[str, tuple[list[tuple[int | str, ...]], Callable[..., G.Value], Callable[..., Array]]] = {
     "packed product": ([("m", 20)], lambda x: G.matmul(x, G.const(WEIGHTS)), lambda x: x @ WEIGHTS),
     "softmax": ([("m", "m")], G.softmax, softmax),
@@ -62,6 +71,7 @@ CASES: dict[str, tuple[list[tuple[int | str, ...]], Callable[..., G.Value], Call
         lambda x: G.conv2d(x, G.const(KERNEL), padding=1),
         lambda x: convolution(x, KERNEL, 1),
     ),
+    "resize": ([(1, 3, "m")], lambda x: G.resize1d(x, scales=(2.0,), method="linear"), twice),
     "pad": ([("m", "n")], lambda x: G.pad(x, ((1, 0), (2, 3))), lambda x: np.pad(x, ((1, 0), (2, 3)))),
 }
 
