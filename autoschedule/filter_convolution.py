@@ -176,6 +176,8 @@ def _strip(
     (filters,) = _filters(roles)
     batches = roles.size(before)
     most = roles.rows_of_data(slow, before).results(target.l2_bytes // fitted.L2_PER_PADDED_ROWS)
+    if roles.has_symbolic_space:  # rows may be shorter than assumed
+        most = max(most, fitted.PADDED_STEPS)
     rows = -(-decisions.size(strip_rows(extent, most, batches, threads), extent) // height) * height
     turns = -(-batches * -(-extent // rows) // threads)
     fits = 2 * least_bytes(roles.data) <= target.l2_bytes
