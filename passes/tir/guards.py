@@ -148,10 +148,11 @@ def decide_ifs(root: Operation | Region) -> None:
 
 
 def decide_clamps(root: Operation | Region) -> None:
-    """Replace each minimum and maximum of indices by the operand that is the result in all iterations."""
+    """Replace each minimum and maximum of indices in a loop by the operand that is the result in all iterations. Extents
+    outside of loops stay as assumptions about callees state them."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if isinstance(op, arith.MinSIOp | arith.MaxSIOp)]:
-        if not isinstance(op.result.type, IndexType):
+        if not isinstance(op.result.type, IndexType) or not any(isinstance(outer, ForOp) for outer in ancestors(op)):
             continue
         smaller, larger = (op.lhs, op.rhs) if isinstance(op, arith.MinSIOp) else (op.rhs, op.lhs)
         if _is_at_most(smaller, larger, op, ranges):
