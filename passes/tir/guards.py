@@ -148,8 +148,10 @@ def decide_ifs(root: Operation | Region) -> None:
 
 
 def decide_clamps(root: Operation | Region) -> None:
-    """Replace each minimum and maximum of indices in a loop by the operand that is the result in all iterations. Extents
-    outside of loops stay as assumptions about callees state them."""
+    """Replace each minimum and maximum of indices in a loop by the operand that is the result in all iterations.
+
+    Extents outside of loops stay as assumptions about callees state them.
+    """
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if isinstance(op, arith.MinSIOp | arith.MaxSIOp)]:
         if not isinstance(op.result.type, IndexType) or not any(isinstance(outer, ForOp) for outer in ancestors(op)):
