@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from weft.analysis.block_patterns import BlockPattern
+from weft.autoschedule.convolution import split_groups
 from weft.autoschedule.executor import planned
 from weft.autoschedule.packed_convolution import lays_out_windows
 from weft.autoschedule.rules import PARTS_OF_A_THREAD, lanes_for, least_bytes, pays_threads
@@ -19,12 +20,12 @@ from weft.autoschedule.tile_sizes import (
 )
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
-from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
+from weft.plans.roles import ConvolutionRoles, convolution_roles
 from weft.plans.tile_plan import ALL, Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan, moved_last, panels
 from weft.support.target import Target
 
 
-@planned()
+@planned(split_groups)
 def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Multiply vectors of filters by single elements of the data, without packing windows: a few rows are copied with
     their border, and read in place. Weights are laid out so that the filters of a tile are consecutive; results are
@@ -39,10 +40,10 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
     data and results in their original layout. Not applicable if windows need no packing (`direct_convolution`), if
     packing them costs less than transposing results and laying out weights (`packed_convolution`: small images, many
-    filters), if lanes would be idle, and to groups.
+    filters), if lanes would be idle, and to images of few channels each, as depthwise ones.
     """
     roles = convolution_roles(pattern)
-    if roles is None or not roles.is_known or group_of(pattern) is not None:
+    if roles is None or not roles.is_known:
         return None
     lanes = lanes_for(pattern, target)
     if not _is_possible(roles, lanes):
@@ -68,7 +69,7 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     panel, vectors, lane = splits[-1].parts
     batches: list[Loop] = [(at,) for at in roles.pixels if at < slow and at != column]
     inner_pixels = [loop for at, loop in pixels.items() if at >= slow and at != column]
-    channels: list[Loop] = [(at,) for at in roles.channels if at != filters]
+    channels: list[Loop] = [(at,) for at in (*roles.shared, *roles.channels) if at != filters]
     reduced: list[Loop] = [(at,) for at in roles.reduced]
     return TilePlan(
         splits=tuple(splits),
@@ -106,17 +107,20 @@ def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
     """Returns whether constant weights save more than the transposition of results costs, although the data can also be
     read in place along their rows."""
     steps = roles.size(roles.reduced)
-    return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
+    least = fitted.TRANSPOSED_RESULT_STEPS if roles.known(roles.column) else fitted.TRANSPOSED_RESULT_STEPS_OF_ANY
+    return roles.kernel_is_constant and steps >= least * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
     """Returns whether copying data, weights and results costs less than packing windows and the lanes that are idle
     after the last pixel. Constant weights are packed before calls."""
-    pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
+    pixels, groups, steps = roles.size(roles.pixels), roles.size(roles.shared), roles.size(roles.reduced)
+    filters = groups * roles.size(roles.channels)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
     copies = fitted.WINDOW_VECTOR * data // lanes + fitted.TRANSPOSED_RESULT * filters * pixels
     is_gathered = roles.stride(roles.data, roles.column) != 1
-    windows = (fitted.GATHERED_WINDOW_VECTOR if is_gathered else fitted.WINDOW_VECTOR) * pixels * steps // lanes
+    cost = fitted.GATHERED_WINDOW_VECTOR if is_gathered else fitted.WINDOW_VECTOR
+    windows = groups * cost * pixels * steps // lanes
     if roles.kernel_is_constant:
         idle = 1 - utilization(roles.size(roles.flat_pixels), lanes)
         return copies < windows + idle * pixels * filters * steps / lanes
@@ -129,13 +133,7 @@ def _filters(roles: ConvolutionRoles) -> list[int]:
 
 def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
     filters = _filters(roles)
-    if (
-        len(filters) != 1
-        or roles.extents[filters[0]] % lanes
-        or not roles.windowed
-        or roles.shared
-        or not roles.reduced
-    ):
+    if len(filters) != 1 or roles.extents[filters[0]] % lanes or not roles.windowed or not roles.reduced:
         return False
     strides = [roles.stride(roles.data, at) for at in (roles.column, roles.reduced[-1])]
     return all(strides) and roles.column in roles.pixels
@@ -178,6 +176,8 @@ def _strip(
     (filters,) = _filters(roles)
     batches = roles.size(before)
     most = roles.rows_of_data(slow, before).results(target.l2_bytes // fitted.L2_PER_PADDED_ROWS)
+    if roles.has_symbolic_space:  # rows may be shorter than assumed
+        most = max(most, fitted.PADDED_STEPS)
     rows = -(-decisions.size(strip_rows(extent, most, batches, threads), extent) // height) * height
     turns = -(-batches * -(-extent // rows) // threads)
     fits = 2 * least_bytes(roles.data) <= target.l2_bytes
@@ -204,11 +204,16 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
 def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> Result:
     """Returns results that are transposed when they are stored: element by element if the store computes nothing, else
     from vectors of filters. The lines of the next tile, each of another row, are prefetched."""
-    (at,) = roles.result.dimensions_of(roles.iterators[filters])
-    (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
-    rank = len(roles.result.indices)
+    if roles.is_grouped:  # the accumulator has a dimension for each iterator
+        spatial = [at for at in range(len(roles.extents)) if at not in roles.reduced]
+        rank, at, column = len(spatial), spatial.index(filters), spatial.index(roles.column)
+    else:
+        (at,) = roles.result.dimensions_of(roles.iterators[filters])
+        (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
+        rank = len(roles.result.indices)
     return Result(
         around,
+        reindexed=roles.is_grouped,
         layout=moved_last(rank, at),
         nest=Nest((None, tile.lanes), at, inside=(0, 0), unrolled=2 if height == 1 else 3),
         prefetch=Prefetch(True, tuple(tile.rows * (dimension == column) for dimension in range(rank)), 0),

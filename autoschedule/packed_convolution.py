@@ -139,11 +139,13 @@ def _unrolled(extents: list[int]) -> int:
 
 
 def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Returns whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the
-    lanes, and windows stay in L1."""
+    """Returns whether rows of images of symbolic extents are read in place despite a stride: shuffles of a few vectors
+    gather the lanes, and windows stay in L1. Windows along a single axis are packed: their elements are shuffled once
+    for all channels."""
     step = roles.stride(roles.data, roles.column)
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
-    return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
+    is_image = roles.has_symbolic_space and bool(roles.windowed)
+    return is_image and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:

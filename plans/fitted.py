@@ -135,7 +135,9 @@ PACKED_WEIGHT: Final = 10
 TRANSPOSED_RESULT: Final = 3
 """Cost per result transposed when stored."""
 TRANSPOSED_RESULT_STEPS: Final = 10
-"""Minimum steps of a sum, per `TRANSPOSED_RESULT`, for which transposing is negligible."""
+"""Minimum steps of a sum, per `TRANSPOSED_RESULT`, for which the cost of transposing is negligible."""
+TRANSPOSED_RESULT_STEPS_OF_ANY: Final = 4
+"""`TRANSPOSED_RESULT_STEPS` for rows of unknown length, whose last vector would often have idle lanes."""
 
 # Products of tiles of 16 x 16 sums, in cycles.
 

@@ -50,8 +50,9 @@ def saved_by_filtering(
     """The cheapest Winograd tile, and the multiply-adds that it saves in a convolution with square windows; (0, 0) if
     too few.
 
-    `extents` are rows and columns of results, `tiles` candidate sides. A tile of side `t` needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms. The direct convolution
-    executes `rate` multiply-adds in the time of one of Winograd.
+    `extents` are rows and columns of results, `tiles` candidate sides. A tile of side `t` needs `(t + window - 1) ** 2`
+    products instead of `t ** 2 * window ** 2`, and transforms. The direct convolution executes `rate` multiply-adds in
+    the time of one of Winograd.
     """
     kernels = fitted.KERNEL_ELEMENT * channels * filters
     direct = window**2 * (images * prod(extents) * filters * channels + kernels) / rate

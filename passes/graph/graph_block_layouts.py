@@ -215,15 +215,15 @@ class GraphBlockLayoutsPass(ModulePass):
     """Lay out the images of convolution nets in NCHWc, (N, C / b, H, W, b), when profitable.
 
     A block is one to five vectors of channels, or 64 channels for bytes on CPUs that multiply tiles of them.
-    Convolutions with constant weights, packed at compile time, compute in blocks, as do operators around them that
-    read whole blocks: activations, sums with images and per-channel terms, pools, means, resizing, concatenation.
-    Other producers and consumers get `graph.pack` and `graph.unpack`; data of a few channels are read unblocked.
-    Operators that share images are laid out together if the estimated gain exceeds the conversions. Images stay
-    unchanged if their channels are not a multiple of a vector, or the target is not `llvm`. 3 x 3 windows of floats
-    with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the
-    transforms and the loads of larger weights. Convolutions of volumes by such windows become convolutions of planes, whose channels are those
-    of all planes in a window of depth, if Winograd saves more than the copies of the planes cost. In blocks of floats
-    the last vector may be shorter; groups of channels that are not whole blocks are merged by weights of 0.
+    Convolutions with constant weights, packed at compile time, compute in blocks, as do operators around them that read
+    whole blocks: activations, sums with images and per-channel terms, pools, means, resizing, concatenation. Other
+    producers and consumers get `graph.pack` and `graph.unpack`; data of a few channels are read unblocked. Operators
+    that share images are laid out together if the estimated gain exceeds the conversions. Images stay unchanged if
+    their channels are not a multiple of a vector, or the target is not `llvm`. 3 x 3 windows of floats with strides and
+    dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the transforms and the loads of
+    larger weights. Convolutions of volumes by such windows become convolutions of planes, whose channels are those of
+    all planes in a window of depth, if Winograd saves more than the copies of the planes cost. In blocks of floats the
+    last vector may be shorter; groups of channels that are not whole blocks are merged by weights of 0.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
     Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds

@@ -12,10 +12,12 @@ from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import loop_with_variable
+from weft.analysis.block_scopes import ancestors
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
+from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
 from weft.passes.tir.tir_pass import range_of, remembered_ranges
@@ -140,6 +142,45 @@ def decide_ifs(root: Operation | Region) -> None:
         elif len(undecided) < len(truths):
             op.operands[0] = conjunction_before(undecided, op)
         erase_if_unused([condition])
+
+
+def decide_clamps(root: Operation | Region) -> None:
+    """Replace each minimum and maximum of indices in a loop by the operand that is the result in all iterations.
+
+    Extents outside of loops stay as assumptions about callees state them.
+    """
+    ranges = remembered_ranges()
+    for op in [op for op in operations_in(root) if isinstance(op, arith.MinSIOp | arith.MaxSIOp)]:
+        if not isinstance(op.result.type, IndexType) or not any(isinstance(outer, ForOp) for outer in ancestors(op)):
+            continue
+        smaller, larger = (op.lhs, op.rhs) if isinstance(op, arith.MinSIOp) else (op.rhs, op.lhs)
+        if _is_at_most(smaller, larger, op, ranges):
+            op.result.replace_all_uses_with(op.lhs)
+        elif _is_at_most(larger, smaller, op, ranges):
+            op.result.replace_all_uses_with(op.rhs)
+        erase_if_unused([op.result])
+
+
+def _is_at_most(left: SSAValue, right: SSAValue, at: Operation, ranges: RangeOf) -> bool:
+    """Whether ranges prove `left <= right` at an operation, given that the loops around it have iterations."""
+    if isinstance(inner := right.owner, arith.MinSIOp):
+        return all(_is_at_most(left, each, at, ranges) for each in inner.operands)
+    index = (Index.of(right) - Index.of(left)).simplified(ranges)
+    for value in [*index.values()]:
+        loop = loop_with_variable(value)
+        factor = index.coefficient(value)
+        is_linear = not (index - Index({value: factor})).depends_on([value])
+        if loop is not None and loop.dynamic_extent is not None and factor < 0 and is_linear:
+            index = index.substitute({value: Index.of(loop.extent) - 1}).simplified(ranges)
+    positive = {
+        extent.single_value for op in ancestors(at) if isinstance(op, ForOp) and (extent := Index.of(op.extent)).terms
+    }
+    for value in [*index.values()]:
+        factor = index.coefficient(value)
+        if factor > 0 and value in positive:
+            index = index - Index({value: factor}) + factor
+    low, _ = index.range(ranges)
+    return low is not None and low >= 0
 
 
 def _replace_by_branch(op: scf.IfOp, region: Region) -> None:

@@ -19,6 +19,7 @@ from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import IN_STEP, NONTEMPORAL, PREFETCH, PREFETCHED, TIR_FUNCTION
 from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import detached_ops, index_before, insert_before, insert_where
+from weft.passes.tir.guards import decide_clamps
 from weft.passes.tir.tir_pass import LOCAL, TirPass, bind_iterators, buffer_type, unproved_before
 from weft.support.errors import CompileError
 
@@ -35,6 +36,8 @@ class LowerBlocksPass(TirPass):
     %inside = arith.cmpi slt, %vi, %c126 : index
     scf.if %inside { BODY(%vi) }
     ```
+    Loops stay. Nested blocks are also replaced. Minima and maxima of indices that are decided by the extents of the
+    loops are replaced by an operand, as in `min(%i, %n - 1)` for `%i` in `%n`.
 
     Annotation `prefetch`: accesses prefetch for later instances, shifted by block iterators, independently of loops.
 
@@ -71,6 +74,7 @@ class LowerBlocksPass(TirPass):
         _mark_nontemporal(blocks)
         for block in blocks:
             _lower_block(block)
+        decide_clamps(function.body)
         function.attributes[TIR_FUNCTION] = UnitAttr()
 
 

@@ -50,3 +50,35 @@ func.func @nested(%B: memref<16xf32>) {
 // CHECK-NEXT:      tir.for %[[II:\w+]] in 4 {
 // CHECK-NEXT:        %[[V:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[IO]], %[[II]])
 // CHECK-NEXT:        memref.store %[[ZERO:\w+]], %B[%[[V]]] : memref<16xf32>
+
+// -----
+
+// Clamps of indices: `%i` is less than `%n`, and the extent of a loop that runs is positive. The others stay.
+
+func.func @clamps(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %last = affine.apply affine_map<(d0) -> (d0 - 1)> (%n)
+  tir.for %i in %n {
+    tir.block "B" iters(%vi: spatial<%n>) = [%i] {
+      %before = affine.apply affine_map<(d0) -> (d0 - 1)> (%vi)
+      %0 = arith.minsi %before, %last : index
+      %1 = arith.maxsi %0, %c0 : index
+      %after = affine.apply affine_map<(d0) -> (d0 + 1)> (%vi)
+      %2 = arith.minsi %after, %last : index
+      %3 = arith.maxsi %2, %c0 : index
+      %a = memref.load %A[%1] : memref<?xf32>
+      %b = memref.load %A[%3] : memref<?xf32>
+      %sum = arith.addf %a, %b : f32
+      memref.store %sum, %B[%vi] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @clamps
+// CHECK:         tir.for %[[I:\w+]] in %{{.*}} {
+// CHECK-NEXT:      %[[BEFORE:\w+]] = affine.apply affine_map<(d0) -> ((d0 + -1))> (%[[I]])
+// CHECK-NEXT:      %[[LEFT:\w+]] = arith.maxsi %[[BEFORE]], %c0 : index
+// CHECK-NEXT:      %[[AFTER:\w+]] = affine.apply affine_map<(d0) -> ((d0 + 1))> (%[[I]])
+// CHECK-NEXT:      %[[RIGHT:\w+]] = arith.minsi %[[AFTER]], %last : index
+// CHECK-NEXT:      memref.load %A[%[[LEFT]]]
+// CHECK-NEXT:      memref.load %A[%[[RIGHT]]]

@@ -129,21 +129,24 @@ FILTERS_IN_LANES = {
     "dilation": ((1, 19, 34, 25), (16, 19, 3, 3), 1, 2, 2),
     "wide windows": ((1, 17, 28, 35), (16, 17, 3, 11), 1, 0, 1),
     "three axes": ((1, 16, 10, 11, 13), (16, 16, 3, 3, 3), 1, 1, 1),
+    "groups": ((2, 48, 25, 25), (48, 16, 3, 3), 1, 1, 1, 3),
+    "groups and strides": ((1, 40, 31, 31), (32, 20, 3, 3), 2, 1, 1, 2),
 }
 
 
 @pytest.mark.parametrize("cpu", first_tier(["skylake-avx512", "haswell", "x86-64"], "haswell"))
 @pytest.mark.parametrize("name", FILTERS_IN_LANES)
 def test_filters_in_lanes(name: str, cpu: str) -> None:
-    data, kernel, stride, pad, dilation = FILTERS_IN_LANES[name]
+    data, kernel, stride, pad, dilation, *rest = FILTERS_IN_LANES[name]
+    (groups,) = rest or (1,)
     convolution = {4: te.ops.conv2d, 5: te.ops.conv3d}[len(data)]
     X, W = te.placeholder(data, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
-    Y = convolution(X, W, stride, pad, dilation)
+    Y = convolution(X, W, stride, pad, dilation, groups)
     # Scheduled for the processor that is named, run on the one there is.
     check(
         [X, W, Y],
         Target.parse(f"llvm -mcpu={cpu} -num-threads=3"),
-        lambda x, w: expected(x, w, stride, pad, dilation, 1),
+        lambda x, w: expected(x, w, stride, pad, dilation, groups),
         (filter_convolution,),
         CPUS[1],
     )
@@ -403,7 +406,8 @@ def test_which_rule_applies() -> None:
     assert rule_of((1, 64, 56, 56), (64, 64, 3, 3), padding=1) == "filter_convolution"
     assert rule_of((1, 64, 14, 14), (64, 64, 3, 3), padding=1) == "packed_convolution"
     assert rule_of((1, 64, 56, 56), (65, 64, 3, 3), padding=1) == "packed_convolution"
-    assert rule_of((1, 128, 56, 56), (128, 64, 3, 3), padding=1, groups=2) == "packed_convolution"
+    assert rule_of((1, 128, 56, 56), (128, 64, 3, 3), padding=1, groups=2) == "filter_convolution"
+    assert rule_of((1, 128, 56, 56), (130, 64, 3, 3), padding=1, groups=2) == "packed_convolution"
     assert rule_of((1, 3, 64, 64), (64, 3, 3, 3), strides=2) == "filter_convolution"
     assert rule_of((1, 32, 28, 28), (32, 1, 3, 3), groups=32) == "direct_convolution"
     assert rule_of((1, 28, 28, 64), (3, 3, 64, 64), data_layout="NHWC") == "direct_convolution"
