@@ -727,13 +727,14 @@ def _same_row(pair: _Pair, level: int) -> bool:
 
 def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
     """Returns the number of rows that each nest computes before the next nest starts: they fit in L1, given `moved`
-    bytes per row, and leave work for each thread. The number is 1 if no nest over elements follows a reduction of them.
+    bytes per row, and leave work for each thread. The number is 1 if no nest over elements follows a reduction of them,
+    and a compromise if the length of rows is unknown (`moved` is None).
     """
-    if moved is None or not _computes_ahead(patterns, shared):
+    if not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
-    rows = fitted.ROWS_AT_A_TIME
-    while rows > 1 and rows * moved > _bytes_of_rows_ahead(target):
+    rows = fitted.ROWS_AT_A_TIME if moved is not None else fitted.ROWS_OF_UNKNOWN_LENGTH
+    while rows > 1 and moved is not None and rows * moved > _bytes_of_rows_ahead(target):
         rows //= 2
     if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
         return 1
