@@ -255,18 +255,18 @@ def _paying_rows(right: Factor) -> int:
     return fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
 
 
-def few_rows(pattern: BlockPattern) -> ExtentBound | None:
+def few_rows(pattern: BlockPattern) -> Sequence[ExtentBound]:
     """Returns the maximum number of rows for which a contraction with a symbolic number of rows does not pack panels.
-    Returns None if the schedule does not depend on it, or if its range decides at compile time."""
+    Returns none if the schedule does not depend on it, or if its range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
-        return None
+        return ()
     if roles.right.constant or roles.right.dequantized:
-        return None
+        return ()
     extent, most = pattern.block.extents[roles.row], _paying_rows(roles.right) - 1
     low, high = Index.of(extent).range(range_of)[0], roles.most_rows
     is_decided = (low is not None and low > most) or (high is not None and high <= most)
-    return None if is_decided or isinstance(extent, int) else ExtentBound(extent, most)
+    return () if is_decided or isinstance(extent, int) else [ExtentBound(extent, most)]
 
 
 def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: Decisions) -> RegisterTile:
