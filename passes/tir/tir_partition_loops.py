@@ -255,18 +255,22 @@ class _Partitioner:
     def _skip_idle_end(self, loop: ForOp) -> None:
         """Restrict a long loop, or a loop around loops, to the iterations before the first one in which a condition
         that controls all of its effects always fails, such as to the panels of a factor that have columns."""
-        if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
+        if loop.kind.data is not LoopKind.SERIAL:
             return
-        if loop.extent < _LONG and not _repeats_loops(loop):
+        extent = Index.of(loop.extent)
+        most = extent.range(self.ranges)[1]
+        if most is not None and most < _LONG and not _repeats_loops(loop):
             return
         conditions = (op.cond for op in operations_in(loop.body) if type(op) is scf.IfOp)
         for comparison, constraint in itertools.chain.from_iterable(map(self.comparisons, conditions)):
             edge = edge_of(loop, constraint, self.ranges, value=False)
             if edge is None or not edge.is_low or not _has_symbols(edge.bound) or not loop.is_ancestor(comparison):
                 continue
+            if is_at_most((extent - edge.bound).simplified(range_of), 0):
+                continue
             if self._is_idle_without(loop, comparison):
                 some = extreme([edge.bound], Index({}), arith.MaxSIOp, loop)
-                restrict(loop, Index({}), extreme([some], Index.of(loop.extent), arith.MinSIOp, loop))
+                restrict(loop, Index({}), extreme([some], extent, arith.MinSIOp, loop))
                 self._look_again()
                 return
 
