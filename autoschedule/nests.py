@@ -568,7 +568,8 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Reduce consecutive elements with accumulators that depend on each other, such as the greatest value and its
-    index: each lane of a vector reduces its share of a row (`rfactor`), then the lanes are combined one by one.
+    index: each lane of a vector reduces its share of a row (`rfactor`), then each of a few lanes combines some of them,
+    and those are combined one by one.
 
     Not applicable if the innermost iterator does not reduce consecutive elements, or if its extent is at most the
     number of lanes.
@@ -586,14 +587,31 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     # at least two steps: `rfactor` of a single step leaves no reduction
     width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
-    _, inner = sch.split(row, factors=[None, width])
-    partial = sch.rfactor(inner, len(pattern.writes[0].indices))
-    if rows:
-        level = len(rows) - 1
-        sch.merge(sch.get_loops(partial)[level], sch.get_loops(block)[level])
     plan = TilePlan(order=((len(rows) + 1,),), start=(len(rows),))
+    partial = _factored_in_lanes(sch, block, row, width)
+    if width > _COMBINED_LANES:
+        few = _factored_in_lanes(sch, block, sch.get_loops(block)[-1], _COMBINED_LANES)
+        execute(sch, few, replace(plan, unrolled=((len(rows),),), threads=()), target)
+    sch.unroll(sch.get_loops(block)[-1])
     execute(sch, partial, plan, target, pays=pays_threads([pattern], target))
     return True
+
+
+_COMBINED_LANES: Final = 4
+"""Lanes that combine the lanes of a vector."""
+
+
+def _factored_in_lanes(sch: Schedule, block: BlockHandle, row: LoopHandle, width: int) -> BlockHandle:
+    """Let `width` lanes reduce the elements of a loop, inside of the same outer loops. Returns the new block."""
+    *rows, _ = sch.get_loops(block)
+    _, inner = sch.split(row, factors=[None, width])
+    partial = sch.rfactor(inner, len(pattern_of(op_of(sch, block)).writes[0].indices))
+    if rows:
+        level = len(rows) - 1
+        one, other = (sch.get_loops(each)[level] for each in (partial, block))
+        if sch.get(one) is not sch.get(other):
+            sch.merge(one, other)
+    return partial
 
 
 def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
