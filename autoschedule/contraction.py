@@ -255,9 +255,10 @@ def _paying_rows(right: Factor) -> int:
     return fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
 
 
-def few_rows(pattern: BlockPattern) -> Sequence[ExtentBound]:
-    """Returns the maximum number of rows for which a contraction with a symbolic number of rows does not pack panels.
-    Returns none if the schedule does not depend on it, or if its range decides at compile time."""
+def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
+    """Returns the numbers of rows up to which a contraction with a symbolic number of rows has other schedules, in
+    ascending order: those that one register tile covers, and that for which panels are not packed. Returns none if its
+    range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
         return ()
@@ -266,12 +267,27 @@ def few_rows(pattern: BlockPattern) -> Sequence[ExtentBound]:
     extent, most = pattern.block.extents[roles.row], _paying_rows(roles.right) - 1
     low, high = Index.of(extent).range(range_of)[0], roles.most_rows
     is_decided = (low is not None and low > most) or (high is not None and high <= most)
-    return () if is_decided or isinstance(extent, int) else [ExtentBound(extent, most)]
+    if is_decided or isinstance(extent, int):
+        return ()
+    fewer = (bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target))
+    return [ExtentBound(extent, bound) for bound in (*fewer, most)]
+
+
+def _is_covered(roles: ContractionRoles, rows: int, target: Target) -> bool:
+    """Returns whether one register tile covers this number of rows, and several of them the columns with few idle
+    lanes."""
+    if roles.columns is None:
+        return False
+    most = tuple(rows if at == roles.row else bound for at, bound in enumerate(roles.most))
+    tile = _tile(replace(roles, most=most), target, False, Decisions())
+    return tile.rows >= rows and utilization(roles.columns, tile.columns) >= fitted.BUSY_LANES
 
 
 def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: Decisions) -> RegisterTile:
     lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
     rows, columns = roles.row_count, roles.columns
+    if rows is None and columns is not None and roles.most_rows is not None:
+        rows = roles.most_rows  # a few rows are one tile, whose remainder has a version for each number of rows
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
     if columns is None:
         tiles = [tile for tile in tiles if tile.rows * tile.vectors <= fitted.SYMBOLIC_TILE]

@@ -102,7 +102,7 @@ def _bounds_of(function: FuncOp, target: Target) -> list[ExtentBound]:
     """The numbers of iterations up to which a plain function gets a version each, in ascending order: those of the
     first product that has some, else those of the first nest over rows."""
     blocks = [block for block in child_blocks(function) if is_plain(block)]
-    products = (few_rows(pattern_of(block)) for block in blocks)
+    products = (few_rows(pattern_of(block), target) for block in blocks)
     for bounds in itertools.chain(products, (short_rows(block, target) for block in blocks)):
         if found := [bound for bound in bounds if _place(bound) is not None]:
             return found

@@ -122,6 +122,12 @@ ROWS_IN_TURN: Final = 16
 SYMBOLIC_TILE: Final = 16
 """Maximum vectors of a register tile with symbolic columns: remainders of rows and columns have separate kernels, and
 more vectors are hardly faster."""
+FEW_ROWS: Final = (2, 8)
+"""Rows of a symbolic number up to which a product has a version with wide register tiles, which hide the latency of
+multiply-adds."""
+BUSY_LANES: Final = 0.95
+"""Fraction of the lanes that a tile for few rows fills with columns. Six rows of 128 columns took 1.5 times as long in
+tiles of 48 columns as in tiles of 64."""
 PIECE_STEPS: Final = 64
 """Steps of a panel that are packed for all of its columns before the next ones."""
 PACKED_STEPS_AHEAD: Final = 8
