@@ -257,8 +257,8 @@ def _paying_rows(right: Factor) -> int:
 
 def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
     """Returns the numbers of rows up to which a contraction with a symbolic number of rows has other schedules, in
-    ascending order: those that one register tile covers, and that for which panels are not packed. Returns none if its
-    range decides at compile time."""
+    ascending order: those that one register tile covers, that for which panels are not packed, and that for which as
+    many columns are one vector. Returns none if its range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
         return ()
@@ -269,8 +269,10 @@ def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
     is_decided = (low is not None and low > most) or (high is not None and high <= most)
     if is_decided or isinstance(extent, int):
         return ()
-    fewer = (bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target))
-    return [ExtentBound(extent, bound) for bound in (*fewer, most)]
+    fewer = [bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target)]
+    lanes = _lanes(roles, target)
+    one_vector = [lanes] if most < lanes and pattern.block.extents[roles.column] == extent else []
+    return [ExtentBound(extent, bound) for bound in (*fewer, most, *one_vector)]
 
 
 def _is_covered(roles: ContractionRoles, rows: int, target: Target) -> bool:
@@ -284,8 +286,10 @@ def _is_covered(roles: ContractionRoles, rows: int, target: Target) -> bool:
 
 
 def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: Decisions) -> RegisterTile:
-    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
-    rows, columns = roles.row_count, roles.columns
+    lanes, rows, columns = _lanes(roles, target), roles.row_count, roles.columns
+    most_columns = roles.most[roles.column]
+    if columns is None and most_columns is not None and most_columns <= lanes:
+        columns = lanes
     if rows is None and columns is not None and roles.most_rows is not None:
         rows = roles.most_rows  # a few rows are one tile, whose remainder has a version for each number of rows
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
@@ -294,6 +298,10 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
     if rows is not None and _from_beyond_l2(roles, target):
         return decisions.tile(tiles, lambda some: best_streamed_tile(some, rows, columns, target.processor))
     return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))
+
+
+def _lanes(roles: ContractionRoles, target: Target) -> int:
+    return max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
 
 
 def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
