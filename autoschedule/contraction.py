@@ -271,6 +271,8 @@ def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
         return ()
     fewer = [bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target)]
     lanes = _lanes(roles, target)
+    if pattern.block.extents[roles.column] == extent:
+        fewer = [1]
     one_vector = [lanes] if most < lanes and pattern.block.extents[roles.column] == extent else []
     return [ExtentBound(extent, bound) for bound in (*fewer, most, *one_vector)]
 

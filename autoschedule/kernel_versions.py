@@ -75,9 +75,11 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
     for function, found in bounds.items():
         name, chosen = function.sym_name.data, calls[function]
         for bound in reversed(found) if name not in skip else ():
-            condition, version = _few(function, bound, new_name(f"{name}_few", names))
-            versions[version.sym_name.data] = name
-            chosen = [made for call in chosen if (made := _choose(call, [condition], version)) is not None]
+            made = _up_to(function, bound, name, names)
+            if made is not None:
+                conditions, version = made
+                versions[version.sym_name.data] = name
+                chosen = [new for call in chosen if (new := _choose(call, conditions, version)) is not None]
     for function, extents in pixels.items():
         name = function.sym_name.data
         if name not in skip:
@@ -155,6 +157,18 @@ def _is_axis(call: CallOp, own: Quantity) -> bool:
         elif quantity_of(value) is None:
             return False
     return bool(factors)
+
+
+def _up_to(
+    function: FuncOp, bound: ExtentBound, name: str, names: set[str]
+) -> tuple[list[_Condition], FuncOp] | None:
+    """A version up to a bound, and the conditions to call it; one iteration is a number in it."""
+    place = _place(bound)
+    if bound.most > 1 or place is None:
+        condition, version = _few(function, bound, new_name(f"{name}_few", names))
+        return [condition], version
+    symbol = FlatSignature.of(function).of_quantity[Quantity(*place)]
+    return _single(function, [symbol], new_name(f"{name}_single", names))
 
 
 def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
