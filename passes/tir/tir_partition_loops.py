@@ -266,7 +266,7 @@ class _Partitioner:
             edge = edge_of(loop, constraint, self.ranges, value=False)
             if edge is None or not edge.is_low or not _has_symbols(edge.bound) or not loop.is_ancestor(comparison):
                 continue
-            if is_at_most((extent - edge.bound).simplified(range_of), 0):
+            if is_at_most((extent - edge.bound).simplified(range_of), 0) or _is_limited(loop, edge.bound):
                 continue
             if self._is_idle_without(loop, comparison):
                 some = extreme([edge.bound], Index({}), arith.MaxSIOp, loop)
@@ -439,6 +439,18 @@ _LONG: Final = 16
 
 def _has_symbols(index: Index) -> bool:
     return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
+
+
+def _is_limited(loop: ForOp, bound: Index) -> bool:
+    """Whether the extent of a loop is a minimum of a bound, or of the maximum of the bound and 0, and other values."""
+    least = None if loop.dynamic_extent is None else loop.dynamic_extent.owner
+    if not isinstance(least, arith.MinSIOp):
+        return False
+    parts = [*least.operands]
+    for part in least.operands:
+        if isinstance(part.owner, arith.MaxSIOp):
+            parts += part.owner.operands
+    return any(Index.of(part).simplified(range_of) == bound for part in parts)
 
 
 def _is_square(loop: ForOp) -> bool:
