@@ -3,6 +3,7 @@ products."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -257,8 +258,8 @@ def _paying_rows(right: Factor) -> int:
 
 def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
     """Returns the numbers of rows up to which a contraction with a symbolic number of rows has other schedules, in
-    ascending order: those that one register tile covers, that for which panels are not packed, and that for which as
-    many columns are one vector. Returns none if its range decides at compile time."""
+    ascending order: those that one register tile covers, that for which panels are not packed, and that for which
+    columns of the same extent are one vector. Returns none if its range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
         return ()
@@ -269,12 +270,12 @@ def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
     is_decided = (low is not None and low > most) or (high is not None and high <= most)
     if is_decided or isinstance(extent, int):
         return ()
-    fewer = [bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target)]
     lanes = _lanes(roles, target)
     if pattern.block.extents[roles.column] == extent:
-        fewer = [1]
-    one_vector = [lanes] if most < lanes and pattern.block.extents[roles.column] == extent else []
-    return [ExtentBound(extent, bound) for bound in (*fewer, most, *one_vector)]
+        bounds = [1, most, *([lanes] if most < lanes else [])]
+    else:
+        bounds = [bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target)] + [most]
+    return [ExtentBound(extent, bound) for bound in bounds]
 
 
 def _is_covered(roles: ContractionRoles, rows: int, target: Target) -> bool:

@@ -159,9 +159,7 @@ def _is_axis(call: CallOp, own: Quantity) -> bool:
     return bool(factors)
 
 
-def _up_to(
-    function: FuncOp, bound: ExtentBound, name: str, names: set[str]
-) -> tuple[list[_Condition], FuncOp] | None:
+def _up_to(function: FuncOp, bound: ExtentBound, name: str, names: set[str]) -> tuple[list[_Condition], FuncOp] | None:
     """A version up to a bound, and the conditions to call it; one iteration is a number in it."""
     place = _place(bound)
     if bound.most > 1 or place is None:

@@ -678,9 +678,9 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 
 
 def short_rows(first: BlockOp, target: Target) -> Sequence[ExtentBound]:
-    """Returns the maximum row lengths, in ascending order, for which the nests from `first` on have other schedules than
-    for longer rows, if rows have one symbolic extent: the length up to which a row is one step of each nest, and that
-    up to which several rows are computed before the next nest starts."""
+    """Returns the maximum row lengths, in ascending order, for which the nests from `first` on have other schedules
+    than for longer rows, if rows have one symbolic extent: the length up to which a row is one step of each nest, and
+    that up to which several rows are computed before the next nest starts."""
     patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return ()

@@ -37,8 +37,8 @@ VECTORS_OF_SHORT_ROWS: Final = 4
 """Vectors of a row of symbolic length up to which it is one masked step. Softmax of 10 to 50 elements took 0.6 to 0.8
 of the time of a loop over vectors with a remainder."""
 ROWS_OF_UNKNOWN_LENGTH: Final = 2
-"""`ROWS_AT_A_TIME` for rows of symbolic length. Softmax took 0.84 to 0.94 of the time of one row up to 2,048 elements and
-1.05 from 4,096 on; layer norm 0.84 to 0.96, and 1.02 to 1.07."""
+"""`ROWS_AT_A_TIME` for rows of symbolic length. Softmax took 0.84 to 0.94 of the time of one row up to 2,048 elements
+and 1.05 from 4,096 on; layer norm 0.84 to 0.96, and 1.02 to 1.07."""
 PADDED_STEPS: Final = 4
 """Minimum number of steps of a separately padded piece of an image: pieces share rows of their windows."""
 UNROLLED_WINDOW: Final = 16

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from weft.backends.llvm.compile import object_code
 from weft.backends.llvm.jit import JitModule, jit_forever, keep_forever, link_objects
@@ -32,7 +33,6 @@ def optimised_forever(text: str, exported: str, symbols: Mapping[str, int]) -> J
 
 
 def _key(text: str, target: Target) -> str:
-    import llvmlite.binding as llvm  # start-up: 8 ms
-
+    llvm: Any = importlib.import_module("llvmlite.binding")
     parts = [str(llvm.llvm_version_info), target.triple, target.cpu, base_features(target.triple, target.cpu), text]
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
