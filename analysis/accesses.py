@@ -1,11 +1,9 @@
-"""Memory accesses of tir programs, as functions of the enclosing loops.
+"""Memory accesses of tir programs, as functions of loop variables and symbols. See
+docs/decisions/0003-set-questions-as-one-conjunction.md.
 
-Block iterators are replaced by their bindings, so an access is over loop variables and symbols only. Guards of blocks,
-conditions of `scf.if` and the first reduction step of a `tir.init` become its conditions. A non-affine index (a loaded
-subscript, a product of values) stays an opaque value.
-
-Ops other than loads and stores access whole buffers, listed by `weft.dialects.effects`. An opaque op reads and writes
-every buffer that it can reach, and `WORLD`.
+Guards, conditions of `scf.if` and the first reduction step of a `tir.init` become conditions. A non-affine index (a
+loaded subscript, a product of values) stays opaque. Other ops than loads and stores access whole buffers
+(`weft.dialects.effects`). An opaque op reads and writes every buffer that it can reach, and `WORLD`.
 """
 
 from __future__ import annotations
@@ -34,14 +32,13 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp, ReadsOp, W
 from weft.dialects.tir_kinds import IterKind
 
 WORLD = Block(arg_types=[MemRefType(i1, [])]).args[0]
-"""All memory that is not a named buffer. Opaque ops write it, each in program order."""
+"""All memory that is not a named buffer. Opaque ops write it, in program order."""
 WORLD.name_hint = "world"
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions under which an instance runs: all `positives` are >= 0, all `zeros` are 0. Inexact if one was
-    dropped."""
+    """An instance runs if all `positives` are >= 0 and all `zeros` 0; inexact if a condition was dropped."""
 
     positives: tuple[Index, ...] = ()
     zeros: tuple[Index, ...] = ()
@@ -57,8 +54,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """A load, a store, one half of an atomic update, or an access to a whole buffer, of all instances that execute
-    it."""
+    """A load, a store, half of an atomic update, or an access to a whole buffer, of all instances."""
 
     op: Operation
     buffer: SSAValue
@@ -91,8 +87,6 @@ class Access:
         return self.indices is None and is_opaque(self.op)
 
     def surely_covers(self, other: Access) -> bool:
-        """Whether both touch the same element in the same iteration, this one under a subset of the other's
-        conditions."""
         return (
             self.indices == other.indices
             and self.indices is not None
@@ -118,7 +112,7 @@ class Context:
 
     @staticmethod
     def in_scope(op: Operation) -> Context:
-        """The context of `op` within one instance of the enclosing block, whose iterators stay values."""
+        """The context within one instance of the enclosing block, whose iterators stay values."""
         scope = next((parent for parent in ancestors(op) if isinstance(parent, BlockOp | func.FuncOp)), None)
         context = Context()
         if isinstance(scope, BlockOp):
@@ -137,7 +131,7 @@ class Context:
         return context
 
     def inside(self, op: Operation, child: Operation | None = None) -> Context:
-        """The context of the ops in the body of `op`; `child` selects the region of an `scf.if`."""
+        """The context of the body; `child` selects the region of an `scf.if`."""
         if type(op) is ForOp:
             return Context((*self.loops, op), self.blocks, self.conditions, self.iterators, self.init_of)
         if type(op) is BlockOp:
@@ -179,15 +173,12 @@ class Context:
         return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
 
     def steps_of(self, block: BlockOp) -> tuple[Index, ...]:
-        """The bindings of the reduce iterators of a block, over loop variables."""
         bindings = zip(self.resolve_map(block), block.kinds, strict=True)
         return tuple(index for index, kind in bindings if kind is IterKind.REDUCE)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The iteration domain of a block: its loops, bindings, iterator extents and guards."""
-
     loops: tuple[ForOp, ...]
     bindings: tuple[Index, ...]
     extents: tuple[Index, ...]
@@ -217,22 +208,21 @@ def dynamic_extents(loops: Iterable[ForOp]) -> list[Index]:
 
 
 def values_of_iteration(found: Iterable[Access], loops: Collection[ForOp]) -> list[SSAValue]:
-    """Values in indices and conditions that are computed in the bodies of `loops`, such as the remainder of a fused
-    loop variable by a symbol. They are constant within an iteration."""
+    """Values in indices and conditions that are computed inside `loops`, such as a remainder by a symbol."""
     used = (index for access in found for index in (*(access.indices or ()), *access.conditions.indices))
     values = dict.fromkeys(value for index in used for value in index.values())
     return [value for value in values if not is_loop_value(value) and value.owner.parent_op() in loops]
 
 
 def accesses(root: Operation) -> list[Access]:
-    """All accesses in `root`, in program order, with the loops around `root`."""
+    """The accesses in program order, with the loops around `root`."""
     found: list[Access] = []
     _walk_op(root, Context.around(root), found, {})
     return found
 
 
 def accesses_in_scope(root: Operation) -> list[Access]:
-    """All accesses in `root` within one instance of the enclosing block, over its iterators and the loops in it."""
+    """The accesses over iterators of the enclosing block and loops in it."""
     found: list[Access] = []
     _walk_op(root, Context.in_scope(root), found, {})
     return found
@@ -274,8 +264,8 @@ def _walk_block(op: Operation, block: Block, context: Context, found: list[Acces
 
 
 def _box_accesses(op: AccessPtrOp, context: Context, roots: _Roots) -> Iterator[Access]:
-    """Accesses of external code through a pointer: over detached loops that step through the box, or through the
-    regions that the block states for the buffer."""
+    """Accesses of external code through a pointer: over detached loops through the box, or regions that the block
+    states."""
     loops = box_loops(op.box_sizes or ())
     inner = replace(context, loops=(*context.loops, *loops))
     whole = op.box_sizes is None
@@ -356,7 +346,7 @@ def _root(buffer: SSAValue, roots: _Roots) -> SSAValue:
 
 
 def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:
-    """The conditions that a true (or false) `i1` value implies, from comparisons of indices and conjunctions."""
+    """Conditions implied by a true (or false) `i1`, from comparisons and conjunctions."""
     op = condition.owner
     if isinstance(op, arith.AndIOp) and holds:
         return condition_of(op.lhs, True, iterators) & condition_of(op.rhs, True, iterators)
@@ -405,7 +395,7 @@ def is_iterator(value: SSAValue) -> bool:
 
 
 def least_value(index: Index) -> int | None:
-    """A lower bound of `index`, or None. Symbolic extents of loops and divisors of remainders are upper bounds."""
+    """A lower bound. Symbolic extents of loops and divisors of remainders are upper bounds."""
     low = index.range(range_of)[0]
     if low is not None:
         return low

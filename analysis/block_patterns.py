@@ -1,9 +1,8 @@
-"""Patterns of blocks: updates of accumulators, and the class of a block (injective, reduction, contraction,
-convolution).
+"""Patterns of blocks: updates of accumulators, and the class of a block.
 
-A reduction may be reassociated if its combiner is, or is declared, associative and commutative, and its function has
-the assumption `reassoc` if that changes the rounding. Patterns are derived from accesses over the iterators, so loops
-and names do not matter. An unrecognised block is `OPAQUE`.
+A reduction may be reassociated if its combiner is, or is declared, associative and commutative, and, if that changes
+the rounding, its function has the assumption `reassoc`. Loops and names do not matter: patterns are derived from
+accesses over the iterators.
 """
 
 from __future__ import annotations
@@ -43,19 +42,15 @@ from weft.support.errors import InternalError, Violation
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
-    """Whether an op in `block` is part of an init, possibly in nested loops and blocks."""
     return any(isinstance(parent, InitOp) for parent in takewhile(lambda parent: parent is not block, ancestors(op)))
 
 
 def combines_freely(block: BlockOp) -> bool:
-    """Whether the updates of a reduction may run in any order: its combiners commute, and a change of rounding is
-    allowed."""
     return has_known_combiners(block) and why_in_order(block) is None
 
 
 def why_in_order(block: BlockOp) -> Violation | None:
-    """A violation if reordering the updates of a block changes rounding without permission. None if they may be
-    reordered, or if the combiners are unknown."""
+    """A violation if reordering updates changes rounding without permission; None for unknown combiners."""
     function = next((op for op in ancestors(block) if isinstance(op, FuncOp)), None)
     if function is None or PROMISES not in function.attributes or COMMUTATIVE in block.attributes:
         return None
@@ -83,9 +78,8 @@ def _may_reassociate(op: Operation) -> bool:
 
 
 def has_known_combiners(block: BlockOp) -> bool:
-    """Whether the updates of a reduction commute, up to rounding: all stores combine the accumulator, by one known
-    combiner, with a term that depends on no accumulator; or the block is declared commutative, or chooses the same
-    value in any order."""
+    """Whether updates commute, up to rounding: stores combine the accumulator, by one known combiner, with a term
+    that depends on no accumulator; or the block is declared commutative, or chooses the same value in any order."""
     if _chooses_freely(block):
         return True
     if takes_pointers(block):
@@ -108,7 +102,7 @@ def _chooses_freely(block: BlockOp) -> bool:
 
 
 def choice_of(block: BlockOp) -> Choice | None:
-    """The selections of the accumulators of a block, if each of its stores selects an old or a new value."""
+    """The selections of a block whose stores all select an old or a new value."""
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
     selects = [store.value.owner for store in stores if isinstance(store.value.owner, arith.SelectOp)]
@@ -150,7 +144,7 @@ def _depends_on(value: SSAValue, buffers: set[SSAValue]) -> bool:
 
 @dataclass(frozen=True)
 class Update:
-    """One accumulator of a reduction: each instance combines the element's old value with a *term*."""
+    """An accumulator whose old value each instance combines with a *term*."""
 
     store: memref.StoreOp
     term: SSAValue | None
@@ -162,16 +156,13 @@ class Update:
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether combining a value with itself is the identity, so that start values may be combined repeatedly."""
+        """Whether start values may be combined repeatedly."""
         return self.operation is None or COMBINATIONS[self.operation].is_idempotent
 
 
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
-    """The updates of the accumulators of a reduction; None if one is not recognised.
-
-    A block that is declared or proved commutative may also `select` between old and new values (argmax, argmin), over
-    several accumulators at once.
-    """
+    """The updates, or None if one is not recognised. A block declared or proved commutative may `select` between old
+    and new values (argmax, argmin), of several accumulators at once."""
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
     if takes_pointers(block) or len(by_buffer) != len(stores) or not stores:
@@ -232,7 +223,7 @@ def _follows_from(value: SSAValue, known: set[SSAValue], block: BlockOp) -> bool
 
 
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
-    """The neutral element of a combiner for a type, or None. Integers are signed."""
+    """The neutral element for a type; integers are signed."""
     combination = None if operation is None else COMBINATIONS.get(operation)
     return None if combination is None else combination.neutral(type_)
 
@@ -303,7 +294,7 @@ class Operand:
         )
 
     def stride_of(self, iterator: SSAValue) -> int | None:
-        """The stride of an iterator, in elements; 0 if it is unused, None if it is not constant."""
+        """Stride in elements; 0 if unused, None if not constant."""
         place = Index({})
         for index, stride in zip(self.indices, self._strides, strict=True):
             if index.depends_on([iterator]):
@@ -354,7 +345,6 @@ class BlockPattern:
         return tuple(v for v, kind in zip(self.block.iter_vars, self.block.kinds, strict=True) if kind is wanted)
 
     def extent_of(self, iterator: BlockArgument) -> int | None:
-        """The extent of an iterator; None if it is only known at run time."""
         extent = self.block.extents[iterator.index]
         return extent if isinstance(extent, int) else None
 
@@ -377,7 +367,7 @@ class BlockPattern:
 
     @cached_property
     def computing(self) -> tuple[Operation, ...]:
-        """The scalar operations of an instance, except constants, casts and index arithmetic."""
+        """Scalar operations, except constants, casts and index arithmetic."""
         return tuple(
             op
             for op in operations_in(self.block)
@@ -426,7 +416,7 @@ def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[O
 
 
 def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
-    """Whether an index adds a spatial and a reduce iterator, both of at least `least` iterations."""
+    """Whether an index adds a spatial and a reduce iterator of at least `least` iterations."""
     iterators = zip(block.iter_vars, block.kinds, block.extents, strict=True)
     kinds: dict[SSAValue, IterKind] = {
         v: kind for v, kind, extent in iterators if not isinstance(extent, int) or extent >= least
@@ -435,14 +425,12 @@ def slides(block: BlockOp, operand: Operand, *, least: int = 1) -> bool:
 
 
 def sliding_iterators(block: BlockOp, operand: Operand) -> set[BlockArgument]:
-    """Returns the spatial iterators that an index adds to a reduce iterator."""
     kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
     sums = _sums_of_kinds(operand, kinds)
     return {v for v in block.iter_vars for index in sums if kinds[v] is IterKind.SPATIAL and index.depends_on([v])}
 
 
 def _sums_of_kinds(operand: Operand, kinds: Mapping[SSAValue, IterKind]) -> list[Index]:
-    """Returns the indices that add iterators of both kinds."""
     return [index for index in operand.indices if {kinds[v] for v in index.sources() if v in kinds} == set(IterKind)]
 
 

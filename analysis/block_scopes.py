@@ -1,8 +1,8 @@
 """The structure of a tir function: blocks and their loops, scopes, producers and consumers.
 
-A *scope* is a function or the body of a block; its *child blocks* are those without another block in between. A block
-of a scope is a producer of another, its consumer, if the other reads a buffer that it writes. A function is *plain*
-while it is unscheduled, with one nest of serial loops for each block.
+A *scope* is a function or the body of a block; its *child blocks* are not nested in another block of it. A consumer
+reads a buffer that a producer in its scope writes. A function is *plain* while unscheduled, with one nest of serial
+loops per block. Functions `why_*` return None if the property holds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def scope_of(op: Operation) -> Operation:
 
 
 def loops_around(op: Operation) -> list[ForOp]:
-    """The loops around `op` within its scope, outermost first."""
+    """The loops within the scope, outermost first."""
     found: list[ForOp] = []
     for parent in ancestors(op):
         if isinstance(parent, BlockOp | FuncOp):
@@ -91,16 +91,12 @@ def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
 
 
 def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
-    """The values, loop variables included, in the bindings of iterators of one kind."""
     bindings = zip(bindings_of(block), block.kinds, strict=True)
     return {value for index, own in bindings if own is kind for value in index.sources()}
 
 
 def child_blocks(root: Operation) -> list[BlockOp]:
-    """The blocks in the body of `root` that are in no other block there, in order.
-
-    Excludes those of its init, which is a separate scope.
-    """
+    """The child blocks in order; an init is a separate scope."""
     found: list[BlockOp] = []
     for region in root.regions:
         for block in region.blocks:
@@ -113,8 +109,8 @@ def child_blocks(root: Operation) -> list[BlockOp]:
 
 
 def parts_of(block: BlockOp) -> list[BlockOp]:
-    """The blocks that together run the domain of `block`, in program order: the block alone, or those of its scope with
-    the same `tir.part_of`. The scope of a part includes the other parts of an enclosing block."""
+    """Blocks that together run the domain of `block`, in program order (docs/decisions/0004-parts-of-a-block.md). The
+    scope of a part includes the other parts of an enclosing block."""
     group = block.attributes.get(PART_OF)
     if group is None:
         return [block]
@@ -128,7 +124,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """Find a function by name. Raises `CompileError` with suggestions of similar names."""
+    """Raises `CompileError`."""
     known = {f.sym_name.data: f for f in functions(module)}
     if name not in known:
         raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
@@ -136,10 +132,8 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
 
 
 def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp:
-    """Return the block called `name` in the named function, or in the only function that has one.
-
-    Raises `CompileError` if there is none (with suggestions) or more than one.
-    """
+    """The block called `name` in the named function, or in the only one that has it. Raises `CompileError` if there
+    is none or more than one."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     blocks = [op for f in candidates for op in operations_in(f) if isinstance(op, BlockOp)]
     matching = [b for b in blocks if b.label == name]
@@ -156,7 +150,7 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 
 def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp | FuncOp:
-    """Return the block called `name`, as `find_block`. "root", unless a block has that name, denotes the function."""
+    """As `find_block`, but "root" is the function, unless a block has that name."""
     candidates = [find_function(module, func_name)] if func_name else functions(module)
     if name != ROOT or any(isinstance(op, BlockOp) and op.label == ROOT for f in candidates for op in operations_in(f)):
         return find_block(module, name, func_name)
@@ -167,7 +161,7 @@ def find_block_or_root(module: ModuleOp, name: str, func_name: str | None = None
 
 
 def output_blocks(root: Operation) -> list[BlockOp]:
-    """The blocks inside `root`, nested ones included, that write a buffer which its function does not allocate."""
+    """Blocks, also nested, that write a buffer which the function does not allocate."""
     blocks = (op for op in operations_in(root) if isinstance(op, BlockOp) and op is not root)
     return [
         block
@@ -177,7 +171,7 @@ def output_blocks(root: Operation) -> list[BlockOp]:
 
 
 def stored_buffer(op: Operation) -> SSAValue | None:
-    """The buffer that `op` writes, directly or through the pointer that it creates."""
+    """The buffer that `op` writes, directly or through its pointer."""
     # `isinstance` of an abstract class is slower, and this runs for every operation.
     if type(op) is memref.StoreOp:
         return underlying(op.memref)
@@ -197,16 +191,14 @@ def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def overlapping_pair(loaded: Iterable[SSAValue], written: Iterable[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
-    """Two buffers that may overlap, one of them written, or None."""
     stored = tuple(written)
     pairs = ((one, other) for one in stored for other in (*loaded, *stored) if one is not other)
     return next(((one, other) for one, other in pairs if may_overlap(one, other)), None)
 
 
 def why_overlapping(block: BlockOp) -> Violation | None:
-    """A violation if a block writes a buffer and accesses another one that may overlap it, or None."""
     if not any(isinstance(parent, FuncOp) and PROMISES in parent.attributes for parent in ancestors(block)):
-        return None  # The usual case, which needs no walk of the block.
+        return None  # The usual case needs no walk of the block.
     found = overlapping_pair(buffers_loaded(block), buffers_written(block))
     if found is None:
         return None
@@ -221,7 +213,7 @@ def _buffers(values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
 
 
 def why_opaque(op: Operation, subject: str) -> Violation | None:
-    """A violation for the first opaque op in `op`, whose number and order of executions must be preserved, or None."""
+    """A violation for an op whose number and order of executions must be preserved."""
     found = opaque_op(op)
     return (
         None if found is None else Violation(f"{subject} {opaque_text(found)}", "not proved", {}, opaque_advice(found))
@@ -229,7 +221,6 @@ def why_opaque(op: Operation, subject: str) -> Violation | None:
 
 
 def why_named_twice(block: BlockOp) -> str | None:
-    """Explain how the block accesses a buffer under another name, or None."""
     for op in operations_in(block):
         if isinstance(op, memref.LoadOp | memref.StoreOp) and (root := underlying(op.memref)) is not op.memref:
             return f'block "{block.label}" accesses {root.name_hint} under another name, {op.memref.name_hint}'
@@ -241,7 +232,7 @@ def takes_pointers(root: Operation) -> bool:
 
 
 def buffers_written(root: Operation) -> list[SSAValue]:
-    """The buffers that ops in `root` write, in order of first store."""
+    """The buffers in order of first store."""
     return list(dict.fromkeys(buffer for op in operations_in(root) for buffer in buffers_stored_by(op)))
 
 
@@ -250,20 +241,18 @@ def buffers_loaded(block: BlockOp) -> list[SSAValue]:
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, except the accumulators of a block with init."""
+    """The buffers read, except accumulators of a block with init."""
     own = buffers_written(block) if block.init is not None else []
     return [buffer for buffer in buffers_loaded(block) if buffer not in own]
 
 
 def producers_of(block: BlockOp) -> list[BlockOp]:
-    """The other blocks of the scope that write a buffer which `block` reads."""
     read = set(buffers_loaded(block))
     siblings = _blocks_using(read, scope_of(block))
     return [b for b in siblings if b is not block and not read.isdisjoint(buffers_written(b))]
 
 
 def consumers_of(block: BlockOp) -> list[BlockOp]:
-    """The other blocks of the scope that read a buffer which `block` writes."""
     written = set(buffers_written(block))
     siblings = _blocks_using(written, scope_of(block))
     return [b for b in siblings if b is not block and not written.isdisjoint(buffers_loaded(b))]
@@ -282,8 +271,7 @@ _FEW = 8
 
 
 def _blocks_using(buffers: Iterable[SSAValue], scope: Operation) -> list[BlockOp]:
-    """The child blocks of `scope` that use some of `buffers` or an alias, in order. Follows uses, because a function
-    may have thousands of other blocks."""
+    """Follows uses, because a function may have thousands of blocks."""
     found: dict[BlockOp, None] = {}
     pending = list(buffers)
     while pending:
@@ -309,11 +297,8 @@ def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
 
 
 def why_not_complete(block: BlockOp) -> Violation | str | None:
-    """Explain why `block` is not *complete*, or None if it is: each instance computes distinct elements.
-
-    All iterators are spatial, there is no init, it is the only writer of its outputs, reads neither these nor buffers
-    that may overlap them, and contains no opaque op.
-    """
+    """A *complete* block computes distinct elements per instance: all iterators are spatial, there is no init, it is
+    the only writer of its outputs, reads neither these nor buffers that may overlap them, and contains no opaque op."""
     name = f'block "{block.label}"'
     if block.init is not None:
         return f"{name} has an init: it is a reduction"
@@ -324,8 +309,7 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
 
 
 def updates_in_place(block: BlockOp) -> bool:
-    """Whether each instance of `block` computes distinct elements, as in a *complete* block, but reads those that it
-    overwrites."""
+    """Whether a block is *complete*, except that it reads what it overwrites."""
     if block.init is not None or any(kind is IterKind.REDUCE for kind in block.kinds):
         return False
     unknown = why_opaque(block, "") or why_named_twice(block) or why_overlapping(block)
@@ -335,7 +319,7 @@ def updates_in_place(block: BlockOp) -> bool:
 
 
 def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAValue]]:
-    """The indices of stores of a block that depend on a reduce iterator: store, dimension and iterator."""
+    """Store, dimension and reduce iterator that the index depends on."""
     reduced = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
     for op in operations_in(block) if reduced else ():
         if stored_buffer(op) is not None and isinstance(op, memref.StoreOp | AccessPtrOp):
@@ -345,7 +329,7 @@ def reduced_store_indices(block: BlockOp) -> Iterator[tuple[Operation, int, SSAV
 
 
 def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
-    """A load from a written buffer, in the init or from an element that the block does not store to."""
+    """A load from a written buffer, in the init or from an element that is not stored to."""
     places: dict[SSAValue, set[tuple[Index, ...]]] = {}
     for op in operations_in(block):
         if isinstance(op, memref.StoreOp):
@@ -361,7 +345,6 @@ def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
 
 
 def why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> Violation | str | None:
-    """Explain why another block of the scope may write an output of `block`, or `block` reads one, or None."""
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
@@ -394,10 +377,8 @@ def precedes(first: Operation, second: Operation) -> bool:
 
 
 def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
-    """The elements of `operations`, all in one block, that precede `place`; None is the end of the block.
-
-    Searches in both directions at once, so that neighbours among thousands of ops are found early.
-    """
+    """The `operations`, in one block, that precede `place` (None: the end). Searches in both directions to find
+    neighbours among thousands of ops early."""
     if place is None:
         return set(operations)
     left, found = set(operations) - {place}, set[Operation]()
@@ -414,7 +395,6 @@ def standing_before(operations: Collection[Operation], place: Operation | None) 
 
 
 def child_towards(ancestor: Operation, op: Operation) -> Operation:
-    """The op directly in the body of `ancestor` that is or contains `op`."""
     child = op
     for parent in ancestors(op):
         if parent is ancestor:
@@ -424,8 +404,8 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
 
 
 def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
-    """Whether a block without nested blocks is in a nest with one serial loop per iterator, in their order, without
-    annotations. If `alone`, the loops contain only the block."""
+    """Whether a block without nested blocks is in a nest with one serial loop per iterator, in order, without
+    annotations; if `alone`, no other block is in it."""
     loops = loops_around(block)
     if len(loops) != len(block.iter_vars):
         return False
@@ -441,13 +421,11 @@ def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
 
 
 def holds_one_nest(loop: ForOp) -> bool:
-    """Whether a loop contains a single loop, block or condition, in addition to index arithmetic."""
     return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
 def why_not_plain(function: FuncOp, *, alone: bool = True) -> str | None:
-    """Explain why a function counts as scheduled: it has an annotation of an automatic scheduler, a block that is not
-    plain, or a temporary with a memory scope or attributes. Blocks may share loops unless `alone`."""
+    """Explain why a function counts as scheduled. Blocks may share loops unless `alone`."""
     asked = {MAX_PARALLEL, MAX_VECTORIZE, *UNROLL_ANNOTATIONS} & function.attributes.keys()
     if asked:
         return f"the function has annotations: {', '.join(sorted(asked))}"

@@ -1,10 +1,9 @@
-"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided.
+"""Bounds of accesses: proved for all sizes, refuted for all, holding under a condition on the sizes, or undecided. See
+docs/bounds.md and docs/decisions/0095-symbolic-bounds.md.
 
-The sizes for which some instance leaves its buffer are *bad*. They are the projection of the instances onto the
-symbols, by integer sets. An empty projection proves the access; one that contains every size of 1 and more refutes it;
-otherwise each of its conjunctions gives a condition: one of its constraints is violated. Products and quotients of
-symbols are numbers that a call computes. For products with loop variables, interval arithmetic on polynomials computes
-the greatest index, if it is attained. Data-dependent subscripts, guards and extents give no condition.
+Integer sets project the *bad* sizes, for which some instance leaves its buffer. If these contain every size of 1 and
+more, the access is refuted. Products and quotients of symbols are numbers that a call computes. For products with
+loop variables, interval arithmetic on polynomials gives the greatest index, if attained.
 """
 
 from __future__ import annotations
@@ -66,8 +65,6 @@ Extents: TypeAlias = Mapping[tuple[SSAValue, int], SSAValue]
 
 
 class Answer(Enum):
-    """The result of `decide` without a condition."""
-
     PROVED = "proved"
     DATA = "data"
     """It depends on loaded values, or on guards that are not comparisons of indices."""
@@ -77,7 +74,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """The sizes for which an access is in bounds: one of `alternatives` is negative."""
+    """Sizes for which an access is in bounds: one of `alternatives` is negative."""
 
     access: Access
     dimension: int
@@ -93,7 +90,6 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """The access in messages: `block "B" reads A out of bounds otherwise`."""
         verb = "writes" if self.access.is_write else "reads"
         return f"{self.access.block_text()}{verb} {buffer_name(self.access.buffer)} out of bounds otherwise"
 
@@ -117,8 +113,6 @@ _MOST_ALTERNATIVES: Final = 8
 
 @dataclass
 class Bounds:
-    """Decides about the accesses of one function. `names` has the values in conditions."""
-
     function: FuncOp
     extents: Extents = field(init=False)
     names: ExtentNames = field(default_factory=ExtentNames)
@@ -137,7 +131,7 @@ class Bounds:
                         self.names.know(use.operation.result, self.names.extent(first))
 
     def accesses(self) -> Iterator[Access]:
-        """The accesses at known indices; one through a view is to the view."""
+        """Accesses at known indices; one through a view is to the view."""
         for access in accesses(self.function):
             if access.indices is not None:
                 yield access
@@ -162,8 +156,8 @@ class Bounds:
         return None if sizes is None else Index.of(mixed_extents(shape, sizes)[dimension])
 
     def outside(self, access: Access) -> Iterator[tuple[int, Index]]:
-        """Pairs of dimension and index; the index is non-negative if the access leaves the buffer or a divisor in its
-        subscripts is not positive. Omits those that ranges prove negative."""
+        """Dimensions and indices, non-negative if the access leaves the buffer or a divisor is not positive, unless
+        ranges prove them negative."""
         for dimension, index in enumerate(access.indices or ()):
             for divisor in dict.fromkeys(_divisors(index.values())):
                 if not self._is_positive(divisor, access):
@@ -172,7 +166,7 @@ class Bounds:
                 yield dimension, beyond
 
     def _is_positive(self, divisor: Index, access: Access) -> bool:
-        """Whether a divisor is at least 1 if the access runs, by its range or as a factor of a loop's extent."""
+        """Whether a range, or a loop's extent with this factor, shows that a divisor is positive."""
         low = divisor.range(range_of)[0]
         if low is not None and low > 0:
             return True
@@ -181,8 +175,8 @@ class Bounds:
         return low == 0 and any(exact_quotient(extent, factor) is not None for extent in extents if extent != 0)
 
     def decide(self, access: Access, dimension: int, beyond: Index) -> Answer | Sequence[Condition]:
-        """Decide whether `beyond` is negative in every instance of an access. Raises `CompileError` if that is refuted
-        for all sizes of 1 and more."""
+        """Whether `beyond` is negative in every instance. Raises `CompileError` if refuted for all sizes of 1 and
+        more."""
         key = (beyond, access.loops, access.conditions, access.is_write, access.buffer)
         if key not in self._answers:
             self._answers[key] = self._decided(access, dimension, beyond)
@@ -236,8 +230,7 @@ class Bounds:
         return self._excluded(question.projection(list(keep)), keep, numbers, access, dimension, beyond)
 
     def _bad_for_all_data(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
-        """The sizes for which some iteration leaves the buffer for all data, from clamped subscripts and empty
-        buffers."""
+        """Sizes for which some iteration leaves the buffer for all data, by clamped subscripts and empty buffers."""
         index, extent = (access.indices or ())[dimension], self.extent(access.buffer, dimension)
         if extent is None or extent.is_constant:
             return None
@@ -267,8 +260,8 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The alternatives that exclude bad sizes of the values `keep`; empty if there are too many parts. Raises
-        `CompileError` if all sizes of 1 and more are bad."""
+        """Alternatives that exclude bad values of `keep`; empty if too many. Raises `CompileError` if all sizes of 1
+        and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
             known.row(Index({value: 1}), known.naming(""))
@@ -280,7 +273,7 @@ class Bounds:
             if is_not_negative(Index({value: 1})):
                 positive = positive.lower_bound_val(_set_dims(), at, 1)
         extent = self.extent(access.buffer, dimension)
-        # If loops have the extents of an array, which may be 0, no access to an array of extent 0 runs.
+        # If loops have the extents of an array, no access to an array of extent 0 runs.
         is_refutable = extent != Index({}, 0) or not dynamic_extents(access.loops)
         if is_refutable and not within_budget(positive.is_empty) and within_budget(lambda: positive.is_subset(bad)):
             _report_refuted(access, dimension, beyond, [v for v in keep if is_not_negative(Index({v: 1}))])
@@ -302,8 +295,7 @@ class Bounds:
     def _by_intervals(
         self, access: Access, beyond: Index, iterators: Mapping[SSAValue, Index]
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """The condition that the greatest value of `beyond` is negative or a loop is empty; None unless that value is
-        provably attained."""
+        """The condition that the greatest `beyond` is negative or a loop is empty; None unless provably attained."""
         if access.conditions.indices:
             return None
         used = _Used(iterators)
@@ -320,7 +312,7 @@ class Bounds:
         return [tuple(dict.fromkeys(alternatives))]
 
     def _ends_of(self, index: Index, used: _Used) -> tuple[KnownExtent, KnownExtent] | None:
-        """The least and the greatest value of an index, both attained if no loop variable is used twice."""
+        """The least and greatest value, attained if no loop variable is used twice."""
         low: KnownExtent = index.constant
         high: KnownExtent = index.constant
         for atom, factor in index.terms.items():
@@ -423,14 +415,13 @@ def _is_decided_by_data(access: Access, beyond: Index) -> bool:
 
 
 def check_bounds(bounds: Bounds, access: Access) -> None:
-    """Raise `CompileError` with a counterexample if an access leaves its buffer for all sizes of 1 and more."""
+    """Raise `CompileError` with a counterexample for a refuted access."""
     for dimension, beyond in bounds.outside(access):
         bounds.decide(access, dimension, beyond)
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
-    """Whether an instance may be out of bounds in a dimension. True unless proved otherwise; loaded values are
-    unconstrained."""
+    """Whether an instance may be out of bounds; loaded values are unconstrained."""
     if access.indices is None or extent is None:
         return True
     try:
@@ -440,7 +431,7 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
 
 
 def _beyond(index: Index, extent: Index | None) -> Iterator[Index]:
-    """Indices that are non-negative if `index` is out of bounds. Omits those that ranges refute."""
+    """Indices, non-negative if `index` is out of bounds, that ranges do not refute."""
     low, high = index.range(range_of)
     if low is None or low < 0:
         yield index * -1 - 1
@@ -474,7 +465,7 @@ def _is_of_loops(value: SSAValue) -> bool:
 
 
 def _numbers_of_calls(indices: Sequence[Index]) -> list[SSAValue]:
-    """The products and quotients over symbols, which integer sets cannot express."""
+    """Products and quotients over symbols."""
     found: dict[SSAValue, None] = {}
     pending = [value for index in indices for value in index.values()]
     while pending:

@@ -1,7 +1,8 @@
 """Checks of tir programs: coverage of domains, bounds of accesses, outputs, independence of parallel iterations.
 
-They run at level boundaries and after parsing. Provable errors are reported, unless validation of the counterexample
-contradicts. A check that is undecided within the budget passes; the interpreter checks it at run time.
+They run at level boundaries and after parsing. Errors are raised as `CompileError`, unless validation contradicts
+(docs/decisions/0008-counterexamples-and-fuzzing.md). A check undecided within the budget passes; the interpreter
+checks it at run time.
 """
 
 from __future__ import annotations
@@ -52,10 +53,8 @@ from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
-    """Check a function, or every function of a module with tir loops or blocks. Raises `CompileError`.
-
-    Functions of the low signature with loops have lost their assumptions and are skipped.
-    """
+    """Check a function, or those of a module with tir loops or blocks. Functions of the low signature have lost
+    their assumptions."""
     for op in operations_in(root):
         if not isinstance(op, FuncOp) or PARAMS in op.attributes:
             continue
@@ -64,7 +63,6 @@ def check_program(root: Operation) -> None:
 
 
 def check_function(function: FuncOp) -> None:
-    """Check a function. Raises `CompileError` at the first provable error."""
     found = accesses(function)
     bounds = Bounds(function)
     for access in found:
@@ -86,11 +84,8 @@ def check_function(function: FuncOp) -> None:
 
 
 def check_independence(loop: ForOp) -> None:
-    """Raise `CompileError` if concurrent iterations of a loop are dependent.
-
-    Lanes of a vectorized loop and threads of a block may accumulate into one element: they become a vector reduction,
-    run in order, or combine partial results.
-    """
+    """Concurrent iterations must be independent, except that lanes of a vectorized loop and threads of a block may
+    accumulate into one element: they are combined, or run in order."""
     threads = axis_of(loop) in THREAD_AXES
     try:
         conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL, inits=not threads)
@@ -102,7 +97,6 @@ def check_independence(loop: ForOp) -> None:
 
 
 def check_blocks(kernel: ForOp) -> None:
-    """Raise `CompileError` if data passes between thread blocks from one loop over them to another in a kernel."""
     try:
         conflict = block_conflict(kernel)
     except NotProved:
@@ -125,7 +119,6 @@ def check_thread_axis(loop: ForOp) -> None:
 
 
 def check_outputs(block: BlockOp) -> None:
-    """Refuse a reduce iterator that indexes an output, because its instances combine into one element."""
     for op, dimension, variable in reduced_store_indices(block):
         raise CompileError.at(
             op,
@@ -135,8 +128,8 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
-    """Require that the declared regions of a buffer contain each access of the block to it, except loads of its init.
-    Accesses that are not known exactly (through pointers, data-dependent) are assumed to be as declared."""
+    """Accesses not known exactly (through pointers, data-dependent) are assumed to be as declared; loads of the init
+    are exempt."""
     regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
     if not regions:
         return
@@ -210,8 +203,7 @@ def _report_uncovered(
 
 
 def check_coverage(block: BlockOp) -> None:
-    """Require that the loops run every instance of the block, and a non-idempotent instance once. Parts of one block
-    are checked together."""
+    """Loops must run every instance, and a non-idempotent one once. Parts are checked together."""
     domain = domain_of(block)
     parts = parts_of(block)
     others = [domain_of(part) for part in parts if part is not block]
@@ -243,8 +235,8 @@ def check_coverage(block: BlockOp) -> None:
 
 
 def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
-    """Whether guards over iterators of enclosing blocks select the instances. Then each instance of those blocks
-    excludes others, and their own coverage and guards determine which instances run."""
+    """Whether guards over iterators of enclosing blocks select the instances, so that each instance of those
+    excludes others, and their own coverage and guards determine which run."""
     for part in parts:
         around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
         if any(side.depends_on(around) for guard in guards_of(part) for side in guard):
@@ -266,18 +258,15 @@ def _check_same_domain(parts: Sequence[BlockOp]) -> None:
 
 
 def _needed_iterators(block: BlockOp) -> list[int] | None:
-    """The positions of the iterators that must take all of their values; None for all.
-
-    Unwritten elements of a temporary are harmless unless read, which `check_reads` checks. Computed elements need every
-    step of their reduction.
-    """
+    """Iterators that must take all values; None for all. Unwritten elements of a temporary are harmless unless read
+    (`check_reads`); computed ones need every reduction step."""
     if not all(is_temporary(buffer) for buffer in buffers_written(block)) or opaque_op(block) is not None:
         return None
     return [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
 
 
 def _is_idempotent(block: BlockOp) -> bool:
-    """Whether an instance reads no element that it writes, except values that it wrote earlier itself."""
+    """Whether an instance reads no element that it writes, unless it wrote it earlier."""
     both = set(buffers_written(block)) & set(buffers_loaded(block))
     if not both or block.init is not None:
         return not both
@@ -291,11 +280,8 @@ def _is_idempotent(block: BlockOp) -> bool:
 
 
 def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
-    """The loops in which every iteration restarts the accumulation, so that repetition across them is harmless.
-
-    With an init, the loops outside of the first one that a reduce iterator is bound to; with a separate init block, the
-    loops around both.
-    """
+    """Loops in which every iteration restarts the accumulation, so that repetition is harmless: with an init, those
+    outside of the first that a reduce iterator is bound to; with a separate init block, those around both."""
     if block.init is not None:
         reduced = {value for index in Context.around(block).steps_of(block) for value in index.sources()}
         return list(takewhile(lambda loop: loop.induction_variable not in reduced, loops))
@@ -342,7 +328,6 @@ def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
 
 
 def check_reads(found: Sequence[Access]) -> None:
-    """Require that every element of a temporary that is read is written by some access."""
     for access in found:
         if access.is_write or not is_temporary(access.buffer):
             continue

@@ -29,7 +29,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class Choice:
-    """The selections of a block that each store the old value of an accumulator or a new one."""
+    """Selections of a block that store the old value of an accumulator or a new one."""
 
     selects: tuple[arith.SelectOp, ...]
     values: tuple[tuple[SSAValue, SSAValue], ...]
@@ -90,7 +90,6 @@ class Choice:
         raise _Unknown
 
     def combined(self, at: int, known: Mapping[SSAValue, SSAValue], body: Block) -> SSAValue:
-        """Append the computation of a selection to `body`, with old and new values replaced as in `known`."""
         select = self.selects[at]
         condition = self._copied(select.cond, known, body)
         made = arith.SelectOp(condition, *(self._copied(value, known, body) for value in (select.lhs, select.rhs)))
@@ -153,7 +152,7 @@ def _compare(name: str, left: tuple[int, int], right: tuple[int, int]) -> int:
 
 
 def _is_same(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two scalars in one block, before its stores, are computed in the same way."""
+    """Compares scalars in one block, before its stores."""
     if one is other:
         return True
     if isinstance(one.type, IndexType) and isinstance(other.type, IndexType):

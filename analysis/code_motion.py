@@ -25,7 +25,7 @@ from weft.support.errors import Violation
 
 
 def actions_of(root: Operation) -> list[Operation]:
-    """The outermost blocks in the body of `root`, and the ops with effects outside of them."""
+    """Outermost blocks, and ops with effects outside of blocks."""
     return [
         action for region in root.regions for block in region.blocks for op in block.ops for action in actions_in(op)
     ]
@@ -38,19 +38,17 @@ def actions_in(op: Operation) -> list[Operation]:
 
 
 def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
-    """The other actions whose order with some instance of `block` changes if the block moves under `loop`.
-
-    These are between the block and the loop, or under the outermost loop around one of them, where instances of other
-    iterations are reordered. In an iteration of the `kept` loops around both, outermost first, the block runs the same
-    instances as before: only actions in the innermost of them are passed.
-    """
+    """Other actions whose order with some instance of `block` changes if it moves under `loop`: between both, or
+    under the outermost loop around one, where instances of other iterations are reordered. In an iteration of the
+    `kept` loops around both, outermost first, the block runs the same instances as before: only actions in the
+    innermost are passed."""
     scope = scope_of(block)
     body = kept[-1] if kept and scope.is_ancestor(kept[-1]) else scope
     return actions_between(block, body, child_towards(body, loop))
 
 
 def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
-    """The other actions of a scope (or loop) in and between the nests of `block` and `end`."""
+    """Other actions in a scope (or loop) from the nest of `block` to that of `end`."""
     start = child_towards(scope, block)
     first, last = (end, start) if precedes(end, start) else (start, end)
     nests = [first]
@@ -60,8 +58,8 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
 
 
 def disturbed_unnamed(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
-    """Find an op that may access (with `writes`, write) a buffer without naming it: an opaque op, or an access to an
-    overlapping buffer. A copy of the buffer would then differ."""
+    """Find an op that may access (with `writes`, write) a buffer without naming it: opaque, or by an overlapping
+    buffer. A copy of the buffer would then differ."""
     for op in ops:
         for access in accesses(op):
             if access.buffer is not buffer:
@@ -88,18 +86,16 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """The loops around both, outermost first. Code that moves between the two stays in one iteration of these."""
+    """The loops around both, outermost first."""
     return [op for op in ancestors(first) if isinstance(op, ForOp) and op.is_ancestor(second)][::-1]
 
 
 def passing_conflict(
     block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool = False
 ) -> Violation | None:
-    """Explain why `block` cannot be reordered with `others`: they touch an element that one of them writes.
-
-    The block stays in the same iteration of the `shared` loops. With `flow_to` the others may read elements that the
-    block writes (consumers, which the caller checks); otherwise they may write elements that it reads (producers).
-    """
+    """Explain why `block` cannot be reordered with `others`: in one iteration of the `shared` loops, they touch an
+    element that one of them writes. With `flow_to` the others may read what it writes (consumers, which the caller
+    checks); otherwise they may write what it reads (producers)."""
     own = accesses(block)
     for other in others:
         of_other = accesses(other)
@@ -121,11 +117,8 @@ def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Viol
 
 
 def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
-    """Explain why the init of a reduction block cannot run before `loop`, for all elements that it initializes there.
-
-    Instances of the loop must not update or initialize elements of each other; and the init must read the same values
-    as in the loop.
-    """
+    """Explain why the init of a reduction cannot run before `loop`: instances of the loop update or initialize
+    elements of each other, or the init reads other values in it."""
     spatial = sources_of(block, IterKind.SPATIAL)
     outside = loops_around(loop)
     several = any(around.induction_variable in spatial for around in loops_around(block) if around not in outside)
@@ -149,8 +142,8 @@ def _same_element(first: Access, second: Access) -> bool:
 
 
 def shared_element(block: BlockOp) -> Violation | None:
-    """Two instances with different spatial iterators that store to one element, so that their order matters. None if
-    there provably are none. A moved block runs its instances in another order."""
+    """Instances with different spatial iterators that store to one element, so that their order matters. None if
+    there provably are none."""
     spatial: dict[SSAValue, int | SSAValue] = {
         variable: extent
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)

@@ -1,4 +1,4 @@
-"""Values that are known when a program is built, so that computations on them can be folded."""
+"""Values known when a program is built, so that computations on them can be folded."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ from weft.dialects.traversal import ancestors, captured_values, operations_in
 
 def is_constant(value: SSAValue) -> bool:
     """Whether a value is the same in all calls: a number, a `tir.constant` parameter, or a temporary computed only from
-    such values. Dequantized weights do not count, see `is_dequantized`."""
+    such values, except dequantized weights (`is_dequantized`)."""
     return _is_constant(value, frozenset())
 
 
 def is_dequantized(value: SSAValue) -> bool:
-    """Whether a value is a temporary of floats computed from a smaller `tir.constant` parameter of integers.
-
-    It is recomputed in each call, piece by piece, because weights stay in memory in their stored form.
-    """
+    """Whether a value is a temporary of floats computed from a smaller `tir.constant` parameter of integers; each
+    call recomputes it, because weights stay in memory as stored."""
     if not isinstance(value.owner, AllocOp):
         return False
     writers = [nest for nest in _nests_using(value.owner) if _writes(nest, value)]
@@ -50,12 +48,11 @@ def _expands_integers(temporary: SSAValue, writers: Sequence[Operation]) -> bool
 
 
 def is_constant_nest(nest: Operation) -> bool:
-    """Whether a top-level op, such as a loop, computes constants from constants."""
     return _computes_constants(nest, frozenset())
 
 
 def _is_constant(value: SSAValue, inside: frozenset[SSAValue]) -> bool:
-    """Whether a value is constant, given that the temporaries `inside`, whose nests are being checked, are."""
+    """The temporaries `inside`, being checked, count as constant."""
     if value in inside:
         return True
     if isinstance(value, BlockArgument):
@@ -94,8 +91,7 @@ def _nests_using(op: AllocOp) -> list[Operation]:
 
 
 def verify_constants(function: FuncOp) -> None:
-    """Require that `tir.constant` parameters are buffers of static shape that the function does not write. Raises
-    `VerifyException`."""
+    """Raises `VerifyException` for a `tir.constant` parameter that is no buffer of static shape, or is written."""
     for argument in function.args:
         if not has_argument_attribute(function, argument.index, CONSTANT):
             continue

@@ -1,10 +1,9 @@
-"""Coverage of iteration domains by loops, and of reads by earlier writes.
+"""Coverage of iteration domains by loops, and of reads by earlier writes. Functions raise `NotProved` if undecided.
 
-An iterator point that no loop point is bound to is *missed*; two loop points with the same iterator point *repeat* it.
-Bindings that are mixed-radix numbers of all loops, as after split and fuse, are decided without integer sets.
-
-A read is *covered* in an iteration of a loop if earlier writes in that iteration touch all of its elements. Writes that
-fill a box around the read, as copies do, are decided without integer sets.
+An iterator point that no loop point is bound to is *missed*; two loop points with the same iterator point *repeat*
+it. A read is *covered* in an iteration of a loop if earlier writes in it touch all of its elements. Two cases are
+decided without integer sets: bindings that are mixed-radix numbers of all loops, as after split and fuse, and writes
+that fill a box around the read, as copies do.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
 
 
 def are_digits(domain: Domain) -> bool:
-    """Whether each iterator is a mixed-radix number of separate loops, so that every iterator point runs exactly once.
-    Guards may only keep an iterator inside its domain (`iterator < extent`)."""
+    """Whether each iterator is a mixed-radix number of separate loops, so that every point runs exactly once. Guards
+    may only state `iterator < extent`."""
     used: set[SSAValue] = set()
     for index, extent in zip(domain.bindings, domain.extents, strict=True):
         if not extent.is_constant or index.constant != 0:
@@ -78,12 +77,11 @@ def missed_instance(
     along: Sequence[int] | None = None,
     given: Sequence[Index] = (),
 ) -> Missed | None:
-    """An iterator point that no loop point reaches, or None. Raises `NotProved`.
+    """An iterator point that no loop point of `domain` or the `others`, of the same block, reaches.
 
-    `others` are further domains that run instances of the same block. With `loops_run`, loops of symbolic extent run at
-    least once. With `along`, only the iterators at these positions must take all of their values, for the reached
-    values of the others. Points at which an index in `given` is negative are not missed, because the enclosing context
-    does not execute there.
+    With `loops_run`, loops of symbolic extent run at least once. With `along`, only these iterators must take all
+    values, for the reached values of the others. Points at which an index in `given` is negative are not missed: the
+    context does not execute there.
     """
     given_parts = (domain, *others)
     parts = tuple(unfused(part) for part in given_parts)
@@ -133,10 +131,7 @@ def _without(points: isl.Set, others: Iterable[isl.Set]) -> isl.Set | None:
 
 
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
-    """The values that are constant within an iteration of the `fixed` loops.
-
-    Raises `NotProved` for any other value that is not a loop variable.
-    """
+    """Values that are constant within an iteration of the `fixed` loops; others must be loop variables."""
     seen: dict[SSAValue, None] = {}
     own = domain.loop_extents.keys()
     for index in (*domain.bindings, *domain.extents, *domain.conditions.indices, *dynamic_extents(domain.loops)):
@@ -150,8 +145,7 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
 
 
 def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
-    """The leaves of a value: a product of symbols and its factors; only the factors of quotients and of products of
-    loop variables."""
+    """Products of symbols and their factors; of other products and quotients only the factors."""
     if is_fixed(value):
         yield value
     if value not in own:
@@ -159,18 +153,15 @@ def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
 
 
 def _require_free(symbols: Sequence[SSAValue]) -> None:
-    """Raise `NotProved` if a symbol is computed, such as a product of extents: a point may then be infeasible."""
+    """Symbols must not be computed, such as a product of extents: a point may then be infeasible."""
     for value in symbols:
         if not is_symbol(value):
             raise NotProved(f"it depends on what {value_text(value)} is")
 
 
 def unfused(domain: Domain) -> Domain:
-    """Replace fused loops by separate loops for their quotients and remainders by symbols.
-
-    For f in 0 .. n*m-1, f and the pair (`f floordiv m`, `f mod m`) determine each other; so do the loops that f was
-    split into, under a guard that keeps their sum below n*m. A domain with other uses of f is returned unchanged.
-    """
+    """Replace fused loops by separate loops for their quotients and remainders by symbols
+    (docs/decisions/0010-symbols.md). Domains with other uses of fused variables stay unchanged."""
     while (step := _unfuse_one(domain)) is not None:
         domain = step
     return domain
@@ -205,7 +196,6 @@ def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
 def _as_two_loops(
     domain: Domain, numerator: Index, divisor: Index, quotient: SSAValue, remainder: SSAValue
 ) -> Domain | None:
-    """Replace the loops in the numerator by the variables of its quotient and remainder."""
     replaced = set(numerator.values())
     inside = [loop for loop in domain.loops if loop.induction_variable in replaced]
     made = [(value, extent) for value, extent in domain.free_loops if value in replaced]
@@ -287,15 +277,15 @@ def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) 
 
 
 def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops, that run the same instance, or None. Raises `NotProved`."""
+    """Two loop points, equal in the `fixed` loops, that run the same instance."""
     if are_digits(domain) and _uses_all_loops(domain, fixed):
         return None
     return _ordered_pair(domain, fixed, range(len(domain.bindings)), ())
 
 
 def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
-    """A reduction that starts after one of its steps, or None: two loop points, equal in the `fixed` loops and in all
-    iterators except those at the positions `steps`, which are 0 in the later point. Raises `NotProved`."""
+    """A reduction that starts after one of its steps: loop points, equal in the `fixed` loops and in iterators other
+    than `steps`, which are 0 in the later point."""
     if are_digits(domain):
         return None
     same = [at for at in range(len(domain.bindings)) if at not in steps]
@@ -305,8 +295,7 @@ def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> 
 def _ordered_pair(
     domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
 ) -> Counterexample | None:
-    """Two loop points, equal in the `fixed` loops and in the iterators `same`; the second is later, and 0 in the
-    iterators `zero`."""
+    """The second point is later, and 0 in the iterators `zero`."""
     symbols = _symbols(domain, fixed)
     moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
     values = [loop.induction_variable for loop in moving]
@@ -327,8 +316,7 @@ def _ordered_pair(
 
 
 def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
-    """Whether `other` runs every instance that `domain` runs in the same iteration of the common `loops`. Raises
-    `NotProved`."""
+    """Whether `other` runs every instance of `domain` in one iteration of the common `loops`."""
     symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
     outside = [loop.induction_variable for loop in loops]
     keep = [*outside, *(value for value in symbols if value not in outside), *places(len(domain.bindings))]
@@ -337,8 +325,7 @@ def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
 
 
 def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
-    """A loop point of each domain, in one iteration of their common loops, that run the same instance, or None. Raises
-    `NotProved`."""
+    """Loop points of both domains, in one iteration of common loops, that run the same instance."""
     shared = [loop for loop in first.loops if loop in second.loops]
     symbols = [*_symbols(first, shared), *_symbols(second, shared)]
     found = _same_instance(first, second, shared, range(len(first.bindings))).counterexample()
@@ -363,12 +350,9 @@ def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
 
 
 def fills_box_around(write: Access, read: Access) -> bool:
-    """Whether the loops around only `write` fill a dense box that contains all elements that `read` touches, in each
-    iteration of the common loops. A sufficient condition.
-
-    In each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops that no other dimension uses; `read -
-    base` must be in 0 .. size-1.
-    """
+    """Whether loops around only `write` fill a dense box around what `read` touches, in each iteration of the common
+    loops. Sufficient, not necessary: in each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops
+    that no other dimension uses, and `read - base` is in 0 .. size-1."""
     if write.indices is None or read.indices is None or write.conditions.positives or write.conditions.zeros:
         return False
     common = [loop.induction_variable for loop in write.loops if loop in read.loops]
@@ -391,8 +375,8 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     """Whether every element that `read` touches was certainly written before, in the same iteration of `loop`.
 
     A write counts if it precedes the read in the same iteration of the loops around both, or runs in an earlier
-    iteration of one of these loops inside `loop` (the rows that a circular buffer keeps). In a dimension with a
-    data-dependent index, the whole extent must have been written. `found` is in program order. Raises `NotProved`.
+    iteration of one of these inside `loop` (the rows that a circular buffer keeps). In a dimension with a
+    data-dependent index, the whole extent must have been written. `found` is in program order.
     """
     settled = values_of_iteration(found, read.loops)
     free = _free_dimensions(read, settled)
@@ -407,7 +391,7 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
 
 
 def reads_own_stores(block: BlockOp, buffer: SSAValue) -> bool:
-    """Whether an instance provably stored each element of the buffer that it reads, earlier in the same instance."""
+    """Whether each instance provably stores what it reads of the buffer before."""
     found = [access for access in accesses(block) if access.buffer is buffer]
     around = loops_around(block)
     innermost = around[-1] if around else None
@@ -451,11 +435,9 @@ def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
 
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
-    """Accesses before `read` in the same iteration of the loops around both.
-
-    The init of the read's own block is included without its condition if the first reduction step is in the same
-    iteration of `loop`: in a legal program that step runs first.
-    """
+    """Accesses before `read` in the same iteration of the loops around both. The init of its block is included
+    without condition if the first reduction step is in the same iteration of `loop`: in a legal program that step
+    runs first."""
     result: list[Access] = []
     for access in found:
         if access.op is read.op:
@@ -479,11 +461,9 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
 
 
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
-    """An element that `read` touches in some iteration and none of `writes` ever touches, in any order.
-
-    None if there is none, or if an access is not exact. Loops of symbolic extent around the writes are assumed to run,
-    since an empty reduction that leaves its result unwritten is not an error. Raises `NotProved`.
-    """
+    """An element that `read` touches in some iteration and none of `writes` ever does; None also for inexact
+    accesses. Loops of symbolic extent around the writes are assumed to run: an empty reduction that leaves its
+    result unwritten is no error."""
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
     extents = {extent for write in writes for extent in dynamic_extents(write.loops)}
@@ -500,8 +480,7 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
 
 
 def _inside_symbolic_extents(read: Access, free: Collection[int] = ()) -> list[Index]:
-    """Indices that are not negative if a read is within the symbolic extents of dimensions that are not `free`. Reads
-    beyond them are conditions of the call, not unwritten elements."""
+    """Indices, not negative if a read is within symbolic extents: reads beyond them are conditions of the call."""
     return [
         bound
         for dim, (index, extent) in enumerate(zip(read.indices or (), _extents(read.buffer), strict=False))
@@ -518,8 +497,6 @@ def _uncovered_is_empty(
     settled: Sequence[SSAValue],
     loop: ForOp | None,
 ) -> bool:
-    """Whether `writes` write all elements of `read` in the same iteration of the loops around both, or `earlier` ones
-    in an earlier iteration of a serial loop inside `loop`."""
     outer = [loop.induction_variable for loop in read.loops]
     sizes = (value for extent in free.values() for value in extent.values())
     fixed = dict.fromkeys([*_fixed_values([read, *writes, *earlier]), *sizes, *settled])
@@ -564,12 +541,12 @@ def _touched(
     before: ForOp | None = None,
     free: Mapping[int, Index] | None = None,
 ) -> isl.Set:
-    """The elements that `access` touches, over symbols, `common` values and element indices, for which no index in
+    """The elements that `access` touches, over symbols, `common` values and element indices, if no index in
     `assumed` is negative.
 
-    With `before`, only in iterations of that loop before its value in the set. `opaque` values are unconstrained.
-    Definitions of `settled` values are constraints; the set may then be an over-approximation. All elements along the
-    `free` dimensions, given with their extents, are included.
+    With `before`, only iterations of that loop before its value in the set. `opaque` values are unconstrained.
+    Definitions of `settled` values are constraints; the set may then be an over-approximation. `free` dimensions
+    have the given extents.
     """
     question = Question(common, opaque=opaque)
     naming = question.naming("own")

@@ -1,8 +1,8 @@
 """Dependence analysis: whether instances of two accesses touch the same element.
 
-Two accesses *conflict* if at least one writes and some pair of their instances touches the same element. A loop that
-both instances share is one variable of the system, other loops are two. A conflict that involves opaque values (loaded
-subscripts, non-affine conditions), or two parameters that may overlap (`dialects/aliasing.py`), is possible, not
+Accesses *conflict* if at least one writes and some pair of their instances touches the same element. A loop that
+both instances share is one variable of the system, other loops are two. A conflict that involves opaque values
+(loaded subscripts, non-affine conditions), or parameters that may overlap (`dialects/aliasing.py`), is possible, not
 proved.
 """
 
@@ -46,7 +46,6 @@ class Conflict:
     """The values of symbols at which it was found."""
 
     def describe(self) -> str:
-        """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
         first, second = self._instance_text(self.first, "first"), self._instance_text(self.second, "second")
         given = ", ".join(f"{name} = {number}" for name, number in self._named_values().items())
         return f"with {given}: {first}; {second}" if given else f"{first}; {second}"
@@ -81,7 +80,7 @@ class Conflict:
         return f"{iteration} {verb} {buffer_name(access.buffer)}[{at}]"
 
     def happens(self, otherwise: bool = False) -> bool:
-        """Whether evaluating the program confirms the conflict; `otherwise` if a value cannot be evaluated."""
+        """Whether evaluation confirms it; `otherwise` if a value cannot be evaluated."""
         return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
@@ -107,7 +106,6 @@ class Conflict:
 
 
 def unknown_elements(first: Access, second: Access) -> Violation:
-    """The violation for an access to a whole buffer, or for two accesses to buffers that may overlap."""
     if first.buffer is not second.buffer:
         return Violation(overlap_text(first.buffer, second.buffer), "not proved", {}, overlap_advice(first.buffer))
     for access in (first, second):
@@ -126,7 +124,6 @@ R = TypeVar("R")
 
 
 def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
-    """Decorator: return the violation of `undecided` if `question` raises `NotProved`."""
 
     @wraps(question)
     def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
@@ -139,8 +136,6 @@ def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
 
 
 class PairQuestion(Question):
-    """An instance of each of two accesses, in roles "first" and "second", that touch the same element."""
-
     def __init__(
         self,
         first: Access,
@@ -148,7 +143,7 @@ class PairQuestion(Question):
         shared: Collection[ForOp],
         values: Mapping[SSAValue, int] | None = None,
     ) -> None:
-        """`shared` loops are in the same iteration; `values` are numbers for symbols."""
+        """`shared` loops are in the same iteration; `values` are those of symbols."""
         super().__init__((loop.induction_variable for loop in shared), values=values)
         self.add("first", first)
         self.add("second", second)
@@ -165,7 +160,7 @@ def conflict_between(
     earlier: Sequence[ForOp] = (),
     later: Sequence[ForOp] = (),
 ) -> Conflict | None:
-    """A pair of instances that touch one element, or None. Raises `NotProved`.
+    """Instances that touch one element. Raises `NotProved`.
 
     They are in one iteration of the `shared` loops, the first in an `earlier` or `later` iteration of other loops than
     the second, under the constraints that `ordered` adds. With products or quotients of symbols, a conflict is exact if
@@ -201,8 +196,8 @@ def conflict_between(
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
-    """The loops in which two instances on one element are always in the same iteration, by a cheap sufficient test:
-    loops of extent 1, and mixed-radix digits of a common subscript."""
+    """Loops in which instances on one element agree, by a cheap sufficient test: loops of extent 1, and mixed-radix
+    digits of a common subscript."""
     single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices or first.buffer is not second.buffer:
         return frozenset(single)
@@ -216,8 +211,7 @@ def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
 
 
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
-    """The loop variables that `index` determines: the weight of each exceeds the maximum of all terms of smaller
-    weight. Values in `same` are equal and carry no weight."""
+    """Loop variables that `index` determines (`mixed_radix`). Values in `same` are equal and carry no weight."""
     weights: list[tuple[int, SSAValue, int | None]] = []
     for atom, weight in index.terms.items():
         if not isinstance(atom, SSAValue):
@@ -234,8 +228,8 @@ def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Coll
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
-    """Unordered pairs of accesses to one buffer, or to parameters that may overlap, at least one a write. A write is
-    also paired with itself."""
+    """Unordered pairs, also of a write with itself, on one buffer, or on parameters that may overlap, at least one a
+    write."""
     by_buffer: dict[SSAValue, list[Access]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
@@ -261,7 +255,6 @@ def _overlapping_pairs(by_buffer: Mapping[SSAValue, Sequence[Access]]) -> Iterat
 
 
 def may_conflict(first: Access, second: Access) -> bool:
-    """Whether two accesses may touch the same memory and one writes; otherwise `conflict_between` is not needed."""
     if not (first.is_write or second.is_write):
         return False
     return first.buffer is second.buffer or may_overlap(first.buffer, second.buffer)
@@ -278,14 +271,12 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 
 
 def is_accumulation(first: Access, second: Access) -> bool:
-    """Whether both update one accumulator in a reassociable order: a reduce iterator combines their instances, and the
-    combiner is commutative."""
     reduces = any(IterKind.REDUCE in block.kinds for block in first.blocks)
     return reduces and not first.in_init and not second.in_init and _combine_freely(first, second)
 
 
 def is_reduction_step(first: Access, second: Access) -> bool:
-    """Whether both belong to one reduction, init or update, whose updates may run in any order."""
+    """Whether both belong to one reduction, init or update, that may be reordered."""
     return first.block is not None and IterKind.REDUCE in first.block.kinds and _combine_freely(first, second)
 
 
@@ -295,7 +286,7 @@ def _combine_freely(first: Access, second: Access) -> bool:
 
 
 def is_exact(access: Access) -> bool:
-    """Whether the instances of an access are known exactly: affine in loop variables and symbols."""
+    """Whether an access is affine in loop variables and symbols."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_symbol(v))
 
 
@@ -305,8 +296,8 @@ def is_known(access: Access) -> bool:
 
 
 def is_determined(access: Access, common: Collection[SSAValue]) -> bool:
-    """Whether the instances of an access are affine in loop variables and in values that are the same for all of them:
-    fixed in the function, or within an iteration of the loops of `common`."""
+    """Whether an access is affine in loop variables and values that are the same for all of its instances: fixed in
+    the function, or constant in an iteration (`common`)."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)
 
 

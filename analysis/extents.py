@@ -14,8 +14,7 @@ from weft.support.names import free_name
 
 
 class ExtentNames:
-    """Converts index values to extents: sums, products, quotients, minima and maxima of known values, and of unknown
-    ones, which get new names."""
+    """Converts index values to extents of known values, and of unknown ones, which get new names."""
 
     def __init__(self, known: Mapping[SSAValue, KnownExtent] | None = None) -> None:
         self.values: dict[str, SSAValue] = {}
@@ -50,7 +49,7 @@ class ExtentNames:
         self._extents[value] = extent
 
     def not_negative(self, ranges: RangeOf | None = None) -> set[str]:
-        """The names of non-negative values. Equal values may share a name."""
+        """Names of non-negative values. Equal values may share a name."""
         ranges = ranges or Ranges()
         named = ((lone_name(extent), ranges(value)[0]) for value, extent in self._extents.items())
         return {name for name, low in named if name is not None and low is not None and low >= 0}

@@ -1,8 +1,8 @@
 """Footprints: the bounding box of the elements that one iteration of a loop accesses.
 
-Per dimension, an index is an outer part (values that are fixed in the iteration: enclosing loop variables, symbols)
-plus an inner part with a known range. Several accesses have one box if their outer parts differ by constants. Otherwise
-the dimension is unknown, and callers use its whole extent: a box is always an over-approximation.
+Per dimension, an index is an outer part (values fixed in the iteration: enclosing loop variables, symbols) plus an
+inner part with a known range. Accesses have one box if their outer parts differ by constants; otherwise callers use
+the whole extent. A box is an over-approximation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Span:
         return (self.extent - 1) // self.step + 1
 
     def in_runs(self, period: int, length: int) -> Span:
-        """The span restricted to runs, up to the end of the last run, if that has fewer values."""
+        """The span up to the end of the last run, if that has fewer values."""
         last = (self.extent - 1) // period * period
         span = replace(self, extent=last + length, tight=False, runs=Runs(period, length))
         return span if length <= period and span.count < self.count else self
@@ -52,7 +52,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Runs:
-    """The values less than `length` above a multiple of `period`."""
+    """Values less than `length` above a multiple of `period`."""
 
     period: int
     length: int
@@ -62,8 +62,8 @@ class Runs:
 
 
 def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf = range_of) -> Span | None:
-    """The span of an index with some values fixed, or None if it is unbounded. A set `fixed` is extended by the values
-    fixed in the function and the iterators of the enclosing block."""
+    """The span, unless unbounded. A set `fixed` is extended by values fixed in the function and iterators of the
+    enclosing block."""
     if not callable(fixed):
         return span_of(index, lambda v: v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)), ranges)
     outer: dict[Atom, int] = {}
@@ -94,7 +94,7 @@ def span_of(index: Index, fixed: Collection[SSAValue] | IsFixed, ranges: RangeOf
 
 
 def _runs_of(inner: dict[Atom, int], ranges: RangeOf) -> list[tuple[int, int]]:
-    """Candidate runs (period, length) of a sum. Terms that are not multiples of the period determine the length."""
+    """Candidates (period, length); terms that are not multiples of the period determine the length."""
     reach: dict[int, int] = {}
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(ranges)
@@ -104,7 +104,7 @@ def _runs_of(inner: dict[Atom, int], ranges: RangeOf) -> list[tuple[int, int]]:
 
 
 def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
-    """The span of a quotient or remainder; None for other atoms, and if only the divisor bounds it."""
+    """The span of a quotient or remainder, unless only the divisor bounds it."""
     if isinstance(atom, SSAValue):
         return None
     inner, divisor = span_of(atom.numerator, fixed, ranges), atom.divisor
@@ -123,7 +123,6 @@ def _span_of_digit(atom: Atom, fixed: IsFixed, ranges: RangeOf) -> Span | None:
 
 
 def source_of(atom: Atom) -> SSAValue | None:
-    """The value of which an atom is a (nested) quotient or remainder, or None."""
     while not isinstance(atom, SSAValue):
         ((inner, factor), *others) = atom.numerator.terms.items() or ((None, 0),)
         if inner is None or others or factor != 1:
@@ -133,7 +132,7 @@ def source_of(atom: Atom) -> SSAValue | None:
 
 
 def preimage(atom: Atom, span: Span) -> Span | None:
-    """The values of `source_of(atom)` for which the atom is in a span; None if they do not form a span."""
+    """Values of `source_of(atom)` for which the atom is in a span."""
     while not isinstance(atom, SSAValue):
         if span.step != 1 or (span.runs is not None and isinstance(atom, Remainder)):
             return None
@@ -159,8 +158,7 @@ def _step_of(inner: dict[Atom, int], ranges: RangeOf) -> int:
 
 
 def _takes_every_value(inner: dict[Atom, int], ranges: RangeOf) -> bool:
-    """Whether a sum of loop variables attains every value between its bounds: each coefficient is at most the range of
-    the smaller terms plus one."""
+    """Whether a sum of loop variables attains every value between its bounds (`mixed_radix`)."""
     digits: list[tuple[int, SSAValue, int]] = []
     for atom, factor in inner.items():
         low, high = Index({atom: 1}).range(ranges)
@@ -172,7 +170,7 @@ def _takes_every_value(inner: dict[Atom, int], ranges: RangeOf) -> bool:
 
 
 def hull(spans: Sequence[Span | None]) -> Span | None:
-    """The smallest span that contains all; None if one is unknown or their lower bounds are incomparable."""
+    """The smallest common span; None if one is unknown or lower bounds are incomparable."""
     first = spans[0] if spans else None
     if first is None:
         return None
@@ -205,9 +203,9 @@ def _length_of_run(span: Span, period: int) -> int:
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> tuple[Span | None, ...]:
-    """One span per dimension of the accesses to one buffer in an iteration of `loop`, or in the whole scope; None for a
-    dimension that may be touched entirely. Every access is inside `loop`. With `by_all_threads`, loops over the threads
-    of a block are inner loops."""
+    """A span per dimension of the accesses in an iteration of `loop`, which contains them, or in the whole scope;
+    None for a dimension that may be touched entirely. With `by_all_threads`, loops over threads of a block are inner
+    loops."""
     around = [] if loop is None else [outer for outer in found[0].loops if outer.is_ancestor(loop)]
     if by_all_threads:
         around = [outer for outer in around if not runs_over_threads(outer)]
@@ -224,7 +222,6 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
 
 
 def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
-    """The spans of a box, narrowed by conditions with constant bounds."""
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
         bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]

@@ -7,8 +7,8 @@
     found = linear.match(value)  # None, or found["x"], found["w"], and found.get("b")
 
 Every operator of the graph dialect is a function here (`P.matmul`, `P.relu`, ...), and patterns can be added,
-subtracted, multiplied, divided and negated. A number matches a constant whose elements all equal it. A pattern that is
-used twice, or two variables of one name, match one value. Operands of commutative operators match in both orders.
+subtracted, multiplied, divided and negated. A number matches a constant whose elements all equal it. A pattern used
+twice, or two variables of one name, match one value. Operands of commutative operators match in both orders.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Match:
         return self.values.get(key)
 
     def binding(self, key: object, value: SSAValue) -> Match | None:
-        """Extend the match by `key` bound to `value`; None if it has another binding."""
+        """The match extended, or None if `key` has another binding."""
         known = self.values.get(key)
         if known is None:
             return replace(self, values={**self.values, key: value})
@@ -83,25 +83,22 @@ class Pattern(ABC):
 
     @abstractmethod
     def matches(self, value: SSAValue, found: Match) -> Iterator[Match]:
-        """Each way in which the pattern matches `value`, given the bindings in `found`."""
+        """Each match, given the bindings in `found`."""
 
     @property
     @abstractmethod
     def heads(self) -> frozenset[str] | None:
-        """The operators that may compute the value; None for any value."""
+        """The operators that may compute the value; None for any."""
 
     def match(self, value: SSAValue | HoldsValue) -> Match | None:
-        """The first match of a value, or None."""
         ssa = value if isinstance(value, SSAValue) else value.ssa
         found = self.matches(ssa, Match())
         return next((match for match in found if all(map(match.owns, match.owned))), None)
 
     def named(self, name: str) -> Pattern:
-        """The pattern, with its value bound to `name` in the match."""
         return ConditionPattern(self, name=name)
 
     def where(self, condition: Callable[[SSAValue], bool]) -> Pattern:
-        """The pattern, restricted to values that satisfy the condition."""
         return ConditionPattern(self, condition=condition)
 
     def used_once(self) -> Pattern:
@@ -161,8 +158,6 @@ class Variable(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Pattern):
-    """A constant whose elements all equal `number` up to rounding, or whose array satisfies the `condition`."""
-
     number: Number | None = None
     condition: Callable[[Array], bool] | None = None
 
@@ -183,8 +178,6 @@ class Constant(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class OperatorPattern(Pattern):
-    """An operator with a pattern per operand; a list for a variadic operand, None for an absent one."""
-
     name: str
     operands: tuple[Any, ...]
     attributes: Mapping[str, object]
@@ -250,8 +243,6 @@ class Alternatives(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class ConditionPattern(Pattern):
-    """A pattern whose value has a name, satisfies a condition, or has no users outside of the match."""
-
     pattern: Pattern
     name: str | None = None
     condition: Callable[[SSAValue], bool] | None = None
@@ -280,7 +271,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Chain(Pattern):
-    """A product, or a sum, of patterns and a number, in any order and grouping."""
+    """A product or sum of patterns and a number."""
 
     parts: tuple[Pattern, ...]
     number: float
@@ -330,7 +321,7 @@ class Chain(Pattern):
     def _expansions(
         self, value: SSAValue, limit: int, depth: int
     ) -> Iterator[tuple[tuple[SSAValue, ...], float, tuple[Operation, ...]]]:
-        """Expand a value into at most `limit` leaves and a number, with the operators in between."""
+        """Expand a value into at most `limit` leaves and a number."""
         neutral = 1.0 if self.is_product else 0.0
         owner = value.owner
         if isinstance(owner, ConstantOp):
@@ -356,7 +347,7 @@ class Chain(Pattern):
 
 
 def _match_all(patterns: Sequence[Any], values: Sequence[Any], found: Match) -> Iterator[Match]:
-    """Each way in which every pattern matches its value. None is an absent operand, a list is a variadic one."""
+    """Absent operands are None, variadic ones lists."""
     if not patterns:
         yield found
         return
@@ -386,19 +377,17 @@ def var(name: str | None = None) -> Pattern:
 
 
 def const(value: Number | Callable[[Array], bool] | None = None, name: str | None = None) -> Pattern:
-    """A constant: any, one whose elements all equal a number up to the rounding of its type, or one whose array
-    satisfies a condition."""
+    """A constant: any, one whose elements all equal a number up to rounding, or one whose array satisfies a
+    condition."""
     found = Constant(None, value) if callable(value) else Constant(value)
     return found if name is None else found.named(name)
 
 
 def op(name: str, *operands: object, result: int = 0, **attributes: object) -> Pattern:
-    """The `result` of the operator with that name. Operands are patterns or numbers, or a list of them for a variadic
-    operand.
+    """The `result` of an operator. Operands are patterns or numbers, or a list of them for a variadic operand.
 
-    Operands that are not given must be absent in the graph, too, unless they are `optional`. `attributes` are values
-    (omitted attributes of an op have their defaults) or predicates. Raises `CompileError` for an unknown operator or
-    too many operands.
+    Operands not given must be absent in the graph, unless `optional`. `attributes` are values (omitted attributes of
+    an op have their defaults) or predicates. Raises `CompileError` for an unknown operator or too many operands.
     """
     if name not in _NAMES:
         raise CompileError(f"there is no operator '{name}'{did_you_mean(name, _NAMES)}")
@@ -472,7 +461,7 @@ def __getattr__(name: str) -> Callable[..., Pattern]:
 
 
 def arguments_of(owner: Operation) -> Mapping[str, object]:
-    """The attributes of an op as Python values, with the defaults of omitted ones."""
+    """Attributes as Python values, with defaults."""
     if not isinstance(owner, Operator):
         return {name: value_of(attribute) for name, attribute in owner.properties.items()}
     defaults = {
@@ -484,7 +473,7 @@ def arguments_of(owner: Operation) -> Mapping[str, object]:
 
 
 def array_of_constant(constant: ConstantOp) -> Array:
-    """The elements of a constant; bf16 as float32."""
+    """The elements; bf16 as float32."""
     found = array_of_dense(dense_value(constant))
     if found is None:
         raise CompileError.at(constant, f"there are no arrays of {constant.result.type.element_type}")
@@ -492,12 +481,11 @@ def array_of_constant(constant: ConstantOp) -> Array:
 
 
 def number_of(value: SSAValue) -> Number | None:
-    """The number that all elements of a constant equal; None for other values."""
     return splat_value(value.owner) if isinstance(value.owner, ConstantOp) else None
 
 
 def is_near(found: Number, expected: Number, value: SSAValue, roundings: int = 1) -> bool:
-    """Whether two numbers are equal up to `roundings` of the element type of `value`; integers must be equal."""
+    """Whether numbers are equal up to `roundings` of the type of `value`; integers must be equal."""
     type_ = cast("TensorType[Attribute]", value.type)
     epsilon = _EPSILON.get(str(element_name(type_.element_type)), 0.0) * max(roundings, 1)
     return found == expected or isclose(found, expected, rel_tol=epsilon, abs_tol=0.0)

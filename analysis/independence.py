@@ -35,12 +35,9 @@ def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = N
 
 
 def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
-    """Whether `buffer` can be privatized to the iterations of `loop`.
-
-    It is a temporary used nowhere outside the loop, and every element that an iteration reads was certainly written
-    earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises `NotProved`, also if
-    the answer depends on data.
-    """
+    """Whether `buffer`, a temporary used nowhere else, can be privatized to the iterations of `loop`: every element
+    that an iteration reads was certainly written earlier in it. `found` holds the accesses of the loop, in program
+    order. Raises `NotProved`, also if the answer depends on data."""
     if not is_temporary(buffer) or not all(loop.is_ancestor(use.operation) for use in buffer.uses):
         return False
     inside = [a for a in found if a.buffer is buffer]
@@ -54,11 +51,11 @@ def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
 def carried_conflict(
     loop: ForOp, *, reductions: bool = True, inits: bool = True, found: Sequence[Access] | None = None
 ) -> Conflict | None:
-    """Two different iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
+    """Two iterations of `loop` that touch one element, at least one of them writing. Raises `NotProved`.
 
-    Buffers that can be privatized are exempt. Without `reductions`, updates of one accumulator are exempt; without
-    `inits`, also its init in the same block. `found` may contain only the accesses to the buffers of interest. If
-    iterations touch one element of a buffer whose privatization is undecided, that is not proved.
+    Buffers that can be privatized are exempt; if that is undecided, a conflict is not proved. Without `reductions`,
+    updates of one accumulator are exempt; without `inits`, also its init in the same block. `found` may lack
+    accesses to other buffers.
     """
     found = accesses(loop) if found is None else found
     private: dict[SSAValue, bool | NotProved] = {}
@@ -68,7 +65,7 @@ def carried_conflict(
             continue
         if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
-        # Once per buffer instead of once per pair of accesses.
+        # Once per buffer instead of per pair of accesses.
         if first.buffer not in private:
             private[first.buffer] = _has_own(loop, first.buffer, found)
         own = private[first.buffer]
@@ -83,8 +80,7 @@ def carried_conflict(
 
 
 def _starts_once(first: Access, second: Access) -> bool:
-    """Whether both are steps of one reduction whose element the init of the block starts in only one spatial
-    instance."""
+    """Whether both are steps of one reduction whose element starts in only one spatial instance."""
     block = first.block
     if block is None or not is_reduction_step(first, second):
         return False
@@ -113,16 +109,15 @@ def dependent_iterations(
     inits: bool = True,
     found: Sequence[Access] | None = None,
 ) -> Violation | None:
-    """Explain why the iterations of `loop` are dependent, or None if they provably are not. Parameters as in
-    `carried_conflict`: without `reductions`, updates may combine into one accumulator in any order."""
+    """Explain why the iterations are dependent, or None if provably not. Parameters as in `carried_conflict`."""
     conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     return None if conflict is None else conflict.violation(consequence, _reduction_advice(conflict))
 
 
 @or_undecided
 def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
-    """Explain why loops over the thread blocks of a kernel may not run as one, or None if provably no data passes
-    between them. `bound` is assumed to be bound to `axis`."""
+    """Explain why loops over thread blocks may not run as one: data may pass between them. `bound` counts as bound
+    to `axis`."""
     conflict = block_conflict(kernel, bound, axis)
     if conflict is None:
         return None
@@ -140,11 +135,8 @@ def _reduction_advice(conflict: Conflict) -> str | None:
 
 
 def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict | None:
-    """Two dependent instances whose order a permutation of a perfect chain of loops reverses.
-
-    Chains are outermost first. Updates of one reduction may be reassociated; its init may not run after them. Raises
-    `NotProved`.
-    """
+    """Dependent instances whose order a permutation of a perfect chain of loops, outermost first, reverses. Updates of
+    one reduction may be reassociated; its init may not run after them. Raises `NotProved`."""
     found = accesses(old[0])
     outside = old[0]
     for first, second in conflicting_pairs(found):
@@ -167,10 +159,10 @@ def _inverted(
     new: Sequence[ForOp],
     same: Collection[ForOp],
 ) -> Conflict | None:
-    """A pair of instances of which `earlier` runs first in the old order and last in the new one.
+    """Instances of which `earlier` runs first in the old order and last in the new one.
 
-    The old order is decided at level p (all loops outside p equal), the new one at level q: then q is inside p in the
-    old order and outside p in the new one. Neither p nor q is in `same`.
+    The old order is decided at p (loops outside p are equal), the new one at q, inside p in the old order and
+    outside p in the new one. Neither is in `same`.
     """
     place = {loop: at for at, loop in enumerate(new)}
     for p_at, p in enumerate(old):

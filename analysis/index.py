@@ -1,8 +1,8 @@
-"""Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a remainder.
+"""Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a
+remainder.
 
-`Index` is the algebra of passes and analyses; `AffineMap` is the form in the IR. Both describe the same functions:
-floor division and non-negative remainder by positive constants. A product of two values is not affine and stays an
-opaque value.
+Floor division and non-negative remainder are by positive constants, as in `AffineMap`, the form in the IR. A product
+of two values is opaque.
 """
 
 from __future__ import annotations
@@ -70,11 +70,8 @@ class Index:
 
     @staticmethod
     def of(value: SSAValue | int, known: dict[SSAValue, Index] | None = None) -> Index:
-        """The normal form of an index value. Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a
-        constant; anything else is an atom.
-
-        `known` memoizes traced values, so that each value of a chain of ops is traced once.
-        """
+        """Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an
+        atom. `known` memoizes traced values."""
         if isinstance(value, int):
             return Index({}, value)
         # `isinstance` of an abstract class costs more than the rest.
@@ -92,7 +89,7 @@ class Index:
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
-        """The normal form of an expression without symbols, with `dims[d]` for dimension d."""
+        """The index of an expression without symbols, with `dims[d]` for dimension d."""
         if type(expr) is AffineDimExpr:
             return dims[expr.position]
         terms: dict[Atom, int] = {}
@@ -167,7 +164,7 @@ class Index:
         return self.terms.get(atom, 0)
 
     def values(self) -> Iterator[SSAValue]:
-        """Every value in the index, repeated if it occurs in several atoms."""
+        """The values, repeated if in several atoms."""
         for atom in self.terms:
             if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()
@@ -175,20 +172,18 @@ class Index:
                 yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
-        """All values that the index depends on, including through the ops that compute its atoms."""
+        """Values that the index depends on, through ops."""
         return sources_in(self.values())
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
-        """Whether the index depends on one of `values`, also through the ops that compute its atoms."""
         return not self.sources().isdisjoint(values)
 
     def mentions(self, values: Iterable[SSAValue]) -> bool:
-        """Whether one of `values` is an atom, or in a quotient or remainder."""
+        """Whether one of `values` is in an atom, not only in the ops that compute it."""
         wanted = set(values)
         return any(value in wanted for value in self.values())
 
     def range(self, range_of: RangeOf = range_of_index) -> Interval:
-        """An interval that contains every value of the index."""
         low: int | None = self.constant
         high: int | None = self.constant
         for atom, factor in self.terms.items():
@@ -211,7 +206,7 @@ class Index:
         return total
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
-        """Replace values by indices and simplify quotients and remainders again, with ranges if given."""
+        """Quotients and remainders are simplified again, with ranges if given."""
         if not self.terms:
             return self
         if len(self.terms) == 1 and not self.constant:  # as most subscripts
@@ -246,7 +241,7 @@ class Index:
         return _merge_pairs(result) if divides else result
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> Index:
-        """Rename values; others are kept. Distinct values must stay distinct."""
+        """Distinct values must stay distinct."""
         terms: dict[Atom, int] = {}
         for atom, factor in self.terms.items():
             if type(atom) is Quotient or type(atom) is Remainder:
@@ -256,8 +251,7 @@ class Index:
         return _owning(terms, self.constant)
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
-        """An equal function on the given ranges, with fewer quotients and remainders if possible. A value whose range
-        is a single number becomes that constant."""
+        """An equal function on the given ranges, with fewer quotients and remainders if possible."""
         once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
@@ -290,7 +284,7 @@ class Index:
 
 
 def _asked_once(range_of: RangeOf) -> RangeOf:
-    """Valid as long as no loop or symbol changes."""
+    """A memo, valid as long as no loop or symbol changes."""
     if isinstance(getattr(range_of, "__self__", None), _Answers):
         return range_of
     return _Answers(range_of).__getitem__
@@ -387,11 +381,11 @@ def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue
 
 
 def mixed_radix(digits: Iterable[tuple[int, _Digit, int | None]]) -> Iterator[tuple[int, _Digit, int | None]]:
-    """Order the digits `(weight, digit, maximum)` of a sum by weight, as `(weight, digit, reach)`: `reach` is the
-    maximum of the preceding weighted sum, None if unbounded. Digits are non-negative.
+    """Order the digits `(weight, digit, maximum)` of a sum, not negative, by weight, as `(weight, digit, reach)`:
+    `reach` is the maximum of the preceding weighted sum, None if unbounded.
 
     The sum determines a digit if its weight and all larger ones exceed the reach. It takes every value up to its
-    maximum if no weight exceeds the reach plus one. If each weight equals the reach plus one, both hold.
+    maximum if no weight exceeds the reach plus one.
     """
     reach: int | None = 0
     for weight, digit, maximum in sorted(digits, key=itemgetter(0)):
@@ -416,7 +410,7 @@ def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
 
 
 def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Index] | None:
-    """`index = factor * multiple + rest` with rest in 0 .. factor-1; None if ranges do not allow it."""
+    """`index = factor * multiple + rest` with rest in 0 .. factor-1."""
     multiple: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
     low = high = index.constant % factor
@@ -436,7 +430,6 @@ def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Inde
 
 
 def _split_factors(index: Index, divisor: int) -> list[int]:
-    """Factors of `divisor` by which the index may be partly divisible, in decreasing order."""
     factors = {divisor} | {gcd(f, divisor) for f in index.terms.values()}
     return sorted((f for f in factors if f > 1), reverse=True)
 
@@ -462,7 +455,7 @@ def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
 
 
 def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
-    """`index mod divisor`, simplified by the ranges. The divisor is positive."""
+    """`index mod divisor`, like `quotient`."""
     if divisor <= 0:
         raise InternalError(f"remainder of an index by {divisor}")
     if divisor == 1:

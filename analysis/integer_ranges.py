@@ -1,8 +1,8 @@
 """Integer ranges of index values; assumptions about symbols (`tir.assume`, `tir.assume_shape`); non-affine index
 values.
 
-Affine maps divide by constants. A quotient, remainder or product by a symbol, as `fuse` creates for loops of dynamic
-extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
+Quotients, remainders and products by a symbol, as of fused loops of dynamic extent, are computed by `arith` ops,
+which `meaning_of` reads.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 
 
 def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
-    """The `Division`, `Product` or `Choice` that computes a value, or None.
+    """The `Division`, `Product` or `Choice` that computes a value.
 
-    The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation must
-    equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
+    The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation
+    must equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
     """
     if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
@@ -77,7 +77,8 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
 
 def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> arith.RemSIOp | None:
     """The truncating division x of `select(wrong, x + divisor, x)` if that is the remainder with the sign of the
-    divisor. `wrong`: x is not 0 and differs in sign from the divisor, or x is negative and the divisor is not."""
+    divisor: `wrong` states that x is not 0 and differs in sign from the divisor, or that x is negative and the
+    divisor is not."""
     shifted, remainder = op.lhs.owner, op.rhs.owner
     if not isinstance(remainder, arith.RemSIOp) or not isinstance(shifted, arith.AddiOp):
         return None
@@ -129,7 +130,7 @@ def is_symbol(value: SSAValue) -> bool:
 
 
 def is_fixed(value: SSAValue) -> bool:
-    """Whether a value is defined at the top level of the function, hence invariant in all loops."""
+    """Whether a value is at the top level of the function, hence invariant in all loops."""
     return type(value.owner.parent_op()) is FuncOp
 
 
@@ -149,8 +150,7 @@ def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """The operands, recursively and each once, of the quotients, products and choices that compute a value; else the
-    value."""
+    """Operands, recursively and once, of the quotients, products and choices that compute a value; else the value."""
     pending, seen = [value], {value}
     while pending:
         inner = pending.pop()
@@ -166,7 +166,7 @@ def leaves(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
-    """Several dozen combinations of small values for all symbols in non-affine parts of `indices`, smallest first."""
+    """Combinations of small values for symbols in non-affine parts, smallest first."""
     symbols: dict[SSAValue, None] = {}
     for index in indices:
         for value in index.values():
@@ -183,8 +183,7 @@ _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
 
 
 def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The range of an index value, by extents of loops, iterators and buffers, and arithmetic on these, with `ranges`
-    for the operands if given."""
+    """The range by extents of loops, iterators and buffers, and arithmetic; `ranges` give those of operands."""
     if type(value) is BlockArgument:
         known = range_of_index(value)
         if known == UNBOUNDED and is_parameter(value):
@@ -208,7 +207,7 @@ def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 def _is_extent(parameter: BlockArgument) -> bool:
-    """Whether `tir.assume_shape` states that a parameter is an extent. An element of an array may be negative."""
+    """Whether `tir.assume_shape` states that a parameter is an extent. Elements of arrays may be negative."""
     function = parameter.block.parent_op()
     if isinstance(function, FuncOp) and has_argument_attribute(function, parameter.index, ELEMENT):
         return False
@@ -223,8 +222,7 @@ class Assumption:
     is_equality: bool
 
     def negative_alternatives(self) -> list[Index]:
-        """The operands of a minimum that is assumed to be negative, of which one is negative. Otherwise a single
-        index."""
+        """Indices of which one is negative if the assumption is violated: several for a minimum."""
         value = (self.index * -1 - 1).single_value
         return [self.index * -1 - 1] if value is None or self.is_equality else operands_of_minimum(Index.of(value))
 
@@ -238,13 +236,12 @@ def operands_of_minimum(index: Index) -> list[Index]:
 
 
 def assumptions_about(symbol: SSAValue) -> list[Assumption]:
-    """Assumptions that mention `symbol`, a parameter or a value at the top level of its function."""
     entry = _entry_of(symbol)
     return [] if entry is None else [a for a in _assumptions_of(entry) if a.index.depends_on([symbol])]
 
 
 def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
-    """The interval of `symbol` by the assumptions that mention no other value."""
+    """The interval by assumptions that mention no other value."""
     entry = _entry_of(symbol)
     if entry is None:
         return UNBOUNDED
@@ -264,10 +261,8 @@ def assumed_range(symbol: SSAValue, ranges: RangeOf | None = None) -> Interval:
 
 
 class Ranges:
-    """`range_of`, `meaning_of` and assumptions, memoized. Valid as long as the IR does not change.
-
-    Without memoization, the range of a value in nested minima and maxima is computed once for each path to it.
-    """
+    """`range_of`, `meaning_of` and assumptions, memoized: values in nested minima and maxima have many paths. Valid
+    as long as the IR does not change."""
 
     def __init__(self, compute: Callable[[SSAValue, RangeOf], Interval] = range_of) -> None:
         self._compute = compute
@@ -317,7 +312,7 @@ def assumption_of(op: AssumeOp) -> Assumption:
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """The assumptions at the start of a function; two reads of one extent are equal."""
+    """Two reads of one extent are assumed equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):

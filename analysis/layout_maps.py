@@ -1,15 +1,12 @@
-"""Index maps on a box of indices: image, injectivity, missed indices, and inverses.
+"""Index maps on a box of indices: image, injectivity, missed indices, and inverses. See docs/decisions/0007-layouts.md.
 
-`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps the box into a box of 3 x 8 x 4, is injective, misses `4 * co +
-ci >= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be
+`f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 maps into a box of 3 x 8 x 4, is injective, misses `4 * co + ci
+>= 30`, and has the inverse `(n, co, ci) -> (n, 4 * co + ci)`. Answers are exact, by integer sets; extents may be
 symbols.
 
-An inverse is derived from digits if possible, which gives simpler expressions than isl: a new index is a sum of
-weighted *pieces*, each smaller than the quotient of the next weight by its own, i.e. a mixed-radix number. Pieces of
-one numerator, `x floordiv 4` and `x mod 4`, are recombined; the numerator may itself be a sum.
-
-The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` touches
-element `e` at `(e floordiv 16, e mod 16)`.
+An inverse is derived from digits (`index.mixed_radix`) if possible; `x floordiv 4` and `x mod 4` are recombined. The
+inverse of an access, `AccessInverse`, is the instance that touches an element: `B[v * 16 + w]` touches `e` at `(e
+floordiv 16, e mod 16)`.
 """
 
 from __future__ import annotations
@@ -45,7 +42,7 @@ def inverse_by_digits(
     range_of_input: RangeOf,
     range_of_output: RangeOf,
 ) -> tuple[Index, ...] | None:
-    """The inputs as functions of the outputs, the values of `results`; None if digits do not determine them."""
+    """The inputs as functions of the outputs, the values of `results`, if digits determine them."""
     solver = _Solver(set(inputs), range_of_input, range_of_output)
     for result, output in zip(results, outputs, strict=True):
         solver.read(result, Index.of(output))
@@ -67,7 +64,6 @@ _PLACEHOLDERS: list[SSAValue] = []
 
 
 def placeholders(count: int) -> tuple[SSAValue, ...]:
-    """Placeholders for results, the same in each call."""
     while len(_PLACEHOLDERS) < count:
         _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
     return tuple(_PLACEHOLDERS[:count])
@@ -170,7 +166,6 @@ class LayoutMap:
         self.results = tuple(self.applied([Index.of(value) for value in self.inputs], self._range))
 
     def renamed(self, names: Mapping[SSAValue, SSAValue]) -> LayoutMap:
-        """Rename symbols and keep the placeholders."""
         if not self.symbols:
             return self
         renamed = LayoutMap(self.map, [extent.renamed(names) for extent in self.old_extents])
@@ -184,7 +179,6 @@ class LayoutMap:
         return [Index.of_expr(e, dims).substitute(mapping, ranges).simplified(ranges) for e in self.map.results]
 
     def at(self, index: Sequence[int]) -> list[int]:
-        """The image of one index, without simplification."""
         return list(self.map.eval(index, ()))
 
     def really_missed(self, index: Sequence[int]) -> bool:
@@ -217,7 +211,6 @@ class LayoutMap:
         return question
 
     def collision(self) -> tuple[list[int], list[int]] | None:
-        """Two old indices with the same image, or None."""
         if are_determined(self.inputs, self.results, self._range):
             return None
         extents = dict(zip(self.inputs, self.old_extents, strict=True))
@@ -235,7 +228,7 @@ class LayoutMap:
                 raise NotProved(f"it depends on what %{value.name_hint or '?'} is")
 
     def negative(self) -> tuple[list[int], int] | None:
-        """An old index with a negative image, and the dimension, or None."""
+        """An old index with a negative image, and the dimension."""
         for dimension, index in enumerate(self.results):
             low = index.range(self._range)[0]
             if low is not None and low >= 0:
@@ -259,7 +252,6 @@ class LayoutMap:
 
     @cached_property
     def new_extents(self) -> tuple[Index, ...] | None:
-        """The new extents; None if one has no expression over the old ones."""
         result: list[Index] = []
         for (_, high), index in zip(self._limits, self.results, strict=True):
             top = Index({}, high) if high is not None else self._top(index)
@@ -269,7 +261,7 @@ class LayoutMap:
         return tuple(result)
 
     def _top(self, index: Index) -> Index | None:
-        """The maximum of an index that is monotonic in each of its values, over symbolic extents."""
+        """The maximum, over symbolic extents, of an index that is monotonic in each value."""
         result = Index({}, index.constant)
         for atom, factor in index.terms.items():
             low, high = Index({atom: 1}).range(self._range)
@@ -299,12 +291,11 @@ class LayoutMap:
         return self.new_extents
 
     def count(self) -> int | None:
-        """The number of missed indices, for an injective map on static extents."""
+        """The number of missed indices, for injective maps on static extents."""
         extents, old_extents = self._known_extents(), self.old_extents
         return None if self.symbols else prod(e.constant for e in extents) - prod(e.constant for e in old_extents)
 
     def missed(self) -> tuple[Piece, ...]:
-        """The new indices outside of the image of an injective map."""
         if self.count() == 0:
             return ()
         rest = self._missed_set()
@@ -326,7 +317,7 @@ class LayoutMap:
         return within_budget(lambda: box.subtract(image).coalesce())
 
     def image(self) -> Piece | None:
-        """The image; None if it is not a conjunction."""
+        """The image, or None if it is not a conjunction."""
         pieces = self._pieces(within_budget(lambda: self._image().coalesce()), in_spans=False)
         return pieces[0] if len(pieces) == 1 else None
 
@@ -357,8 +348,7 @@ class LayoutMap:
         return Piece(tuple(positives), tuple(zeros), tuple(spans))
 
     def inverse(self) -> tuple[Index, ...] | None:
-        """The old indices over `outputs`, valid on the image of an injective map; None if they are not single
-        expressions."""
+        """Old indices over `outputs`, valid on the image of an injective map, if single expressions."""
         told = None
         if self.new_extents is not None:
             told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
@@ -391,8 +381,8 @@ class LayoutMap:
         return tuple(result)
 
     def names(self, hints: Sequence[str | None]) -> list[str]:
-        """Names for new indices: that of an unchanged old index; `c_o` and `c_i`, or `c_a`, `c_b`, ... for parts of c;
-        `n_c_fused` for a combination."""
+        """Names for new indices: that of an unchanged old index; `c_o` and `c_i`, or `c_a`, `c_b`, ... for parts of
+        c; `n_c_fused` for a combination."""
         used = [sorted(expr.used_dims()) for expr in self.map.results]
         bases = ["_".join(hints[at] or "v" for at in dims) or "v" for dims in used]
         names: list[str] = []
@@ -433,14 +423,11 @@ class AccessInverse:
     back: tuple[Index, ...]
 
     def instance(self, element: Sequence[Index]) -> tuple[Index, ...]:
-        """The variables of the instance that touches `element`, if one does."""
         moved = (place - shift for place, shift in zip(element, self.shifts, strict=True))
         mapping = dict(zip(self.placeholders, moved, strict=True))
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """The conditions under which an instance touches `element`: variables are in their domains, and indices
-        match."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip
@@ -458,8 +445,8 @@ def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInve
 
 
 def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
-    """The inverse of an access over variables (variable -> extent), or a violation if it is not unique. A refutation
-    names two instances that touch one element."""
+    """The inverse over variables (variable -> extent), or a violation if not unique, which names two instances on one
+    element."""
     variables = tuple(domain)
     indices = tuple(index.simplified(range_of) for index in given)
 

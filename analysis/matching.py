@@ -1,7 +1,7 @@
 """Structural matching of a block body against a description, op by op, up to the regions of buffers.
 
-A description is a function over small buffers with the loops, blocks and expressions of the body. Each of its buffers
-corresponds to a box of a buffer of the program: indices differ by a corner that is invariant in the block.
+A description is a function with the loops, blocks and expressions of the body. Each of its small buffers is a box of
+one of the program, whose corner is invariant in the block.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ class NoMatch(Exception):
 
 @dataclass(frozen=True)
 class Box:
-    """The part of a buffer that corresponds to a buffer of the description."""
-
     buffer: SSAValue
     corner: tuple[Index, ...]
     """The first element: one index per dimension of the buffer, which may have more leading dimensions than the
@@ -41,7 +39,7 @@ class Box:
 
 
 def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
-    """The box of each buffer of the description. Raises `NoMatch` at the first difference."""
+    """The box of each buffer. Raises `NoMatch` at the first difference."""
     matcher = _Matcher()
     matcher.bodies(description, body)
     return matcher.boxes
@@ -129,7 +127,6 @@ class _Matcher:
     def access(
         self, wanted: SSAValue, indices: list[SSAValue], found: SSAValue, places: list[SSAValue], op: Operation
     ) -> None:
-        """Require an access to the same element of the box."""
         rank = len(indices)
         # Removes quotients and remainders of values inside the block if a layout splits a dimension.
         theirs = [Index.of(place).simplified(range_of) for place in places]
@@ -161,7 +158,6 @@ class _Matcher:
             raise NoMatch(f"{buffer_name(found)} is accessed in another place than the description says", op)
 
     def expression(self, wanted: SSAValue, found: SSAValue, op: Operation) -> None:
-        """Require the same value, computed from the same loads."""
         if wanted in self.values or isinstance(wanted.type, IndexType):
             if self.mapped(Index.of(wanted)) != Index.of(found):
                 raise NoMatch(f"the index {Index.of(found)!r} differs from the description's", op)

@@ -1,8 +1,7 @@
 """Patterns of operators: the kind of a function of tensor expressions, and its accesses to each operand.
 
-They are derived from the element regions, independent of the name of the operator. An operator of several stages
-(softmax, convolution with padding, attention) has one pattern; `block_patterns` classifies single blocks after
-lowering.
+An operator of several stages (softmax, convolution with padding, attention) has one pattern, derived from the element
+regions; `block_patterns` classifies single blocks after lowering.
 """
 
 from __future__ import annotations
@@ -180,7 +179,6 @@ def _is_small(tensor: SSAValue) -> bool:
 
 
 def _is_of_elements(value: SSAValue) -> bool:
-    """Whether a value depends on elements of tensors and constants only."""
     op = value.owner
     return isinstance(op, ExtractOp) or (isinstance(op, Operation) and all(map(_is_of_elements, op.operands)))
 
@@ -269,8 +267,8 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
 
 
 def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | None:
-    """The only reduction and its stage, if it sums products of two elements and the last stage returns these sums,
-    optionally plus an element of another tensor."""
+    """The only reduction and its stage, if it sums products of two elements and the last stage returns these sums, plus
+    at most an element of another tensor."""
     reduces = [(stage, op) for stage in stages for op in stage.walk() if isinstance(op, ReduceOp)]
     if len(reduces) != 1 or not _is_product(reduces[0][1]):
         return None

@@ -1,7 +1,8 @@
 """Packing the axes of a function of tensor expressions: which axes of the operands are packed with one of the result.
+See docs/decisions/0104-packed-layouts.md.
 
-Each stage must read whole tiles: the index of the axis, or its shift by a multiple of the tile, is an index of all
-reads that depend on it, and is otherwise only compared with multiples of the tile.
+Each stage must read whole tiles: the index of the axis, or its shift by whole tiles, is an index of all reads that
+depend on it, and is otherwise only compared with multiples of the tile.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from weft.dialects.te_extern import ExternOp
 
 
 def packed_axes(function: FuncOp, axis: int, tile: int) -> tuple[int | None, ...] | None:
-    """The axis of each tensor operand to pack if `axis` of the only result is packed; None for tensors that are
-    accessed alike in all tiles. None if the axis cannot be packed."""
+    """The axis to pack of each tensor operand for `axis` of the only result; None for tensors accessed alike in all
+    tiles, or if the axis cannot be packed."""
     axes = _axes_of_tensors(function, axis, tile)
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
     return None if axes is None else tuple(axes.get(tensor) for tensor in tensors)
 
 
 def pack_axis(function: FuncOp, axis: int, tile: int) -> None:
-    """Pack an axis that `packed_axes` allows, and those of the operands, in place: tiles become the last dimension."""
+    """Pack an axis that `packed_axes` allows, and those of the operands: tiles become the last dimension."""
     axes = _axes_of_tensors(function, axis, tile) or {}
     for stage in _stages(function):
         at = axes.get(stage.results[0])
@@ -94,8 +95,7 @@ def _axes_of_tensors(function: FuncOp, axis: int, tile: int) -> dict[SSAValue, i
 
 
 def _tiles_of(index: SSAValue, tile: int) -> set[SSAValue] | None:
-    """An index and its shifts by whole tiles; None unless they are only used as indices or compared with multiples of
-    the tile."""
+    """An index and its shifts by whole tiles, if only used as indices or compared with multiples of the tile."""
     found: set[SSAValue] = set()
     pending = [index]
     while pending:
@@ -131,7 +131,6 @@ def _shift(op: ApplyOp, value: SSAValue) -> float:
 
 
 def _count_tiles(value: SSAValue, tile: int) -> None:
-    """Convert an index to a tile number: divide the constants that are added to it or compared with it."""
     if isinstance(value.owner, ApplyOp):
         (operand,) = value.owner.operands
         shift = int(_shift(value.owner, operand)) // tile

@@ -1,8 +1,8 @@
 """Questions about instances of the program, such as whether two of them touch one element, in this order.
 
-A `Question` is stated once, over index expressions. isl solves it as linear constraints, and validation evaluates it at
-the point that isl finds: it executes the index operations of the IR at concrete iterations (`Instance`), without
-integer sets or the index algebra. A value that cannot be evaluated refutes nothing.
+isl solves a `Question` as linear constraints; validation evaluates the IR at the point found (`Instance`), without
+integer sets or the index algebra (docs/decisions/0008-counterexamples-and-fuzzing.md). A value that cannot be
+evaluated refutes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class NotEvaluated(Exception):
 
 
 def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
-    """Evaluate a predicate; `otherwise` if a value cannot be evaluated."""
     try:
         return question()
     except NotEvaluated:
@@ -40,12 +39,13 @@ def evaluated(question: Callable[[], bool], otherwise: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class Instance:
-    """A point of the program: values of loop variables, symbols and, if needed, block iterators."""
+    """A point of the program: values of loop variables, symbols and, if needed, block iterators. Methods raise
+    `NotEvaluated`."""
 
     given: Mapping[SSAValue, int]
 
     def value(self, value: SSAValue) -> int:
-        """Evaluate an index or `i1` value. Raises `NotEvaluated`."""
+        """Evaluate an index or `i1` value."""
         number = self.given.get(value)
         if number is not None:
             return number
@@ -56,13 +56,12 @@ class Instance:
         raise NotEvaluated
 
     def number(self, index: int | SSAValue | Index) -> int:
-        """Evaluate an index expression or an extent. Raises `NotEvaluated`."""
         if isinstance(index, Index):
             return index.evaluate(self.value)
         return index if isinstance(index, int) else self.value(index)
 
     def _argument(self, value: BlockArgument) -> int:
-        """An iterator has the value of its binding. An unconstrained parameter is taken as 1."""
+        """An iterator has the value of its binding, an unconstrained parameter 1."""
         owner = value.block.parent_op()
         if isinstance(owner, BlockOp):
             operands = [self.value(operand) for operand in owner.binding_operands]
@@ -94,7 +93,7 @@ class Instance:
             raise NotEvaluated from None
 
     def _dimension(self, op: memref.DimOp) -> int:
-        """The extent of a dimension; 1 if that of a parameter is unconstrained."""
+        """The extent; 1 if unconstrained."""
         at, type_ = self.value(op.index), op.source.type
         if not isinstance(type_, MemRefType):
             raise NotEvaluated
@@ -107,8 +106,7 @@ class Instance:
         return 1
 
     def runs(self, op: Operation) -> bool:
-        """Whether `op` executes at this point, within the block whose iterators are given or the function. Raises
-        `NotEvaluated`."""
+        """Whether `op` executes, within the block whose iterators are given or the function."""
         child, parent = op, op.parent_op()
         while parent is not None and not isinstance(parent, func.FuncOp):
             if isinstance(parent, ForOp):
@@ -140,7 +138,6 @@ class Instance:
         return all(self.value(variable) == 0 for variable, kind in steps if kind is IterKind.REDUCE)
 
     def element(self, access: Access) -> tuple[int, ...]:
-        """The element that an access touches. Raises `NotEvaluated`."""
         op = access.op
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             return tuple(self.value(index) for index in op.indices)
@@ -152,8 +149,8 @@ class Instance:
         raise NotEvaluated
 
     def is_of(self, place: Access | Context | Domain) -> bool:
-        """Whether the point is an instance of a place: the access executes and touches the element given by its
-        indices, or the conditions of loops and guards hold. Raises `NotEvaluated`."""
+        """Whether the access executes and touches the element of its indices, or the conditions of loops and guards
+        hold."""
         if isinstance(place, Access):
             if place.indices is None:
                 raise NotEvaluated
@@ -168,14 +165,14 @@ class Instance:
 
 @dataclass(frozen=True)
 class Missed:
-    """A point (iterators or indices) that no instance of some domains reaches."""
+    """An iterator point or element that no instance of some domains reaches."""
 
     place: tuple[int, ...]
     symbols: Mapping[SSAValue, int]
     domains: tuple[Domain, ...]
 
     def holds(self, otherwise: bool = False) -> bool:
-        """Whether enumeration of loop points confirms it; `otherwise` past the limit of points."""
+        """Whether enumeration of loop points confirms it; `otherwise` past the limit."""
         return all(evaluated(lambda domain=domain: self._is_missed_by(domain), otherwise) for domain in self.domains)
 
     def _is_missed_by(self, domain: Domain) -> bool:
@@ -191,10 +188,8 @@ _TRIES = 4000
 
 @dataclass
 class _PointSearch:
-    """Searches for a loop point at which the conditions hold and the bindings have the wanted values.
-
-    Fixes loops from the outermost inwards, and prunes points that ranges exclude. Uses no integer sets.
-    """
+    """Searches for a loop point with the wanted conditions and bindings, from the outermost loop inwards, pruned by
+    ranges. Uses no integer sets."""
 
     loops: Sequence[tuple[SSAValue, int | SSAValue | Index]]
     bindings: Sequence[Index]
@@ -203,7 +198,7 @@ class _PointSearch:
     left: int = field(default=_TRIES)
 
     def finds(self, symbols: Mapping[SSAValue, int]) -> bool:
-        """Whether a point exists. Raises `NotEvaluated` past the limit of points."""
+        """Raises `NotEvaluated` past the limit of points."""
         return self._below(0, dict(symbols))
 
     def _below(self, at: int, given: dict[SSAValue, int]) -> bool:
@@ -255,11 +250,11 @@ class _Relation:
 
 
 class Question(System):
-    """Constraints on instances of the program, each with a *role*. The roles of a pair are "first" and "second".
+    """Constraints on instances of the program, each with a *role*: of a pair, "first" and "second".
 
-    A value is one variable per role. Values that are fixed in the function, and those in `shared`, are the same in all
-    roles; with `own`, so are all values that are not in it. `values` are concrete values of symbols; values in `opaque`
-    are unconstrained, even if they are computed.
+    A value is one variable per role, except values that are fixed in the function, those in `shared`, and, if given,
+    those not in `own`. `values` are concrete values of symbols; values in `opaque` are unconstrained, even if
+    computed.
     """
 
     def __init__(
@@ -278,7 +273,6 @@ class Question(System):
         self._relations: list[_Relation] = []
 
     def naming(self, role: str) -> Naming:
-        """The variables of a role, each declared with its range."""
         return partial(self._name, role)
 
     def _name(self, role: str, value: SSAValue) -> Variable:
@@ -315,8 +309,7 @@ class Question(System):
             self.order((Index.of(value), role), (end, role))
 
     def add_place(self, role: str, indices: Sequence[Index], free: Mapping[int, Index] | None = None) -> None:
-        """Equate the variables of `places` with indices. In `free` dimensions they are only bounded by the given
-        extents."""
+        """Equate `places` with indices, bounded only by the given extents in `free` dimensions."""
         for at, index in enumerate(indices):
             if free is not None and at in free:
                 self.bound_place(role, at, free[at])
@@ -343,17 +336,17 @@ class Question(System):
     def same_element(
         self, one: str, indices: Sequence[Index] | None, other: str, others: Sequence[Index] | None
     ) -> None:
-        """Let the instances of two roles touch one element; a missing index list means any element."""
+        """Two roles touch one element; a missing index list means any."""
         if indices is not None and others is not None:
             for left, right in zip(indices, others, strict=True):
                 self.equate((left, one), (right, other))
 
     def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put both instances of a pair in the same iteration of `loop`, the second of `other` if given."""
+        """Put a pair in the same iteration of `loop`, the second of `other` if given."""
         self.equate(*_iterations(loop, other))
 
     def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Put the first instance in an earlier iteration of `loop` than the second, in `loop` or `other`."""
+        """Put the first in an earlier iteration of `loop` than the second, which is of `other` if given."""
         self.order(*_iterations(loop, other))
 
     def later(self, loop: ForOp, other: ForOp | None = None) -> None:
@@ -361,12 +354,12 @@ class Question(System):
         self.order(second, first)
 
     def counterexample(self) -> Counterexample | None:
-        """Instances that satisfy all constraints, or None. Raises `NotProved`."""
+        """Instances that satisfy all constraints. Raises `NotProved`."""
         point = self.find_point()
         return None if point is None else Counterexample(self, point)
 
     def instance(self, role: str, point: Point) -> Instance:
-        """The instance of a role. Loops without a value at the point are in iteration 0."""
+        """Loops without a value at the point are in iteration 0."""
         given = symbols_in(point)
         for (of, value), variable in self._named.items():
             if of == role and isinstance(value, BlockArgument) and not is_symbol(value):
@@ -374,7 +367,7 @@ class Question(System):
         return Instance(given)
 
     def value(self, role: str, point: Point, value: SSAValue) -> int:
-        """The value of a value in a role at a point; 0 if it is unknown."""
+        """The number of a value; 0 if unknown."""
         number = point.get(self._named.get((role, value), value))
         if number is not None:
             return number
@@ -423,7 +416,7 @@ def _iterations(loop: ForOp, other: ForOp | None) -> tuple[Term, Term]:
 
 
 def symbols_in(point: Point) -> dict[SSAValue, int]:
-    """The values of symbols at a point. Computed values are omitted, because they are evaluated again."""
+    """Values of symbols; computed values are evaluated again."""
     return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
 
 
@@ -441,7 +434,7 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
 
 
 def places(rank: int) -> list[Variable]:
-    """The variables of a place: the iterators of a block, or the indices of an element."""
+    """Variables for iterators of a block, or indices of an element."""
     return [("place", at) for at in range(rank)]
 
 
@@ -452,8 +445,8 @@ def points_that_agree(
     *,
     own: Container[SSAValue] | None = None,
 ) -> Counterexample | None:
-    """Two different points of a box (value -> extent), roles "first" and "second", at which all `indices` are equal, or
-    those of the first equal the `others` of the second, or None. Raises `NotProved`."""
+    """Different points of a box (value -> extent), "first" and "second", at which all `indices` are equal, or those
+    of the first equal the `others` of the second. Raises `NotProved`."""
     orders = (("first", "second"),) if others is None else (("first", "second"), ("second", "first"))
     known: list[Index] = []
     for value in values:
@@ -472,8 +465,7 @@ def points_that_agree(
 
 
 def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """The instances of an access or place at which no index of `positives` is negative. Their role is "", and each
-    value is a separate variable."""
+    """Instances, in role "", at which no index of `positives` is negative. Each value is a separate variable."""
     question = Question(own=())
     question.add("", at)
     for index in positives:

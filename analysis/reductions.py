@@ -1,7 +1,7 @@
 """Reductions: blocks whose init starts each element that their updates combine into.
 
 A `tir.init` and the updates of its block may access separate elements. Only if each update reads an element that the
-init of the same instance stores to, the init may run earlier, for several instances at once, or in copies of the
+init of its instance stores to, the init may run earlier, for several instances at once, or in copies of the
 accumulator.
 """
 
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
-    """Explain why `block` is not a *reduction*, or None if it is: its init starts all elements that it combines into,
-    these depend on spatial iterators only, it reads no other elements of these or overlapping buffers, and contains no
-    opaque op."""
+    """A *reduction* has an init that starts all elements that it combines into, which depend on spatial iterators
+    only; it reads no other elements of these or overlapping buffers, and contains no opaque op."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -67,7 +66,6 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
 
 
 def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | None:
-    """Explain why a block may read earlier contents of a buffer that it writes, or None."""
     elsewhere = None if block.init is None else load_elsewhere(block)
     if (block.init is None and buffer in buffers_loaded(block)) or (elsewhere and elsewhere.memref is buffer):
         return f"it reads {buffer_name(buffer)} as it was before"
@@ -75,11 +73,11 @@ def why_reads_earlier(block: BlockOp, buffer: SSAValue) -> Violation | str | Non
 
 
 def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation | None:
-    """Explain why the updates of an instance may read an element, in a buffer that the block writes (or only in
-    `buffer`), that the init of the instance does not store to. None if they provably do not, and without init.
+    """Explain why updates of an instance may read an element, of a buffer that the block writes (or only of
+    `buffer`), that its init does not store to. None also without init.
 
-    Init and updates are compared as functions of the iterators, with conditions and inner loops. An element that the
-    updates of the instance store to before they read it needs no start.
+    Init and updates are compared as functions of the iterators. Elements that the updates of the instance store to
+    before reading them need no start.
     """
     init = block.init
     if init is None or _starts_what_it_reads(block, init):
@@ -103,8 +101,8 @@ def why_not_started(block: BlockOp, buffer: SSAValue | None = None) -> Violation
 
 
 def _starts_what_it_reads(block: BlockOp, init: InitOp) -> bool:
-    """Whether the init unconditionally stores at the indices of each load from a stored buffer. A cheap sufficient
-    test, which most reductions pass."""
+    """Whether the init unconditionally stores at the indices of each load from a stored buffer: a cheap sufficient
+    test."""
     started = {_place(op) for op in init.body.block.ops if type(op) is memref.StoreOp}
     stored: set[SSAValue] = set()
     loads: list[memref.LoadOp] = []
@@ -136,14 +134,11 @@ def _in_any_step(access: Access, block: BlockOp) -> Access:
 
 @dataclass(frozen=True)
 class _Start:
-    """Whether the init of an instance stores to each element that a read of the instance touches."""
-
     block: BlockOp
     read: Access
     starts: Sequence[Access]
 
     def missing(self) -> Violation | None:
-        """The violation for an element that is, or may be, read without being started, or None."""
         block, buffer = self.block, buffer_name(self.read.buffer)
         unknown = f'block "{block.label}" reads {buffer}, perhaps where its init does not store to'
         if self.read.indices is None:

@@ -1,19 +1,18 @@
-"""Integer sets: whether a point satisfies a conjunction of constraints on index expressions.
+"""Integer sets: whether a point satisfies a conjunction of constraints on index expressions. See
+docs/decisions/0003-set-questions-as-one-conjunction.md.
 
 A `System` is a conjunction of linear constraints over *variables* (any hashable key: a loop variable, that of the
-second instance, a symbol). Quotients and remainders by constants become separate bounded variables, shared between
-equal expressions. Emptiness is decided exactly within a budget of isl operations (Verdoolaege, "isl: An Integer Set
-Library for the Polyhedral Model", ICMS 2010).
+second instance, a symbol). Quotients and remainders by constants are bounded variables. Emptiness is decided exactly
+within a budget of isl operations (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010);
+past it, `NotProved` is raised.
 
-Products and quotients by a symbol are not linear: `whole == divisor * quotient + rest`. Two such *parts* with the same
-divisor, which is at least 1, compare linearly in each of three cases; their wholes satisfy
+Products and quotients by a symbol are cases (docs/decisions/0010-symbols.md): *parts* `whole == divisor * quotient +
+rest` with the same divisor, which is at least 1, satisfy
 
 - for equal quotients: `whole - whole' == rest - rest'`
 - for a smaller quotient (of either part): `whole' - whole >= divisor + rest' - rest`
 
-Maxima and minima are cases, too: one of two sides that they bound. The system is empty if it is empty in every
-combination of cases. Bounds such as `f < n * m` are also pairs, of a quotient and of the product `n * m`, whose
-quotient by `m` is `n` and whose rest is 0.
+Maxima and minima are cases, too: one of two sides. A system is empty if it is so in every combination of cases.
 """
 
 from __future__ import annotations
@@ -92,15 +91,15 @@ class Part:
     """Whether it is a product of symbols or a multiple of the divisor. Pairs of fixed parts add no constraint."""
 
     def distance(self, other: Part) -> tuple[Row, Row]:
-        """The differences of the quotients, and of the multiples of the divisor. Both are zero if the quotients are
-        equal, and non-negative if this quotient is not the smaller one."""
+        """Differences of quotients, and of multiples of the divisor: zero if equal, non-negative if this quotient is
+        not smaller."""
         apart = self.whole.minus(other.whole)
         apart.add(self.rest, -1)
         apart.add(other.rest)
         return self.quotient.minus(other.quotient), apart
 
     def below(self, other: Part, divisor: Row) -> tuple[Row, Row]:
-        """Two rows that are non-negative if this part has the smaller quotient."""
+        """Rows, non-negative if this part has the smaller quotient."""
         quotients, apart = other.distance(self)
         quotients.constant -= 1
         apart.add(divisor, -1)
@@ -122,7 +121,7 @@ class Divisions:
         return result
 
     def add(self, divisor: Row, part: Part) -> None:
-        """Add a part. A divisor that may be 0 or less must be that of a division that executes."""
+        """A divisor that may be 0 or less must be that of a division that executes."""
         self._divisors.setdefault(divisor.key, divisor)
         self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
 
@@ -133,8 +132,8 @@ class Divisions:
                 yield from (part.whole, part.quotient, part.rest)
 
     def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
-        """A divisor, a varying part, and a fixed part that may bound it: a product of symbols, or a multiple of the
-        divisor in `positives`."""
+        """A divisor, a varying part, and one that may bound it: a product of symbols, or a multiple of the divisor
+        in `positives`."""
         for key, parts in self._parts.items():
             divisor = self._divisors[key]
             varying = [part for part in parts.values() if not part.fixed]
@@ -217,7 +216,6 @@ class System:
         )
 
     def row(self, index: Index, naming: Naming) -> Row:
-        """`index` as a linear row, with variables for its quotients, remainders and products."""
         result = Row({}, index.constant)
         for atom, factor in index.terms.items():
             if not isinstance(atom, Quotient | Remainder):
@@ -270,7 +268,7 @@ class System:
         return Row({variable: 1}, 0)
 
     def _digit(self, whole: Row, divisor: int, *, is_quotient: bool) -> Row:
-        """x = c*q + r with 0 <= r < c; the quotient is the row q, the remainder the row x - c*q."""
+        """x = c*q + r with 0 <= r < c; the quotient is the row q, the remainder x - c*q."""
         key: Variable = ("quotient", divisor, whole.key)
         q = self._digits.get(key)
         if q is None:
@@ -290,7 +288,6 @@ class System:
         return remainder
 
     def _division(self, division: Division, naming: Naming) -> Row:
-        """A variable in the range of a quotient or remainder by a symbol, and a part of `_divisions`."""
         whole, divisor = self.row(division.numerator, naming), self.row(division.divisor, naming)
         if not divisor.terms:
             if divisor.constant < 1:
@@ -365,10 +362,8 @@ class System:
         self.positives.append(difference)
 
     def find_point(self) -> Point | None:
-        """A point that satisfies every constraint and is feasible in the program, or None.
-
-        Raises `NotProved` past the budget, and if the point may be infeasible because the constraints are inexact.
-        """
+        """A feasible point that satisfies every constraint. Raises `NotProved` also if inexact constraints leave that
+        open."""
         point = self.find_candidate()
         if point is None or self.is_exact:
             return point
@@ -377,8 +372,7 @@ class System:
         raise NotProved("it depends on products or quotients of values that are known at run time only")
 
     def find_candidate(self) -> Point | None:
-        """A point that satisfies every constraint, or None; small values are preferred. Infeasible points are possible
-        if the constraints are inexact. Raises `NotProved` past the budget."""
+        """A point as of `find_point`, but possibly infeasible; small values are preferred."""
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
         case = self._case(self._alternatives())
@@ -388,8 +382,7 @@ class System:
         return smallest_point(case._basic_set(variables), variables)
 
     def is_empty(self) -> bool:
-        """Whether no point satisfies the constraints. Raises `NotProved` past the budget. With products and quotients
-        by symbols, False means not proved."""
+        """Whether no point exists. With products and quotients by symbols, False means not proved."""
         if self._obviously_empty():
             return True
         if not self._divisions:
@@ -413,12 +406,10 @@ class System:
 
     @property
     def is_linear(self) -> bool:
-        """Whether no variable is a product, a quotient by a symbol, or a choice."""
         return not (self._products or self._divisions or self._choices)
 
     @property
     def is_affine(self) -> bool:
-        """Whether no variable is a product or a quotient by a symbol."""
         return not (self._products or self._divisions)
 
     @property
@@ -434,7 +425,7 @@ class System:
         return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
 
     def _with_bounds(self) -> System:
-        """Add bounds on quotients by products of symbols: `f < n * m` bounds `f floordiv m`."""
+        """Add bounds by products of symbols: `f < n * m` bounds `f floordiv m`."""
         bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
         variables = self._variables(self._divisions.rows())
         points = self._basic_set(variables)
@@ -466,14 +457,13 @@ class System:
         return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
 
     def _case(self, alternatives: Sequence[_Alternatives]) -> System | None:
-        """A combination of cases with a solution. Raises `NotProved` past the number of cases."""
+        """A combination of cases with a solution. Raises `NotProved` past their limit."""
         variables = self._variables(row for cases in alternatives for case in cases for part in case for row in part)
         return self._case_of(self._basic_set(variables), variables, alternatives, [WORK])
 
     def _case_of(
         self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
-        """`_case`, given the points over `variables`. `left[0]` is the remaining work."""
         left[0] -= max(WORK // CASES, len(variables) * (len(self.zeros) + len(self.positives)))
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases, or fewer of large systems")
@@ -501,8 +491,8 @@ class System:
             yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
-        """The minimum and maximum of a variable, or None. Raises `NotProved` past the budget, and if quotients by
-        symbols would make the set an over-approximation."""
+        """Minimum and maximum. Raises `NotProved` also for quotients by symbols, which make the set an
+        over-approximation."""
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None
@@ -522,11 +512,8 @@ class System:
         return self._forced_equalities_contradict()
 
     def _forced_equalities_contradict(self) -> bool:
-        """Whether a row is violated once variables that equations force to be equal are merged.
-
-        The common case is two instances on one element: equal indices force equal digits, which contradicts a strict
-        order of the loops.
-        """
+        """Whether a row is violated once variables that equations force to be equal are merged: commonly, digits of
+        equal indices, which contradict a strict order of loops."""
         merged: dict[Variable, Variable] = {}
         for row in self.zeros:
             for kept, dropped in self._digits_of_difference(row):
@@ -545,8 +532,8 @@ class System:
         return False
 
     def _digits_of_difference(self, row: Row) -> list[tuple[Variable, Variable]]:
-        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the maximum of all
-        smaller terms, as in mixed-radix numbers."""
+        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c exceeds the greatest sum of
+        smaller terms."""
         if row.constant:
             return []
         by_weight: dict[int, list[Variable]] = {}
@@ -584,11 +571,8 @@ class System:
         return _from_rows(variables, self.zeros, rows)
 
     def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
-        """The projection onto the variables `keep`, in that order of dimensions.
-
-        Quotients by symbols may make it an over-approximation: allowed with `may_grow`, otherwise `NotProved`, as past
-        the budget.
-        """
+        """The projection onto `keep`, in order. Quotients by symbols may make it an over-approximation: with
+        `may_grow`, else `NotProved`."""
         import islpy as isl
 
         if self._divisions:
@@ -640,8 +624,8 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
 
 @lru_cache(maxsize=4096)
 def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -> isl.Mat:
-    """A row of coefficients, by their places, and the constant. Cached, because rows repeat and islpy leaks 32 bytes
-    for each argument that isl takes ownership of, two for each element that is set."""
+    """Cached, because rows repeat and islpy leaks 32 bytes per argument that isl takes ownership of: two per
+    element."""
     import islpy as isl
 
     result = isl.Mat.alloc(isl.DEFAULT_CONTEXT, 0, dims + 1).add_zero_rows(1)
@@ -652,24 +636,20 @@ def _row_matrix(dims: int, values: tuple[tuple[int, int], ...], constant: int) -
 
 @lru_cache(maxsize=4096)
 def _number(value: int) -> isl.Val:
-    """An isl value. Cached, because construction from an int dominates the cost of a matrix."""
+    """Cached, because construction from an int dominates the cost of a matrix."""
     import islpy as isl
 
     return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
 
 
 def _common_factor(row: Row, is_zero: bool) -> int:
-    """The common factor of a row, by which the constant is divided and rounded down; 1 if that would change an
-    equation.
-
-    With common factors, isl's `lexmin` may report a non-empty set as empty.
-    """
+    """The factor by which the constant is divided and rounded down; 1 if that would change an equation. With common
+    factors, isl's `lexmin` may report a non-empty set as empty."""
     common = gcd(*row.terms.values())
     return 1 if common == 0 or (is_zero and row.constant % common) else common
 
 
 def within_budget(question: Callable[[], _T]) -> _T:
-    """Evaluate `question` with the budget of isl operations. Raises `NotProved` past it."""
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -686,13 +666,13 @@ def within_budget(question: Callable[[], _T]) -> _T:
 
 
 def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
-    """The minimum and maximum of a dimension of a non-empty set; None if it is unbounded."""
+    """Minimum and maximum of a non-empty set, or None if unbounded."""
     low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
 
 
 def index_of_aff(aff: isl.Aff, values: Sequence[SSAValue], scale: int = 1) -> Index:
-    """`scale * aff`, with integer coefficients, as an index over the values of its dimensions."""
+    """`scale * aff`, with integer coefficients, over the values of its dimensions."""
     import islpy as isl
 
     kind = isl.dim_type
@@ -728,7 +708,7 @@ def _with_remainders(index: Index) -> Index:
 
 
 def smallest_point(points: isl.BasicSet | isl.Set, variables: Sequence[Variable]) -> Point:
-    """The lexicographic minimum of a non-empty set, or any point if there is no minimum."""
+    """The lexicographic minimum of a non-empty set, or any point if there is none."""
     import islpy as isl
 
     try:

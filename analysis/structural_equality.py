@@ -1,4 +1,4 @@
-"""Structural equality of two programs up to the names of SSA values, and their first difference.
+"""Structural equality of two programs up to names of SSA values and locations, and their first difference.
 
 Scalar constants compare by value at their uses; their number and position do not matter.
 """
@@ -18,7 +18,7 @@ from weft.support.locations import render_operation
 
 
 class Difference(Exception):
-    """The first difference of two programs: a message, and the op on each side if there is one."""
+    """The first difference, and the op on each side if any."""
 
     def __init__(self, message: str, left: Operation | None, right: Operation | None) -> None:
         super().__init__(message)
@@ -36,20 +36,17 @@ class Difference(Exception):
 
 @checked
 def structural_equal(left: Operation, right: Operation) -> bool:
-    """Whether two programs are equal up to names of SSA values, locations and places of constants."""
     return first_difference(left, right) is None
 
 
 @checked
 def assert_structural_equal(left: Operation, right: Operation) -> None:
-    """Raise `AssertionError` with the first difference and its place."""
     difference = first_difference(left, right)
     if difference is not None:
         raise AssertionError(f"the programs differ: {difference}")
 
 
 def first_difference(left: Operation, right: Operation) -> Difference | None:
-    """The first difference in program order, or None."""
     try:
         compare_ops(left, right, {})
     except Difference as difference:
@@ -58,7 +55,6 @@ def first_difference(left: Operation, right: Operation) -> Difference | None:
 
 
 def scalar_constant(value: SSAValue) -> Attribute | None:
-    """The value of a scalar constant; None for other values."""
     owner = value.owner
     if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
         return owner.value

@@ -13,11 +13,8 @@ from weft.analysis.structural_equality import compared_ops, scalar_constant
 
 
 def structural_digest(root: Operation) -> bytes:
-    """A digest of 16 bytes, the same in all processes. Independent of names of values, locations and places of scalar
-    constants, but not of symbols: give functions of different names one name before comparing them.
-
-    Dense constants are hashed as bytes, other attributes as text.
-    """
+    """A digest of 16 bytes, the same in all processes and for other names of values, locations and places of scalar
+    constants, but not of symbols: give functions one name first."""
     hasher = _Hasher()
     hasher.operation(root)
     return hasher.digest()
@@ -90,6 +87,5 @@ class _Hasher:
 
 @lru_cache(maxsize=4096)
 def _type_text(type_: Attribute) -> bytes:
-    """The text of a type, cached because types recur. Not for attributes with numbers, because 0.0 and -0.0 are
-    equal."""
+    """The text of a type, cached because types recur; not for attributes with numbers, since 0.0 and -0.0 are equal."""
     return str(type_).encode()

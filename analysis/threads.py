@@ -1,12 +1,12 @@
 """Loops bound to thread axes: work that the threads of a block share, and reductions across thread blocks.
 
-The loops of a tir program run in order. If a nest fills shared memory in a loop bound to a thread axis, and does not
-depend on an outer loop over the same axis, each iteration of the outer loop fills it with the same values. A thread
-block fills it once, together: thread t runs iteration t of the inner loop (*cooperative fetching*).
+In *cooperative fetching*, a nest fills shared memory in a loop bound to a thread axis, independently of an outer
+loop over the same axis. In loop order each iteration of the outer loop fills it with the same values; a thread block
+fills it once, thread t runs iteration t of the inner loop (docs/decisions/0011-kernels.md).
 
-The threads of a block synchronize, and can reduce together. Thread blocks combine by atomic operations on an element of
-device memory, in any order, and no other op may access that element until the kernel has ended. The same holds for a
-thread that updates an accumulator that an earlier kernel initializes.
+Thread blocks do not synchronize: they combine by atomic operations on elements of device memory that no other op
+accesses until the kernel has ended (docs/decisions/0024-atomic-reductions.md). So does a thread that updates an
+accumulator that an earlier kernel initializes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ def axis_of(loop: ForOp) -> str | None:
 
 
 def runs_over_threads(loop: ForOp) -> bool:
-    """Whether the iterations of a loop are threads of one block, including virtual ones."""
     return axis_of(loop) in (*THREAD_AXES, *VIRTUAL_AXES)
 
 
@@ -55,11 +54,8 @@ def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
 
 
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
-    """Another loop, around or inside of `loop`, over `axis` that is not cooperative.
-
-    A thread has one index per axis, so only the iterations of nested loops with equal values would run. That is
-    harmless if the inner one is cooperative.
-    """
+    """Another, not cooperative loop over `axis`, around or inside of `loop`: only iterations of both with equal
+    values would run."""
     if axis == VIRTUAL:
         return None
     for parent in ancestors(loop):
@@ -71,7 +67,7 @@ def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
 
 def is_cooperative(inner: Operation, outer: ForOp) -> bool:
     """Whether `inner`, a loop or block, has the same effect in each iteration of `outer`: it only fills shared memory,
-    in idempotent instances, and does not depend on the loop variable."""
+    in idempotent instances, independently of the loop variable."""
     return _is_cooperative(inner, outer, set())
 
 
@@ -102,8 +98,6 @@ def _fills_shared_memory(block: BlockOp) -> bool:
 
 
 def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Values and their transitive sources, each once. Those of loop variables and iterators are the operands of the
-    loop or block."""
     seen: set[SSAValue] = set()
     pending = list(values)
     while pending:
@@ -119,7 +113,6 @@ def _sources(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
 
 
 def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
-    """Whether a value may depend on thread indices along `axes`, or on memory."""
     for found in _sources([value]):
         owner = found.owner
         if isinstance(owner, Operation):
@@ -134,11 +127,10 @@ _COMPUTATIONS = ("arith.", "math.", "affine.apply", "memref.dim")
 
 
 def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], carried: ForOp | None) -> Conflict | None:
-    """An element that one thread touches in `first` and another thread of the block later in `second`, or None. Raises
-    `NotProved`.
+    """An element that one thread touches in `first` and another of the block later in `second`. Raises `NotProved`.
 
-    Later means in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
-    the same one of the loops around it.
+    Later means in the same iteration of the loops around both or, with `carried`, in a later one of that loop and
+    the same one of loops around it.
     """
     around = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
     common = [loop for loop in around if loop.parent is not None]  # a thread executes all iterations over a box
@@ -152,18 +144,14 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
 
 
 def kernel_around(loop: ForOp) -> ForOp:
-    """The outermost bound loop around `loop`, or itself, which becomes a kernel."""
     bound = [op for op in ancestors(loop) if isinstance(op, ForOp) and axis_of(op) is not None]
     return bound[-1] if bound else loop
 
 
 def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Conflict | None:
     """An element that a thread block touches in one loop of `kernel` over a block axis, and another block in another
-    loop over that axis, at least one writing. `bound` is assumed to be bound to `axis`. Raises `NotProved`.
-
-    The loops become one, and thread blocks do not synchronize. For memory that is private to each thread block, only
-    pairs of a write and a read conflict.
-    """
+    such loop, at least one writing; two writes only in memory that blocks share. `bound` counts as bound to `axis`.
+    Raises `NotProved`."""
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
     over_blocks = [loop for loop, axis in axes.items() if axis in BLOCK_AXES]
@@ -207,9 +195,8 @@ class AtomicUpdate:
 
 
 def combining_loop(block: BlockOp, bound: ForOp | None = None, axis: str | None = None) -> ForOp | None:
-    """The loop over which `block` must combine by atomic operations, or None: one over thread blocks that a reduce
-    iterator is bound to or, if the accumulator is initialized elsewhere, one over threads. `bound` is assumed to be
-    bound to `axis`."""
+    """The loop over which `block` must combine by atomic operations: over thread blocks, bound to a reduce iterator,
+    or over threads if the accumulator is initialized elsewhere. `bound` counts as bound to `axis`."""
     if ACROSS_THREADS in block.attributes or IterKind.REDUCE not in _kinds_around(block):
         return None
     wanted = (*BLOCK_AXES, *THREAD_AXES) if block.init is None else BLOCK_AXES
@@ -234,7 +221,7 @@ def _reduced_over(block: BlockOp) -> set[SSAValue]:
 
 
 def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
-    """The updates as atomic operations, or the reason why they cannot be."""
+    """The updates as atomic operations, or why they cannot be."""
     name = f'block "{block.label}"'
     updates = updates_of(block)
     if updates is None:
@@ -269,7 +256,7 @@ def _is_combined(element: Attribute) -> bool:
 
 def why_not_atomic(block: BlockOp, loop: ForOp, kernel: ForOp) -> tuple[int, Violation] | None:
     """Explain why `block` may not combine over `loop` by atomic operations, with the number of the requirement of
-    `bind`, or None."""
+    `bind`."""
     updates = atomic_updates(block)
     if isinstance(updates, str):
         legal = "sums, minima, maxima, bitwise and, or; or rfactor, whose second block is in a kernel of its own"

@@ -7,7 +7,7 @@
     lib = weft.build(sch.mod, target="llvm")
     lib["mm_relu"](a, b, c)
 
-The public names are listed in `__init__.pyi`; each is imported when it is first used.
+Names are imported at first use; `__init__.pyi` lists them.
 """
 
 import re

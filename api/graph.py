@@ -9,8 +9,7 @@
     mod = G.bind_params(bb.get(), "main", {"w": weights})
     lib = weft.build(mod)
 
-In addition to the names below, every operator of `weft.te.ops` is a function of values here: `G.relu`, `G.conv2d`, ...
-`G.pattern` matches and rewrites patterns.
+Every operator of `weft.te.ops` is a function of values here. `G.pattern` matches and rewrites patterns.
 """
 
 from __future__ import annotations
@@ -34,35 +33,34 @@ __all__ = ["BlockBuilder", "Module", "Value", "bind_params", "call_dps", "const"
 
 
 class Module(ModuleOp):
-    """A module of graph functions with methods that display it; the result of the builder."""
+    """A module of graph functions, with methods that display it."""
 
     @classmethod
     def of(cls, module: ModuleOp) -> Self:
-        """Returns `module` if it is an instance, else a copy of it as one."""
+        """`module` if it is an instance, else a copy as one."""
         if isinstance(module, cls):
             return module
         copy = copy_of(module)
         return cls(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)
 
     def script(self) -> Script:
-        """Returns the Python that builds the graph functions, which notebooks show with colours."""
+        """The Python that builds the graph functions, coloured in notebooks."""
         from weft.frontends.graph_script import print_graph_script  # start-up: 6 ms
         from weft.frontends.script.show import Script  # start-up: 95 ms
 
         return Script(print_graph_script(self))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script, in colours if the output supports them. See `weft.script.show`."""
+        """Show the script; see `weft.script.show`."""
         from weft.frontends.script.show import show_text  # start-up: 95 ms
 
         show_text(self.script(), color=color, file=file)
 
     def svg(self, function: str | None = None) -> Picture:
-        """Returns the picture of the graph functions, or of one, as SVG. Raises `CompileError` if there are none."""
+        """The graph functions, or one, as SVG. Raises `CompileError` if there are none."""
         return svg(self, function)
 
     def _repr_html_(self) -> str:
-        """Returns the HTML for notebooks: the pictures of the graph functions."""
         return self.svg()
 
 
@@ -70,18 +68,18 @@ class BlockBuilder(graph_builder.BlockBuilder):
     __doc__ = graph_builder.BlockBuilder.__doc__
 
     def __init__(self, module: ModuleOp | None = None) -> None:
-        """Add functions to `module` if it is a `Module`, otherwise to a copy of it; by default, to a new module."""
+        """Add to `module` if it is a `Module`, else to a copy; by default, to a new one."""
         self._own = Module([]) if module is None else Module.of(module)
         super().__init__(self._own)
 
     def get(self) -> Module:
-        """Returns the module, verified. Raises `CompileError` while a function is open."""
+        """The module, verified. Raises `CompileError` while a function is open."""
         super().get()
         return self._own
 
 
 class Picture(str):
-    """The text of an SVG, which notebooks show as a picture."""
+    """The text of an SVG, shown as a picture in notebooks."""
 
     __slots__ = ()
 
@@ -90,8 +88,7 @@ class Picture(str):
 
 
 def svg(module: object, function: str | None = None) -> Picture:
-    """Returns the picture of the graph functions of a module, or of one, as SVG. Raises `CompileError` if there are
-    none."""
+    """A module's graph functions, or one, as SVG. Raises `CompileError` if there are none."""
     from weft.backends.picture.graph_model import graph_models  # start-up: 12 ms
     from weft.backends.picture.svg import svg_text  # start-up: 59 ms
 

@@ -24,16 +24,16 @@ def from_jax(
     name: str = "main",
     **keywords: Any,
 ) -> graph.Module:
-    """Import a function of JAX on example arguments, or a `jax.export.Exported`, as a module with the graph function
+    """Import a function of JAX on example arguments, or a `jax.export.Exported`, as a module with graph function
     `name`.
 
         weft.from_jax(f, params, x)
         weft.from_jax(f, params, x, shapes=(None, "batch, ..."), constraints=["batch >= 2"])
         weft.from_jax(f, params, jax.ShapeDtypeStruct((8, 4), "float32"))
 
-    The parameters of the function are the leaves of the arguments that it uses, its results the leaves of its return
-    value. `shapes` and `constraints` are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for
-    unsupported ops, and the errors of `jax.export`.
+    Parameters are the leaves of arguments that it uses, results those of the return value. `shapes` and `constraints`
+    are those of `jax.export.symbolic_args_specs`. Raises `CompileError` for unsupported ops, and the errors of
+    `jax.export`.
     """
     program = exported(function, examples, keywords, shapes, constraints)
     builder = graph.BlockBuilder()

@@ -32,18 +32,17 @@ def from_onnx(
     weights: str | os.PathLike[str] | None = None,
     fallback: bool = False,
 ) -> Module:
-    """Import an ONNX model (a file, a folder with one, its bytes, or a `ModelProto`) as a graph function @main.
+    """Import an ONNX model (a file, its folder, its bytes, or a `ModelProto`) as graph function @main.
 
         mod = weft.from_onnx("model.onnx", shapes={"input": ("n", 3, 224, 224)})
         lib = weft.build(mod)
 
-    `shapes` override the shapes that the model states for its inputs; extents are numbers, names and expressions. The
-    shape of an input that is a sequence is a list, with a parameter for each item; None omits an optional input.
-    `constants` are values of inputs, which are then not parameters: the import must know shapes and axes, for example.
-    `weights` is a safetensors file, whose tensors replace initializers and inputs of the same names.
+    `shapes` override input shapes; extents are numbers, names and expressions. A list is the shape of a sequence, one
+    parameter per item; None omits an optional input. `constants` are values of inputs that are no parameters then, such
+    as shapes and axes. `weights`, a safetensors file, replaces initializers and inputs of the same names.
 
-    Raises `CompileError` if `model` is not a model, and a single one for all nodes that cannot be converted. Raises
-    `OSError` if a file cannot be read.
+    Raises `CompileError` if `model` is not a model, and a single one for all unsupported nodes; `OSError` for
+    unreadable files.
     """
     return cast(
         "Module", onnx_module(model, shapes, constants, fallback=fallback, weights=weights, into=BlockBuilder)[0]

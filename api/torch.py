@@ -30,18 +30,18 @@ def from_torch(
     fallback: bool = False,
     name: str = "main",
 ) -> graph.Module:
-    """Import a model of PyTorch as a module with the graph function `name`.
+    """Import a model of PyTorch as a module with graph function `name`.
 
         weft.from_torch(torch.export.export(model, (x,)))
         weft.from_torch(model, (x,), dynamic_shapes={"x": {0: torch.export.Dim("n")}})  # also a torch.fx.GraphModule
 
-    The parameters of the function are the tensors that the model takes, flattened, then buffers that it writes. With
-    `params="arguments"` its other parameters and buffers follow; otherwise these are constants. The results are the
-    outputs of the model, flattened, then the new values of buffers and inputs that it writes.
+    Parameters are the tensors that the model takes, flattened, then buffers that it writes; others follow with
+    `params="arguments"`, and are constants otherwise. Results are the outputs, flattened, then new values of written
+    buffers and inputs.
 
     With `fallback`, operators without a converter run in PyTorch. Raises a `CompileError` that lists all unsupported
-    operators with their places in the model, or names a module in training mode whose results depend on it
-    (`model.eval()`); `TypeError` if `program` is not a model.
+    operators with their places, or names a module in training mode whose results depend on it (`model.eval()`);
+    `TypeError` if `program` is not a model.
     """
     from weft.frontends.torch.exporting import exported  # needs torch
     from weft.frontends.torch.importing import import_model  # needs torch
@@ -51,7 +51,7 @@ def from_torch(
 
 
 def operators() -> list[str]:
-    """Returns the names of the operators with a converter."""
+    """The names of the operators with a converter."""
     from weft.frontends.torch.importing import converted_operators  # needs torch
 
     return converted_operators()

@@ -40,7 +40,6 @@ MAX_STACK_BYTES: Final = 256 << 10
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
-    """Functions, declarations, and data. Raises `CompileError` for other ops."""
     functions: list[FuncOp] = []
     outside: list[FuncOp] = []
     data: list[GlobalOp] = []
@@ -59,7 +58,7 @@ def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalO
 
 
 def check_low_level(module: ModuleOp, kind: str = "") -> None:
-    """Raise `CompileError` at the first illegal op; `kind`: the target to lower it for."""
+    """`kind`: the target to lower the module for."""
     for op in module.walk():
         if not allowed_at("low", op.name):
             options = f"{{target={kind}}}" if kind else ""
@@ -69,7 +68,6 @@ def check_low_level(module: ModuleOp, kind: str = "") -> None:
 
 
 def check_has_functions(module: ModuleOp, target: str) -> None:
-    """Raise `CompileError` if `-t target` has nothing to print."""
     if any(isinstance(op, GlobalOp) or (isinstance(op, FuncOp) and not op.is_declaration) for op in module.ops):
         return
     raise CompileError.at(
@@ -89,7 +87,7 @@ def used_globals(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def described(function: FuncOp) -> str:
-    """The signature of a function for a comment: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
+    """`@f(A: memref<?xf32> [n] read, s: f32) for n`, for comments."""
     name = function.sym_name.data
     if PARAMS not in function.attributes:
         return f"@{in_comment(name)}()"
@@ -106,8 +104,7 @@ def described(function: FuncOp) -> str:
 
 
 def check_unrolled(loop: Operation, trips: int | None) -> int:
-    """The iterations of a loop marked `low.unroll`. Raises `CompileError` if they are unknown (None), or if it and the
-    marked loops around it would create too many copies."""
+    """Raises if the iterations are unknown (None), or copies of the marked loops around too many."""
     if trips is None:
         raise CompileError.at(loop, f"a loop that is marked {UNROLL} needs constant bounds and a constant step")
     copies, around = trips, loop.parent_op()
@@ -123,7 +120,7 @@ def check_unrolled(loop: Operation, trips: int | None) -> int:
 
 
 def unknown_op(op: Operation, problem: str) -> Exception:
-    """The error for an op without a rule: `problem` if it is legal, else an internal error."""
+    """`problem` if the op is legal, else an internal error."""
     if allowed_at("low", op.name):
         return CompileError.at(op, f"{op.name} has no {problem}")
     return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
@@ -162,20 +159,19 @@ def flat_buffer(type_: Attribute, op: Operation) -> tuple[Attribute, int | None]
 
 
 def check_starts_together(op: Operation) -> None:
-    """A cast of a buffer must start where the buffer does."""
     if isinstance(op, ReinterpretCastOp) and (op.offsets or any(op.static_offsets.get_values())):
         raise CompileError.at(op, f"{op.name} at low level starts at element 0")
 
 
 def base_and_index(op: Operation, first: int, others: int = 0) -> tuple[SSAValue, SSAValue]:
-    """The buffer and the index, operands `first` and the next, before `others`."""
+    """Operands `first` and the next, before `others`."""
     if len(op.operands) != first + 2 + others:
         raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
     return op.operands[first], op.operands[first + 1]
 
 
 def check_stack(op: Operation, name: str, total: int) -> None:
-    """Check the local buffers of a function, up to that of `op`."""
+    """`total` is the size of the function's local buffers, including that of `op`."""
     if total > MAX_STACK_BYTES:
         raise CompileError.at(
             op,
@@ -185,7 +181,7 @@ def check_stack(op: Operation, name: str, total: int) -> None:
 
 
 def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue], str]) -> str | None:
-    """The accessed lane, a number or the `text` of a value; None for the whole vector."""
+    """A number or the `text` of a value; None for the whole vector."""
     positions = op.get_mixed_position()
     if not positions:
         return None
@@ -193,7 +189,7 @@ def named_lane(op: vector.ExtractOp | vector.InsertOp, text: Callable[[SSAValue]
 
 
 def reduction_op(op: Operation) -> type[Operation]:
-    """The `arith` op that combines lanes. Raises `CompileError` if there is none."""
+    """The `arith` op that combines lanes."""
     kind = cast("vector.ReductionOp", op).kind.data
     combining = op_of_kind(kind, op.results[0].type)
     if combining is None:
@@ -202,7 +198,6 @@ def reduction_op(op: Operation) -> type[Operation]:
 
 
 def predicate(op: Operation) -> str:
-    """The relation of a comparison, by its name in `arith`."""
     number = op.properties["predicate"]
     if not isinstance(number, IntegerAttr):
         raise InternalError(f"{op.name} has the predicate {number}")
@@ -212,7 +207,6 @@ def predicate(op: Operation) -> str:
 
 
 def trip_count(op: Operation, lower: float | None, upper: float | None, step: float | None) -> int | None:
-    """None if a bound or the step is unknown."""
     if step is not None and step <= 0:
         raise CompileError.at(op, f"the step of a loop must be positive, got {step}")
     if lower is None or upper is None or step is None:
@@ -221,7 +215,6 @@ def trip_count(op: Operation, lower: float | None, upper: float | None, step: fl
 
 
 def check_last(op: Operation, name: str) -> None:
-    """A terminator ends its block, and a low function returns nothing."""
     if op.next_op is not None:
         raise InternalError(f"{op.name} in @{name} is followed by {op.next_op.name}")
     if isinstance(op, ReturnOp) and op.operands:
@@ -237,7 +230,6 @@ def check_branches(op: Operation) -> bool:
 
 
 def check_outside(function: FuncOp) -> None:
-    """An external function has scalar and pointer parameters, and at most one result."""
     name = function.sym_name.data
     if len(function.function_type.outputs) > 1:
         raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")
@@ -250,7 +242,6 @@ def check_outside(function: FuncOp) -> None:
 
 
 def check_parameter_count(function: FuncOp) -> None:
-    """A function has the parameters of `low.params` and `low.symbols`."""
     params, symbols = params_of(function), symbols_of(function)
     if len(params) + len(symbols) != len(function.args):
         raise CompileError.at(

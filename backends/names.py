@@ -1,7 +1,5 @@
-"""Names of a program in generated text: identifiers, symbols and comments.
-
-Names of functions, arguments and blocks are arbitrary. This module makes them valid and unambiguous in languages of the
-C family and in LLVM IR.
+"""Names of a program in generated text. Names of functions, arguments and blocks are arbitrary; here they become valid
+and unambiguous in languages of the C family and in LLVM IR.
 
     a symbol in machine code    matmul -> matmul    fork -> weft_function_fork    conv.2d -> weft_escaped_conv_2E2d
     an identifier in C          a.b -> a_b          for -> for_                   0 -> v_0
@@ -42,7 +40,6 @@ _OF_CODE_GENERATION: Final = frozenset(
 """Functions that LLVM may call on some systems, in addition to those of glibc."""
 
 CALL_REGISTERED: Final = "weft_call_registered"
-"""The runtime function that finds and calls a registered function."""
 
 RETURN_RESULT: Final = "weft_return_result"
 """Allocates a data-dependent result."""
@@ -63,8 +60,8 @@ def reserved(kind: str) -> frozenset[str]:
 
 
 def in_comment(text: str) -> str:
-    """`text` for a one-line comment in C, C++ or LLVM: ASCII, without anything that ends or continues it, such as
-    trigraphs. Other characters become `\\HH`, byte by byte."""
+    """ASCII, without anything that ends or continues a one-line comment in C, C++ or LLVM, such as trigraphs. Other
+    characters become `\\HH`, byte by byte."""
     return _UNFIT_FOR_COMMENTS.sub(lambda found: _escaped(found[0]), text)
 
 
@@ -73,11 +70,8 @@ def _escaped(character: str) -> str:
 
 
 def symbol_name(function_name: str) -> str:
-    """The symbol of a function in machine code, which C headers can declare.
-
-    A function keeps its name if it is a C identifier that neither the C library nor LLVM's code generation uses: a
-    program's `exp` must not become the `exp` that `math.exp` calls. Distinct functions have distinct symbols.
-    """
+    """A function keeps its name if it is a C identifier that neither the C library nor LLVM's code generation uses: a
+    program's `exp` must not become the `exp` that `math.exp` calls. Distinct functions have distinct symbols."""
     if not is_identifier(function_name):
         return f"weft_escaped_{escaped_identifier(function_name)}"
     if function_name in _taken_in_machine_code() or function_name.startswith(("weft_", "_")):
@@ -108,7 +102,6 @@ def _in_identifier(character: str) -> str:
 
 
 def string_literal(text: str) -> str:
-    """A C string literal."""
     plain = {byte for byte in range(0x20, 0x7F) if chr(byte) not in '"\\?'}
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
@@ -121,7 +114,7 @@ def quoted(symbol: str) -> str:
 
 
 def identifier(hint: str, reserved: Iterable[str] = ()) -> str:
-    """`hint` as an identifier that is not in `reserved`, and without prefixes that the languages or weft reserve."""
+    """`hint` as an identifier outside of `reserved`, without prefixes that the languages or weft reserve."""
     name = _ODD.sub("_", hint)
     if (
         not name.strip("_")
@@ -141,7 +134,7 @@ equal."""
 
 
 class Scopes:
-    """Names in use by scope, outermost first. Leaving a scope frees its names."""
+    """Names in use, outermost scope first. Leaving a scope frees its names."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._reserved = frozenset(reserved)
@@ -154,7 +147,7 @@ class Scopes:
         self._scopes.pop()
 
     def fresh(self, hint: str) -> str:
-        """An unused name: `hint`, else `hint_1`, `hint_2`, ..."""
+        """`hint`, else `hint_1`, `hint_2`, ..."""
         base = name = identifier(hint[:LONGEST_VARIABLE], self._reserved)
         number = 0
         while any(name in scope for scope in self._scopes) or name in self._reserved:

@@ -82,5 +82,5 @@ _CUSTOM: Final[Mapping[type[Operation], type[Operation]]] = {
     for op in (*gpu.PLACES, memref.AtomicRMWOp)
     if issubclass(reader, op)
 }
-"""Operations whose attributes all versions of MLIR interpret alike only in the custom form, which xDSL lacks, and the
+"""Operations whose attributes all versions of MLIR interpret alike only in the custom form, which xDSL lacks -> the
 classes that print it."""

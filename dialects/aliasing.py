@@ -1,8 +1,7 @@
-"""Aliasing of the buffers of a function.
+"""Aliasing of a function's buffers (docs/decisions/0041-promises.md).
 
-Parameters of functions that promise `noalias` (`promises.py`) do not alias. Those of other functions may overlap in
-part and with other element types, except for arguments with `llvm.noalias`. Allocations and globals alias no parameter.
-Buffers of other origin, such as results of `scf.if`, may alias any.
+Parameters may alias, in part and with other element types, unless the function promises `noalias` or they are
+`llvm.noalias`. Allocations and globals alias no parameter; other buffers, such as results of `scf.if`, may alias any.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ _OWN = frozenset((memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp))
 
 
 def may_overlap(first: SSAValue, second: SSAValue) -> bool:
-    """Whether buffers that are not views may share memory."""
+    """Whether buffers may share memory; they are not views."""
     if first is second or _is_of_any_memory(first) or _is_of_any_memory(second):
         return True
     return is_exposed(first) and is_exposed(second)
 
 
 def is_exposed(buffer: SSAValue) -> bool:
-    """Whether some parameter may overlap a buffer that is not a view."""
+    """Whether a parameter may overlap a buffer that is no view."""
     if type(buffer) is BlockArgument and type(function := buffer.block.parent_op()) is FuncOp:
         if PROMISES not in function.attributes or Promise.NOALIAS in promises_of(function):
             return False
@@ -41,7 +40,6 @@ def is_exposed(buffer: SSAValue) -> bool:
 
 
 def _is_of_any_memory(buffer: SSAValue) -> bool:
-    """Whether a buffer is neither a parameter, an allocation nor a global."""
     if type(buffer) is BlockArgument:
         owner = buffer.block.parent_op()
         return owner is not None and type(owner) is not FuncOp
@@ -55,7 +53,6 @@ def _function_around(buffer: SSAValue) -> FuncOp | None:
 
 
 def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
-    """Parameters that may overlap each other."""
     if PROMISES not in function.attributes or not function.body.blocks:
         return ()
     found = tuple(a for a in function.args if isinstance(a.type, MemRefType) and is_exposed(a))
@@ -63,7 +60,7 @@ def exposed_arguments(function: FuncOp) -> tuple[BlockArgument, ...]:
 
 
 def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
-    """The other parameters that may overlap `buffer`, which is not a view."""
+    """Other parameters that may overlap `buffer`, which is no view."""
     if not is_exposed(buffer) or (function := _function_around(buffer)) is None:
         return ()
     if _is_of_any_memory(buffer):
@@ -72,7 +69,7 @@ def overlapping(buffer: SSAValue) -> tuple[SSAValue, ...]:
 
 
 def with_overlapping(buffers: Iterable[SSAValue]) -> set[SSAValue]:
-    """Buffers that are not views, and parameters that may overlap them."""
+    """Add the parameters that may overlap the buffers, which are no views."""
     found = set(buffers)
     return found.union(*[overlapping(buffer) for buffer in found if is_exposed(buffer)])
 
@@ -86,19 +83,16 @@ def set_noalias(function: FuncOp, positions: Iterable[int]) -> None:
 
 
 def add_argument_attributes(function: FuncOp, before: int = 0, behind: int = 0) -> None:
-    """Shift attributes for arguments added at the start and the end."""
     if isinstance(function.arg_attrs, ArrayAttr):
         none = DictionaryAttr({})
         function.arg_attrs = ArrayAttr([none] * before + [*function.arg_attrs] + [none] * behind)
 
 
 def overlap_text(first: SSAValue, second: SSAValue) -> str:
-    """Part of a message about two parameters."""
     return f"{buffer_name(first)} and {buffer_name(second)} may overlap"
 
 
 def overlap_advice(buffer: SSAValue) -> str:
-    """How to promise that a parameter overlaps no other."""
     function = _function_around(buffer)
     name = "the function" if function is None else f"@{function.sym_name.data}"
     return (
@@ -108,7 +102,6 @@ def overlap_advice(buffer: SSAValue) -> str:
 
 
 def buffer_name(buffer: SSAValue) -> str:
-    """The name of a buffer for messages."""
     if buffer.name_hint:
         return buffer.name_hint
     return f"argument {buffer.index}" if isinstance(buffer, BlockArgument) else "a buffer"

@@ -1,10 +1,10 @@
-"""The size of the arena for the temporaries of a function: attribute `tir.arena_bytes`, written by `plan-memory`.
+"""The size of a function's arena for temporaries: attribute `tir.arena_bytes`, written by `plan-memory`.
 
     func.func @main(...) attributes {tir.arena_bytes = 4096 : i64}
     func.func @main(...) attributes {tir.arena_bytes = "max(128 * n, 64 * n + 4096)"}
     func.func @main(...) attributes {tir.arena_bytes = [4096 : i64, "128 * n"]}        // two slots
 
-Extents are named as in the function: after the `memref.dim`, or after the symbol at the low level.
+Extents have the function's names: of `memref.dim`, or of the symbol at low level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ ARENA_BYTES: Final = "tir.arena_bytes"
 
 
 def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
-    """The attribute for the maximum of `sizes`."""
     if len(sizes) == 1 and isinstance(sizes[0], int):
         return IntegerAttr(sizes[0], i64)
     texts = [show_extent(size) for size in sizes]
@@ -32,8 +31,7 @@ def arena_attribute(sizes: Sequence[KnownExtent]) -> Attribute:
 
 
 def arena_sizes(function: FuncOp) -> list[list[str]]:
-    """For each arena buffer, candidate sizes in bytes, in the syntax of `show_extent`; the buffer has the greatest.
-    Empty without a memory plan."""
+    """Candidate sizes in bytes of each arena buffer, which has the greatest, in `show_extent` syntax."""
     stated = function.attributes.get(ARENA_BYTES)
     if stated is None:
         return []
@@ -51,7 +49,6 @@ def _sizes(size: Attribute) -> list[str]:
 
 
 def _operands_of_max(text: str) -> list[str]:
-    """The operands of possibly nested `max(x, y, ...)`; other text is one operand."""
     depth, start, found = 0, len("max("), list[str]()
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -64,7 +61,7 @@ def _operands_of_max(text: str) -> list[str]:
 
 
 def planned_bytes(function: FuncOp, extents: Mapping[str, int]) -> int | None:
-    """Bytes of temporaries of a call with these extents; None without a memory plan. A missing extent is a KeyError."""
+    """Bytes of a call's temporaries; None without a plan. Raises KeyError for a missing extent."""
     if ARENA_BYTES not in function.attributes:
         return None
     buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(function)]

@@ -1,4 +1,4 @@
-"""Unit attributes of function arguments: promises of callers, such as `llvm.noalias`."""
+"""Unit attributes of function arguments: callers' promises, such as `llvm.noalias`."""
 
 from __future__ import annotations
 

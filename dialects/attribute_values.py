@@ -1,4 +1,4 @@
-"""Conversions between attributes and Python values or source text."""
+"""Conversions between attributes and Python values or text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.support.names import string_text
 def attribute_of(value: object, special: Callable[[object], Attribute | None] = lambda value: None) -> Attribute:
     """The attribute of a Python value: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`, `{unroll = 16}`.
 
-    `special` returns attributes of other values, or None. Raises `CompileError` for a value without an attribute.
+    `special` returns attributes of other values, or None. Raises `CompileError` for values without an attribute.
     """
     given = special(value)
     if given is not None:
@@ -68,7 +68,7 @@ def attributes_of(
 
 
 def value_of(attribute: Attribute) -> object:
-    """The value of an integer, float, string, list or dict; others are unchanged."""
+    """Returns other attributes unchanged."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return bool(attribute.value.data)
@@ -85,7 +85,7 @@ def value_of(attribute: Attribute) -> object:
 
 
 def python_text(attribute: Attribute, other: Callable[[Attribute], str]) -> str:
-    """An expression that `attribute_of` converts to `attribute`; `other` handles attributes without a Python value."""
+    """The inverse of `attribute_of`; `other` handles attributes without a Python value."""
     match attribute:
         case IntegerAttr() if attribute.type == i1:
             return str(attribute.value.data != 0)

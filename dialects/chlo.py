@@ -1,4 +1,4 @@
-"""chlo: the client ops of StableHLO, elementwise functions and ops that broadcast their operands.
+"""chlo: client ops of StableHLO.
 
 ```mlir
 %0 = chlo.erf %x : tensor<4xf32> -> tensor<4xf32>
@@ -71,7 +71,7 @@ ATTRIBUTES: Final[list[type[Attribute]]] = [
 
 
 class ChloOp(ElementwiseOp):
-    """An elementwise op of chlo; `chlo.erf %x : tensor<4xf32> -> tensor<4xf32>`."""
+    """An elementwise op: `chlo.erf %x : tensor<4xf32> -> tensor<4xf32>`."""
 
     def _print_types(self, printer: Printer) -> None:
         write(printer, " : ", [*self.operand_types], " -> ", self.result_types[0])
@@ -86,8 +86,8 @@ CHLO: Final[Mapping[int, str]] = {
 
 
 class BroadcastingOp(TensorOp):
-    """An elementwise op whose operands are broadcast to one shape: `chlo.broadcast_add`. Dimensions of 1 are repeated;
-    an operand of smaller rank has the last dimensions, or those in `broadcast_dimensions`."""
+    """An elementwise op on operands broadcast to one shape: `chlo.broadcast_add`. Dimensions of 1 are repeated. An
+    operand of smaller rank has the last dimensions, or `broadcast_dimensions`."""
 
     BASE: ClassVar[str]
     """The name of the elementwise op."""
@@ -134,7 +134,7 @@ class ChloConstantOp(DenseConstantOp):
 
 @irdl_op_definition
 class ConstantLikeOp(TensorsOp):
-    """A tensor of equal numbers, like another tensor: `"chlo.constant_like"(%x) <{value = 2.0 : f32}> : (T) -> T`."""
+    """A splat of another tensor's shape: `"chlo.constant_like"(%x) <{value = 2.0 : f32}> : (T) -> T`."""
 
     name = "chlo.constant_like"
     ARITY: ClassVar[int | None] = 1
@@ -144,7 +144,7 @@ class ConstantLikeOp(TensorsOp):
 
 @irdl_op_definition
 class TopKOp(TensorsOp):
-    """The greatest elements of the last dimension and their indices: `chlo.top_k(%x, k = 3) : T -> (R, S)`."""
+    """The greatest elements of the last dimension, with indices: `chlo.top_k(%x, k = 3) : T -> (R, S)`."""
 
     name = "chlo.top_k"
     k = prop_def(IntegerAttr)
@@ -173,8 +173,7 @@ class TopKOp(TensorsOp):
 
 @irdl_op_definition
 class RaggedDotOp(TensorsOp):
-    """Products of each group of rows with a separate matrix, in the generic form. The third operand is the group
-    sizes."""
+    """Products of groups of rows, each with its own matrix, in the generic form. Operand 2 is the group sizes."""
 
     name = "chlo.ragged_dot"
     ARITY: ClassVar[int | None] = 3
@@ -185,7 +184,7 @@ class RaggedDotOp(TensorsOp):
 
 @irdl_op_definition
 class ScanOp(IRDLOperation):
-    """A region applied to the slices along a dimension in order, with carried values.
+    """Apply a region to slices along a dimension, in order, with carried values.
 
     ```mlir
     %y, %c = chlo.scan(%x) inits (%z) dimension=1 {

@@ -1,4 +1,4 @@
-"""Associative and commutative ops for reductions, atomics and lanes."""
+"""Associative, commutative ops for reductions, atomics and lanes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,6 @@ def op_named(name: str, type_: Attribute) -> type[Operation]:
 
 
 def op_of_kind(kind: Kind, type_: Attribute) -> type[Operation] | None:
-    """The op for lanes of a type."""
     for op_class, combination in COMBINATIONS.items():
         of_floats = issubclass(op_class, arith.FloatingPointLikeBinaryOperation)
         if combination.kind is kind and of_floats == isinstance(type_, AnyFloat):

@@ -1,4 +1,4 @@
-"""Elements of large constants: memory shared by attributes, arrays and compiled code."""
+"""Large constants, whose memory attributes, arrays and compiled code share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGE_BYTES: Final = 1 << 16
 
 
 def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray[Any], DenseIntOrFPElementsAttr]:
-    """An array of zeros, and an attribute with its memory: fill the array before the attribute is used.
+    """Zeros, and an attribute with their memory, to be filled before using the attribute.
 
     bf16 are uint16 bit patterns. Raises `CompileError` for elements without arrays.
     """
@@ -43,7 +43,6 @@ def new_constant(shape: Sequence[int], element_type: Attribute) -> tuple[NDArray
 
 
 def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
-    """A copy of an array, whose dtype is that of `element_type`."""
     if array.nbytes >= LARGE_BYTES and array.dtype == _dtype(element_type):
         elements, attribute = new_constant(array.shape, element_type)
         elements[...] = array
@@ -54,8 +53,7 @@ def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrF
 
 
 def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
-    """Share the memory of an array, which must not be written afterwards. Small arrays and arrays of another dtype or
-    layout are copied."""
+    """Share an array's memory, not to be written afterwards; copies small arrays and other dtypes or layouts."""
     is_plain = array.flags.c_contiguous and array.dtype == _dtype(element_type) and array.dtype.kind != "b"
     if array.nbytes < LARGE_BYTES or not is_plain:
         return dense_attribute(array, element_type)
@@ -66,23 +64,23 @@ def shared_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOr
 
 @cache
 def _hashable_array() -> type[NDArray[Any]]:
-    """Hash by identity: a view is hashable, by its bytes, if the owner of the memory is."""
+    """A view is hashable if its owner is; hashes by identity."""
     import numpy as np
 
     return type("HashableArray", (np.ndarray,), {"__hash__": object.__hash__})
 
 
 def is_repeated(value: DenseIntOrFPElementsAttr) -> bool:
-    """Whether all elements have the same bytes. xDSL's `is_splat` makes a Python number of each element first."""
+    """Whether all elements have the same bytes. xDSL's `is_splat` first makes a Python number of each."""
     data, count = memoryview(value.data.data), prod(value.get_shape())
     size = len(data) // count if count else 0
     return data[size:] == data[: len(data) - size]
 
 
 def elements_of(value: DenseIntOrFPElementsAttr) -> NDArray[Any]:
-    """The elements, read-only; without a copy if the attribute stores all of them.
+    """A read-only array, copied only if the attribute does not store all elements.
 
-    Raises `CompileError` for elements without arrays, and for a wrong number of elements.
+    Raises `CompileError` for elements without arrays, or a wrong number.
     """
     import numpy as np
 
@@ -111,8 +109,8 @@ def _dtype(element_type: Attribute) -> np.dtype[Any]:
 
 
 def constant_elements(numbers: ArrayLike, dtype: str) -> NDArray[Any]:
-    """Elements of a constant: floats are rounded to nearest, and converted to integers as by `arith.fptosi`. Types of
-    ml_dtypes are their bits if it is not loaded.
+    """Floats round to nearest, and convert to integers as `arith.fptosi`. Types of ml_dtypes are bits if it is not
+    loaded.
 
     Raises `CompileError` for an integer out of range.
     """
@@ -140,7 +138,7 @@ def constant_elements(numbers: ArrayLike, dtype: str) -> NDArray[Any]:
 
 
 def _bfloat16_bits(numbers: NDArray[Any]) -> NDArray[Any]:
-    """The nearest bfloat16, ties to even, via a float32 rounded to odd."""
+    """Rounds ties to even, via a float32 rounded to odd."""
     import numpy as np
 
     single = np.asarray(numbers.astype(np.float32))

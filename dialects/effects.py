@@ -1,11 +1,8 @@
-"""Side effects of operations, for all passes and analyses.
+"""Side effects of operations (docs/decisions/0032-effects.md).
 
-Effects are those of `MemoryEffect` traits, in `_UPSTREAM` for upstream ops without traits, and stated by
-`state_effects` for other dialects. A call has effects on its operands only, if the callee is `low.pure`, a pure
-intrinsic, or a function with a body without other effects.
-
-An op with unknown effects is *opaque*: it may access all memory that it can reach, and affect the outside world. Its
-executions are preserved in number and order, and by one thread or lane at a time.
+A call affects only its operands if the callee is `low.pure`, a pure intrinsic, or has a body without other effects. An
+op with unknown effects is *opaque*: it may access all reachable memory and the outside world. The number and order of
+its executions are preserved, one thread or lane at a time.
 """
 
 from __future__ import annotations
@@ -65,7 +62,7 @@ STATEMENTS: Final = _NamedResource("statements")
 
 
 class Synchronizes(MemoryEffect):
-    """Waits for other threads, or exchanges values with them: neither erased nor moved."""
+    """Waits for, or exchanges values with, other threads: neither erased nor moved."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -73,7 +70,7 @@ class Synchronizes(MemoryEffect):
 
 
 class StatesFact(MemoryEffect):
-    """States a fact or gives a hint to passes, without effect at run time."""
+    """States a fact or a hint for passes."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -85,8 +82,6 @@ _STATES: Final = frozenset((EffectInstance(WRITE, None, STATEMENTS),))
 
 
 class PointerEffects(MemoryEffect):
-    """Accesses only the memory of its pointers (`low.access_ptr`)."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
         pointers = [operand for operand in op.operands if isinstance(operand.type, PtrType)]
@@ -95,7 +90,7 @@ class PointerEffects(MemoryEffect):
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of one op, without its regions."""
+    """Effects of an op without its regions."""
 
     reads: tuple[SSAValue, ...] = ()
     """Operands that it reads."""
@@ -129,8 +124,7 @@ _stated: dict[str, Kinds] = {}
 
 
 def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
-    """State the effects on memref operands of ops without a `MemoryEffect` trait. Empty: no effects. None: any
-    effects."""
+    """State effects on memref operands, for ops without traits. Empty: none. None: any."""
     _stated.pop(name, None)
     if kinds is not None:
         _stated[name] = frozenset(kinds)
@@ -138,12 +132,11 @@ def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
 
 
 def op_name(op: Operation) -> str:
-    """The name of an op, including unregistered ops."""
+    """Supports unregistered ops."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def effects_of(op: Operation) -> Effects:
-    """The effects of `op`, without the ops in its regions."""
     if _silent(type(op)):
         return NO_EFFECTS
     if type(op) is func.CallOp:
@@ -191,7 +184,7 @@ def _buffers(op: Operation) -> tuple[SSAValue, ...]:
 
 
 def _on_operands(op: Operation, kinds: Kinds) -> Effects:
-    """Effects of the given kinds on buffers among the operands, or on any memory without one."""
+    """Effects on buffers among the operands, or any memory without one."""
     if not kinds:
         return NO_EFFECTS
     buffers = _buffers(op)
@@ -203,7 +196,6 @@ def _on_operands(op: Operation, kinds: Kinds) -> Effects:
 
 @cache
 def _silent(op_class: type[Operation]) -> bool:
-    """No effects apart from those of regions, for all operands."""
     if op_class is UnregisteredOp or issubclass(op_class, UnregisteredOp):
         return False
     traits = [trait for trait in op_class.traits.traits if isinstance(trait, MemoryEffect)]
@@ -213,7 +205,7 @@ def _silent(op_class: type[Operation]) -> bool:
 
 
 class RegionEffects(RecursiveMemoryEffect):
-    """None, or unknown ones, depending on the regions."""
+    """Effects are unknown if ops of the regions have any."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -222,13 +214,12 @@ class RegionEffects(RecursiveMemoryEffect):
 
 
 def callee_of(call: func.CallOp) -> func.FuncOp | None:
-    """None if the module lacks it."""
+    """Returns None if the module lacks it."""
     return function_around(call, call.callee.string_value())
 
 
 def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
-    """Declarations of functions that `root` calls, with the effects of those in the module of `home`: a copy of `home`
-    in another module needs them."""
+    """Functions that `root` calls, with their effects in `home`'s module, for copies of `home` elsewhere."""
     found: dict[str, func.FuncOp] = {}
     for op in operations_in(root):
         if not isinstance(op, func.CallOp) or (name := op.callee.string_value()) in found:
@@ -243,12 +234,11 @@ def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
 
 
 def is_pure_function(function: func.FuncOp) -> bool:
-    """The only effects are on the buffers that it takes."""
     return _is_pure_function(function.sym_name.data, function)
 
 
 def _effects_of_call(call: func.CallOp) -> Effects:
-    """Reads and writes of operands, if the callee has no other effects."""
+    """Reads and writes of operands; None for callees with other effects."""
     if not _is_pure_function(call.callee.string_value(), callee_of(call)):
         return _opaque(call)
     memory = tuple(dict.fromkeys(v for v in call.operands if isinstance(v.type, MemRefType | PtrType)))
@@ -256,7 +246,7 @@ def _effects_of_call(call: func.CallOp) -> Effects:
 
 
 def _is_pure_function(name: str, function: func.FuncOp | None) -> bool:
-    """Effects are on the function's buffers only, also of all callees, without recursion."""
+    """Whether it and all callees affect only their buffers, without recursion."""
     done = set[str]()
     around: dict[str, Iterator[func.CallOp]] = {}  # functions on the path, and their calls still to visit
     while name not in around:
@@ -274,7 +264,7 @@ def _is_pure_function(name: str, function: func.FuncOp | None) -> bool:
 
 
 def _calls_if_pure(name: str, function: func.FuncOp | None) -> list[func.CallOp] | None:
-    """The calls in a function if its other ops have effects on its buffers only, else None."""
+    """The calls, or None if other ops affect more than the function's buffers."""
     if function is not None and PURE in function.attributes:
         return []
     if function is None or function.is_declaration:
@@ -296,7 +286,7 @@ def _calls_if_pure(name: str, function: func.FuncOp | None) -> list[func.CallOp]
 
 
 def _is_own(memory: SSAValue) -> bool:
-    """A parameter, an allocation of the function, or constant."""
+    """A parameter, an allocation, or constant."""
     memory = underlying(memory)
     if not isinstance(memory, OpResult):
         return True
@@ -315,12 +305,12 @@ def _is_constant(get: memref.GetGlobalOp) -> bool:
 
 
 def is_pure(op: Operation) -> bool:
-    """`op` only computes results from operands. False for ops with regions."""
+    """Whether `op` only computes results from operands; False with regions."""
     return bool(op.results) and not op.regions and effects_of(op) == NO_EFFECTS
 
 
 def only_computes(op: Operation) -> bool:
-    """`op` only computes results and reads memory: it may be erased if unused. False for ops with regions."""
+    """Whether `op` only computes and reads, hence is erasable if unused; False with regions."""
     if op.regions or not op.results:
         return False
     effects = effects_of(op)
@@ -328,14 +318,14 @@ def only_computes(op: Operation) -> bool:
 
 
 def may_trap(op: Operation) -> bool:
-    """`op` may fail if executed speculatively."""
+    """Whether speculative execution may fail."""
     if isinstance(op, func.CallOp):
         return True
     return isinstance(op, DIVISIONS) and constant_integer(op.operands[1]) in (None, 0, -1)
 
 
 def touches_memory(op: Operation) -> bool:
-    """`op` itself has effects other than allocations and statements of facts."""
+    """Whether `op` itself has effects other than allocations and facts."""
     if _silent(type(op)):
         return False
     effects = effects_of(op)
@@ -351,7 +341,7 @@ def opaque_op(root: Operation | Block) -> Operation | None:
 
 
 def opaque_text(op: Operation) -> str:
-    """The part of a message about an opaque op: `calls @f, which may have effects (no low.pure)`."""
+    """Message text: `calls @f, which may have effects (no low.pure)`."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         function = callee_of(op)
@@ -364,7 +354,6 @@ def opaque_text(op: Operation) -> str:
 
 
 def opaque_advice(op: Operation) -> str:
-    """How to declare that an opaque op has no effects."""
     if isinstance(op, func.CallOp):
         name = op.callee.string_value()
         if name in intrinsics():
@@ -384,14 +373,14 @@ RENAMES: Final = frozenset((*VIEWS, memref.ViewOp))
 
 
 def underlying(buffer: SSAValue) -> SSAValue:
-    """The buffer of a view; the first result of `memref.get_global` for a global."""
+    """The buffer of a view; for a global, its first `memref.get_global`."""
     while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         buffer = buffer.op.operands[0]
     return _names_of_global(buffer.op)[0] if _is_global(buffer) else buffer
 
 
 def is_same_elements(buffer: SSAValue) -> bool:
-    """`buffer` has the indices of its `underlying` one."""
+    """Whether `buffer` has the indices of its `underlying` one."""
     while type(buffer) is OpResult and type(buffer.op) in RENAMES:
         if type(buffer.op) not in _CASTS:
             return False
@@ -400,7 +389,7 @@ def is_same_elements(buffer: SSAValue) -> bool:
 
 
 def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
-    """The views of a buffer, transitively."""
+    """All views, transitively."""
     names = [buffer]
     if _is_global(buffer) and (of_global := _names_of_global(buffer.op))[0] is buffer:
         names = of_global
@@ -415,7 +404,7 @@ def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:
 
 
 def _names_of_global(get: Operation) -> list[SSAValue]:
-    """Results of all ops in the function for the global of `get`, in order."""
+    """Results of the function's ops for a global, in order."""
     function = get
     while isinstance(parent := function.parent_op(), Operation) and not isinstance(parent, ModuleOp):
         function = parent
@@ -444,7 +433,7 @@ def reachable_buffers(function: Operation) -> list[SSAValue]:
 
 
 def _escapes(buffer: SSAValue) -> bool:
-    """A temporary is an operand of an opaque op, or of one that returns a buffer."""
+    """Whether a temporary is an operand of an opaque op, or one that returns a buffer."""
     for use in buffer.uses:
         op = use.operation
         if type(op) in RENAMES:

@@ -1,8 +1,7 @@
-"""Element types: their NumPy names, and their size in memory.
+"""Element types: NumPy names and sizes in memory (docs/decisions/0052-element-types.md).
 
-Arrays and graphs distinguish unsigned integers (`tensor<4xui8>`). Other levels use signless integers, as MLIR does:
-there a parameter or result for unsigned integers states its element type, `%x: memref<4xi8> {tir.element = ui8}`. So
-does one with a storage type, whose values are bytes: `%w: memref<4xi8> {tir.element = f8E4M3FN}`.
+Unsigned integers outside of arrays and graphs are signless, and storage types are bytes: parameters and results state
+the element type, `%x: memref<4xi8> {tir.element = ui8}`.
 """
 
 from __future__ import annotations
@@ -66,13 +65,13 @@ _registered: dict[type[Attribute], str] = {}
 
 @checked
 def register_element_type(type_: type[Attribute], dtype: str, *, override: bool = False) -> None:
-    """Represent elements of a type of another dialect by arrays of a NumPy type.
+    """Represent another dialect's elements by arrays of a NumPy type.
 
         weft.register_element_type(FixedType, "int16")
 
-    The interpreter and `--validate` then support such buffers; operations take and return numbers of `dtype`
-    (`register_operation(..., meaning=...)`). A user-supplied pass replaces the type before the low level. Raises
-    `CompileError` for a type of weft, an unknown `dtype`, and a registered type unless `override`.
+    The interpreter and `--validate` then support such buffers; ops handle numbers of `dtype` (`register_operation(...,
+    meaning=...)`). A user-supplied pass replaces the type before the low level. Raises `CompileError` for weft's types,
+    an unknown `dtype`, and a registered type unless `override`.
     """
     if dtype not in TYPES:
         raise CompileError(f"{type_.name} has elements of an unknown type '{dtype}'{did_you_mean(dtype, TYPES)}")
@@ -86,18 +85,17 @@ def register_element_type(type_: type[Attribute], dtype: str, *, override: bool 
 
 
 def unregister_element_type(type_: type[Attribute]) -> None:
-    """Raises `CompileError` if the type is not registered."""
+    """Raises `CompileError` for an unregistered type."""
     if _registered.pop(type_, None) is None:
         raise CompileError(f"{type_.name} is not registered")
 
 
 def array_name(type_: Attribute) -> str | None:
-    """The element type of arrays, None without arrays."""
+    """Returns None for types without arrays."""
     return _NAMES.get(type_) or _registered.get(type(type_))
 
 
 def element_name(type_: Attribute) -> str | None:
-    """None for other types."""
     return _NAMES.get(type_)
 
 
@@ -107,7 +105,6 @@ determine it."""
 
 
 def is_stored(type_: Attribute) -> bool:
-    """See `STORED`."""
     return _NAMES.get(type_) in STORED
 
 
@@ -121,7 +118,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def value_type(type_: Attribute) -> Attribute:
-    """The type of elements, tensors or memrefs: integers are signless, storage types bytes."""
+    """Makes integers signless and storage types bytes."""
     element = element_of(type_)
     if is_stored(element):
         return _with_element(type_, IntegerType(8))
@@ -129,13 +126,12 @@ def value_type(type_: Attribute) -> Attribute:
 
 
 def value_elements(elements: DenseIntOrFPElementsAttr[Any]) -> DenseIntOrFPElementsAttr[Any]:
-    """Dense elements as values."""
     type_ = cast("TensorType[Any]", value_type(elements.type))
     return elements if type_ == elements.type else DenseIntOrFPElementsAttr(type_, elements.data)
 
 
 def stated_elements(types: Iterable[Attribute]) -> ArrayAttr[DictionaryAttr] | None:
-    """Attributes of parameters or results with these element types, None if all are implied."""
+    """Attributes that state these types; None if implied."""
     stated = [DictionaryAttr({ELEMENT: type_} if value_type(type_) != type_ else {}) for type_ in types]
     return ArrayAttr(stated) if any(entry.data for entry in stated) else None
 
@@ -149,18 +145,16 @@ def joined_attributes(
 
 
 def parameter_types(function: FuncOp) -> Sequence[Attribute]:
-    """The types of the parameters of a function as callers see them. Raises `CompileError` for a wrong stated element
-    type."""
+    """Types for callers. Raises `CompileError` for a wrong stated one."""
     return _as_stated(function, function.function_type.inputs.data, function.arg_attrs)
 
 
 def result_types(function: FuncOp) -> Sequence[Attribute]:
-    """The types of the results of a function as callers see them, see `parameter_types`."""
+    """See `parameter_types`."""
     return _as_stated(function, function.function_type.outputs.data, function.res_attrs)
 
 
 def forget_elements(function: FuncOp) -> None:
-    """Remove the stated element types of parameters."""
     if function.arg_attrs is not None:
         left = [DictionaryAttr({n: a for n, a in entry.data.items() if n != ELEMENT}) for entry in function.arg_attrs]
         function.arg_attrs = ArrayAttr(left) if any(entry.data for entry in left) else None
@@ -192,7 +186,6 @@ def _with_element(type_: Attribute, element: Attribute) -> Attribute:
 
 
 def bytes_of(element: Attribute) -> int:
-    """Bytes of one element in memory."""
     if isinstance(element, IndexType):
         return 8
     if isinstance(element, BFloat16Type):
@@ -201,19 +194,19 @@ def bytes_of(element: Attribute) -> int:
 
 
 def buffer_bytes(type_: Attribute) -> int:
-    """Bytes of a buffer of static shape; else 0."""
+    """Returns 0 for a dynamic shape."""
     return math.prod(type_.get_shape()) * bytes_of(type_.element_type) if isinstance(type_, MemRefType) else 0
 
 
 def least(type_: Attribute) -> float | int:
-    """Signless integers are taken as signed."""
+    """The least number; signless integers are signed."""
     if isinstance(type_, AnyFloat):
         return -math.inf
     return 0 if is_unsigned(type_) else -(1 << (_width(type_) - 1))
 
 
 def greatest(type_: Attribute) -> float | int:
-    """Signless integers are taken as signed."""
+    """The greatest number; signless integers are signed."""
     if isinstance(type_, AnyFloat):
         return math.inf
     return (1 << (_width(type_) - (not is_unsigned(type_)))) - 1

@@ -1,4 +1,4 @@
-"""Look-up of the functions of a module by name."""
+"""Functions of a module by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ that module under that name."""
 
 
 def function_around(place: Operation, name: str) -> FuncOp | None:
-    """The function called `name` in the innermost module around `place`; None without such a function or module."""
+    """Searches the innermost module around `place`."""
     module: Operation | None = place
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -36,13 +36,13 @@ def function_around(place: Operation, name: str) -> FuncOp | None:
 
 
 def _name_of(function: FuncOp) -> str | None:
-    """None without a name, which does not verify."""
+    """Returns None without a name, which does not verify."""
     name = function.properties.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 
 
 def why_misplaced(op: Operation) -> str | None:
-    """Why a function, a schedule or a module is in an invalid place; None for other ops."""
+    """A reason for functions, schedules and modules in invalid places."""
     if op.name not in ("func.func", "sched.func", "builtin.module"):
         return None
     around = next((parent for parent in ancestors(op) if parent.name in ("func.func", "sched.func")), None)

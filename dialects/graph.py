@@ -1,8 +1,8 @@
-"""graph: pure operations on whole tensors, in functions that call tensor functions (the role of TVM's Relax).
+"""graph: pure operations on whole tensors (the role of TVM's Relax).
 
-A graph function is a `func.func` over tensors, with possibly symbolic shapes (`graph_shapes`). Its ops are operators
-(`weft.texpr.graph_operators`) and calls: of functions of this module that write results into the caller's buffers
-(`graph.call_tir`), or registered at run time (`graph.call_dps`).
+A graph function is a `func.func` over tensors, whose shapes may be symbolic (`graph_shapes`). Its ops are operators
+(`weft.texpr.graph_operators`), calls of functions of the module that write into the caller's buffers
+(`graph.call_tir`), and calls of functions registered at run time (`graph.call_dps`).
 
 ```mlir
 func.func @main(%x: tensor<?x784xf32, #graph.dims<n>>) -> tensor<?x128xf32, #graph.dims<n>> {
@@ -118,8 +118,7 @@ class ConstantOp(IRDLOperation):
     %b = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
     %w = graph.constant dense<"0x0000803F00000040"> : tensor<1x2xf32>
     ```
-    The hexadecimal form contains the little-endian bytes in row-major order. It parses and prints at the speed of
-    `bytes.fromhex`.
+    The hexadecimal form, little-endian bytes in row-major order, is parsed and printed at the speed of `bytes.fromhex`.
 
     Syntax: `graph.constant [{...}] dense<...> : type`, or with `dense_resource<...>`.
     """
@@ -163,9 +162,9 @@ class ConstantOp(IRDLOperation):
 
 
 def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
-    """The elements; a `dense_resource` is read from the parsed file.
+    """Reads a `dense_resource` from the parsed file.
 
-    Raises `VerifyException` if the resource is missing or its size differs from that of the type.
+    Raises `VerifyException` for a missing resource, or another size.
     """
     value = op.value
     if isinstance(value, DenseIntOrFPElementsAttr):
@@ -185,7 +184,7 @@ def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
 
 
 def splat_value(op: ConstantOp) -> int | float | None:
-    """The common element, None if elements differ."""
+    """Returns None if elements differ."""
     if not isinstance(op.value, DenseIntOrFPElementsAttr):
         return None
     element, data = op.result.type.element_type, op.value.data.data
@@ -201,8 +200,6 @@ def splat_value(op: ConstantOp) -> int | float | None:
 
 
 class CallTirSymbolUse(SymbolUserOpInterface):
-    """The callee of `graph.call_tir` exists and takes the operands and results."""
-
     def verify(self, op: Operation) -> None:
         if isinstance(op, CallTirOp):
             verify_callee(op, callee_of(op))
@@ -219,10 +216,10 @@ class CallTirOp(IRDLOperation):
       func.return %y : tensor<1x128xf32>
     }
     ```
-    The callee takes a buffer for each operand, then each result; or it is a tensor expression function, which takes and
-    returns tensors. It must write only the results. Static extents of the callee must be the same here.
+    The callee takes buffers of operands, then results, and writes only the latter; or it is a tensor expression
+    function, which takes and returns tensors. Its static extents must be the same here.
 
-    `extents` are `index` arguments after the operands, for values that no shape of an operand gives.
+    `extents` are further `index` arguments, for values that no operand's shape gives.
     ```mlir
     func.func private @reshape(memref<?xf32>, index, memref<?x8xf32>)
     func.func @rows(%x: tensor<?xf32, #graph.dims<8 * n>>) -> tensor<?x8xf32, #graph.dims<n>> {
@@ -266,12 +263,12 @@ class CallTirOp(IRDLOperation):
 
 
 def callee_of(call: CallTirOp) -> FuncOp:
-    """Raises `VerifyException` if the module lacks the function."""
+    """Raises `VerifyException` if the module lacks it."""
     return function_of(call, call.callee.string_value())
 
 
 def function_of(op: Operation, name: str) -> FuncOp:
-    """The function of the module around `op` that is called `name`. Raises `VerifyException` when there is none."""
+    """Raises `VerifyException` if the module around `op` lacks it."""
     found = function_around(op, name)
     if found is None or "function_type" not in found.properties:
         raise VerifyException(f"{op.name}: there is no function @{name} with a type in this module")
@@ -279,7 +276,7 @@ def function_of(op: Operation, name: str) -> FuncOp:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """Raises `VerifyException` for a malformed attribute."""
+    """Raises `VerifyException` for malformed ones."""
     stated = function.attributes.get(PRECONDITIONS, ArrayAttr([]))
     texts = stated.data if isinstance(stated, ArrayAttr) else (stated,)
     try:
@@ -331,12 +328,12 @@ def _verify_argument(name: str, what: str, outer: TensorType[Attribute], inner: 
 
 @irdl_op_definition
 class CallDpsOp(IRDLOperation):
-    """Call a function that is registered by name at run time; it fills the results that the call allocates.
+    """Call a function registered at run time; it fills the results that the call allocates.
 
     ```mlir
     %y = graph.call_dps "env.linear"(%x, %w) : (tensor<1x784xf32>, tensor<784x128xf32>) -> tensor<1x128xf32>
     ```
-    The function receives operands, then results, as arrays; it writes all elements of the results and no other memory
+    It receives arrays, operands then results, and writes all elements of the results and no other memory
     (`weft.register_func`; in exported libraries, C's `weft_set_function`).
     """
 
@@ -364,7 +361,7 @@ class CallDpsOp(IRDLOperation):
 
 @irdl_op_definition
 class MatchShapeOp(IRDLOperation):
-    """Bind new names of extents to integers computed by the program; later ops of the function may use the names.
+    """Bind new names of extents to integers computed by the program, for later ops of the function.
 
     ```mlir
     %places, %count = graph.nonzero %x : tensor<?xf32, #graph.dims<n>>
@@ -373,9 +370,9 @@ class MatchShapeOp(IRDLOperation):
     %y = graph.prefix %places {shape = #graph.dims<1, k>} : tensor<1x?xi64, #graph.dims<n>>
       -> tensor<1x?xi64, #graph.dims<k>>
     ```
-    `sizes` is an integer, or a vector with one for each name. The function is split after this op: later code allocates
-    with the value. Values are in 0 .. `at_most`, where `?` is unbounded. Others are an error in checked builds; other
-    builds clamp them, so that no access is out of bounds.
+    `sizes` is an integer, or a vector with one per name. Values are in 0 .. `at_most`, where `?` is unbounded; checked
+    builds report others, other builds clamp them, so that accesses stay in bounds. The function is split here, since
+    later code allocates with the value.
     """
 
     name = "graph.match_shape"
@@ -400,7 +397,7 @@ class MatchShapeOp(IRDLOperation):
 
     @property
     def bounds(self) -> Shape:
-        """Maximum values; None if unbounded."""
+        """Maximum values, None if unbounded."""
         return (None,) * len(self.names.data) if self.at_most is None else self.at_most.data
 
     def verify_(self) -> None:
@@ -423,7 +420,6 @@ class MatchShapeOp(IRDLOperation):
             self._verify_new(own, function)
 
     def _verify_new(self, own: set[str], function: FuncOp) -> None:
-        """No parameter and no earlier op uses the names."""
         used = own & {name for argument in function.args for name in _names_of(argument.type)}
         for op in function.body.walk():
             if op is self or used:
@@ -446,8 +442,7 @@ def _names_of(type_: Attribute) -> set[str]:
 
 
 def elements_in(function: FuncOp) -> dict[str, tuple[int, int]]:
-    """Elements of integer parameters that extents and preconditions name -> (position of the parameter, of the
-    element)."""
+    """Named parameter elements -> positions of parameter and element."""
     parameters = {argument.name_hint: argument for argument in function.args}
     types: list[Attribute] = [argument.type for argument in function.args]
     attributes: list[Attribute] = []
@@ -476,7 +471,7 @@ def bound_in(function: FuncOp) -> dict[str, MatchShapeOp]:
 
 @irdl_op_definition
 class OutputOp(IRDLOperation):
-    """Terminate a dataflow region with its results.
+    """Return the results of a dataflow region.
 
     ```mlir
     %y = graph.dataflow -> tensor<4xf32> {
@@ -498,7 +493,7 @@ class OutputOp(IRDLOperation):
 
 @irdl_op_definition
 class DataflowOp(IRDLOperation):
-    """A region without side effects: passes may reorder, merge and erase its ops.
+    """A region without side effects; its ops may be reordered, merged and erased.
 
     ```mlir
     %y = graph.dataflow -> tensor<4xf32> {
@@ -554,7 +549,7 @@ class DataflowOp(IRDLOperation):
 
 @irdl_op_definition
 class MakeTupleOp(IRDLOperation):
-    """A tuple of several values.
+    """A tuple.
 
     ```mlir
     %t = graph.make_tuple %a, %b : tuple<tensor<4xf32>, tensor<2xi32>>
@@ -660,13 +655,13 @@ FUSED = "graph.fused"
 
 @irdl_op_definition
 class ObserveOp(IRDLOperation):
-    """Marks an activation that static quantization rounds to 8 bits; the result is the operand.
+    """Mark an activation that static quantization rounds to 8 bits; the result is the operand.
 
     ```mlir
     %o = graph.observe %x as "conv1" : tensor<4xf32>
     %p = graph.observe %x as "conv1" in [-0.5, 2.0] : tensor<4xf32>
     ```
-    `range` of the numbers that the integers represent is found by calibration.
+    Calibration finds `range`, the numbers that the integers represent.
     """
 
     name = "graph.observe"

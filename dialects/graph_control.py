@@ -1,8 +1,4 @@
-"""Control flow of graphs: ops that call one of two graph functions of the module, or one repeatedly.
-
-Passes transform these graph functions separately, and lowering turns each into a function over buffers. Outer values
-are passed as operands.
-"""
+"""Control flow of graphs: ops that call graph functions of the module, which passes transform separately."""
 
 from __future__ import annotations
 
@@ -48,8 +44,8 @@ STEP = TensorType(i64, [])
 
 
 def result_types(op: Operation, callee: FuncOp, given: Sequence[Attribute]) -> list[Tensor]:
-    """The result types of a graph function called with tensors of these types, with the caller's names for extents.
-    Raises `VerifyException` for tensors that it does not accept."""
+    """A graph function's results for these tensors, with the caller's names for extents. Raises `VerifyException` for
+    unacceptable tensors."""
     name, wanted = f"{op.name} @{callee.sym_name.data}", callee.function_type.inputs.data
     if not all(isinstance(type_, TensorType) for type_ in (*wanted, *callee.function_type.outputs)):
         raise VerifyException(f"{name} must be a function over tensors, got {callee.function_type}")
@@ -75,8 +71,6 @@ def _seen(extent: Extent, extents: Mapping[str, KnownExtent]) -> Extent:
 
 
 class ControlSymbolUses(SymbolUserOpInterface):
-    """The callees of a control flow op exist, accept its operands and return its results."""
-
     def verify(self, op: Operation) -> None:
         if isinstance(op, IfOp | LoopOp | WhileOp):
             inferred = op.inferred()
@@ -87,7 +81,7 @@ class ControlSymbolUses(SymbolUserOpInterface):
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """Call one of two graph functions, depending on a condition.
+    """Call one of two graph functions.
 
     ```mlir
     func.func private @grow(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -133,7 +127,7 @@ class IfOp(IRDLOperation):
         return [value.type for value in self.arguments]
 
     def inferred(self) -> list[Tensor]:
-        """Raises `VerifyException` if the functions do not match the op."""
+        """Raises `VerifyException` for unsuitable functions."""
         given = self.taken_types()
         first, second = (result_types(self, function_of(self, callee.string_value()), given) for callee in self.callees)
         if first != second:
@@ -144,7 +138,6 @@ class IfOp(IRDLOperation):
 
 
 def branches_of(op: Operation) -> Iterator[str]:
-    """Functions that conditionals in an op call."""
     for inner in op.walk():
         if isinstance(inner, IfOp):
             yield from (callee.string_value() for callee in (inner.then_callee, inner.else_callee))
@@ -152,8 +145,8 @@ def branches_of(op: Operation) -> Iterator[str]:
 
 @irdl_op_definition
 class LoopOp(IRDLOperation):
-    """Call a graph function repeatedly. Carried values are passed from step to step, scanned tensors are passed one row
-    at a time, captured values are the same in each step, and further results are stacked.
+    """Call a graph function repeatedly: with values carried between steps, rows of scanned tensors and captured values;
+    further results are stacked.
 
     ```mlir
     func.func private @step(%t: tensor<i64>, %h: tensor<4xf32>, %x: tensor<4xf32>, %w: tensor<4xf32>)
@@ -170,9 +163,9 @@ class LoopOp(IRDLOperation):
       func.return %last, %all : tensor<4xf32>, tensor<?x4xf32, #graph.dims<n>>
     }
     ```
-    The function takes the step number (a `tensor<i64>`), the carried values, a row of each scanned tensor, and the
-    captured values. It returns the next carried values, then values to be stacked, with the number of steps as first
-    extent of the results.
+    The function takes the step number (a `tensor<i64>`), carried values, a row of each scanned tensor, and captured
+    values. It returns the next carried values, then values to be stacked along a new first dimension, whose extent is
+    the number of steps.
 
     Syntax: `graph.loop @body for extent carried(...) scanned(...) captured(...) : (types) -> types`; empty parts are
     optional.
@@ -211,7 +204,7 @@ class LoopOp(IRDLOperation):
         return cast("KnownExtent", self.steps.data[0])
 
     def row_types(self) -> list[Tensor]:
-        """Rows of the scanned tensors. Raises `VerifyException` if their number is not the step count."""
+        """Raises `VerifyException` if the number of rows is not the step count."""
         rows: list[Tensor] = []
         for value in self.scanned:
             type_ = cast("Tensor", value.type)
@@ -225,12 +218,12 @@ class LoopOp(IRDLOperation):
         return rows
 
     def taken_types(self) -> list[Attribute]:
-        """The argument types of the function. Raises `VerifyException` for a wrong number of rows."""
+        """Raises `VerifyException` for a wrong number of rows."""
         carried, captured = ([value.type for value in values] for values in (self.carried, self.captured))
         return [STEP, *carried, *self.row_types(), *captured]
 
     def inferred(self) -> list[Tensor]:
-        """Raises `VerifyException` if the function does not match the op."""
+        """Raises `VerifyException` for an unsuitable function."""
         if len(self.steps.data) != 1 or self.steps.data[0] is None:
             raise VerifyException(f"{self.name} needs its number of steps, got {self.steps}")
         carried = [value.type for value in self.carried]
@@ -268,7 +261,7 @@ _PARTS = ("carried", "scanned", "captured")
 def _parse_parts(
     parser: Parser, names: Sequence[str]
 ) -> tuple[list[list[SSAValue]], dict[str, Attribute], Sequence[Attribute], int]:
-    """Operands of the optional named parts, attributes, result types, and the types' position."""
+    """Operands by part, attributes, result types, and the types' position."""
     groups = [
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         if parser.parse_optional_keyword(name) is not None
@@ -294,8 +287,7 @@ def _print_parts(printer: Printer, op: LoopOp | WhileOp, parts: Mapping[str, Seq
 
 @irdl_op_definition
 class WhileOp(IRDLOperation):
-    """Call a graph function while another returns true. Carried values are passed from step to step; captured values
-    are the same in each step.
+    """Call a graph function while another returns true, with values carried between steps, and captured values.
 
     ```mlir
     func.func private @is_small(%x: tensor<f32>, %end: tensor<f32>) -> tensor<i1> {
@@ -311,8 +303,8 @@ class WhileOp(IRDLOperation):
       func.return %y : tensor<f32>
     }
     ```
-    Both functions take the carried, then the captured values. The first returns a bool of rank 0; when it is false, the
-    carried values are the results. The second returns the next carried values.
+    Both functions take carried, then captured values. The first returns a bool of rank 0; once it is false, the carried
+    values are the results. The second returns the next carried values.
 
     Syntax: `graph.while @test do @body carried(...) captured(...) : (types) -> types`; `captured` is optional.
     """
@@ -341,7 +333,7 @@ class WhileOp(IRDLOperation):
         return list(self.operand_types)
 
     def inferred(self) -> list[Tensor]:
-        """Raises `VerifyException` if the functions do not match the op."""
+        """Raises `VerifyException` for unsuitable functions."""
         given = self.taken_types()
         test, body = (result_types(self, function_of(self, name.string_value()), given) for name in self.callees)
         if test != [CONDITION]:

@@ -1,13 +1,13 @@
-"""Symbolic tensor shapes: names of extents, expressions over names, and their encoding in tensor types.
+"""Symbolic tensor shapes: expressions over names of extents, and their encoding in tensor types.
 
-The encoding `#graph.dims<...>` of a tensor type names its dynamic extents in order; the same name means equal extents:
+`#graph.dims<...>` lists the dynamic extents in order; the same name means equal extents, `?` is unknown:
 
     tensor<?x784xf32, #graph.dims<n>>
     tensor<?x?xf32, #graph.dims<n, 2 * m + 1>>
     tensor<?x?xf32, #graph.dims<n, ?>>
 
-Without an encoding every `?` is unknown. Expressions are canonical: polynomials with integer coefficients over names,
-floor quotients, remainders, minima and maxima. Equal polynomials are equal objects and print alike.
+Expressions are canonical polynomials with integer coefficients over names, floor quotients, remainders, minima and
+maxima; equal ones are equal objects.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Choice: TypeAlias = Literal["min", "max"]
 
 @dataclass(frozen=True)
 class ExtentOperation:
-    """A floor quotient, remainder, minimum or maximum that does not simplify; a factor of monomials, like a name."""
+    """An irreducible floor quotient, remainder, minimum or maximum: a factor of monomials, like a name."""
 
     kind: Division | Choice
     left: KnownExtent
@@ -118,11 +118,10 @@ Shape: TypeAlias = tuple[Extent, ...]
 
 
 class ShapeError(VerifyException):
-    """Shapes or element types that an op does not accept; the message names the op, the shapes and the extents."""
+    """Unacceptable shapes or element types, with op, shapes and extents."""
 
 
 def _is_simple(atom: Atom) -> bool:
-    """Needs no parentheses as a factor."""
     return isinstance(atom, str) or atom.kind in ("min", "max")
 
 
@@ -136,7 +135,7 @@ def symbol(name: str) -> Expression:
 
 
 def _size(monomial: Monomial) -> int:
-    """Factors, also within quotients and remainders, plus one for the coefficient."""
+    """The number of factors, also in operands, plus one for the coefficient."""
     return 1 + sum(1 if isinstance(atom, str) else atom.size for atom in monomial)
 
 
@@ -201,7 +200,7 @@ def floordiv(a: _E, b: _E) -> _E:
 
 
 def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
-    """If the polynomial division has no remainder, else None."""
+    """Returns None if there is a remainder."""
     if total == divisor:
         return None if total == 0 else 1
     if divisor == 0:
@@ -233,7 +232,6 @@ def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | No
 
 
 def without_common_factors(a: KnownExtent, b: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
-    """Divided by the names and operations that are factors of every term."""
     monomials = [monomial for extent in (a, b) for monomial in _terms(extent)]
     common = reduce(lambda left, right: left & right, map(Counter, monomials), Counter(*monomials[:1]))
     factor = _canonical({tuple(sorted(common.elements(), key=str)): 1})
@@ -280,8 +278,8 @@ def divide(kind: Division, a: _E, b: _E) -> _E:
 
 
 def _without_remainders(extent: KnownExtent, divisor: int) -> KnownExtent:
-    """Remainders replaced by differences where `divisor` divides the subtracted multiple: `n + n mod 2` is `2 * n - 2 *
-    (n floordiv 2)`, and half of it is `n - n floordiv 2`."""
+    """Replace remainders by differences if `divisor` divides the multiple: `n + n mod 2` is `2 * n - 2 * (n floordiv
+    2)`, and its half `n - n floordiv 2`."""
     found = extent
     for monomial, factor in _terms(extent).items():
         match monomial:
@@ -294,7 +292,7 @@ def _without_remainders(extent: KnownExtent, divisor: int) -> KnownExtent:
 
 
 def _distance_to_multiple(extent: KnownExtent, divisor: int) -> KnownExtent | None:
-    """The remainder of a negative extent, as padding computes it: `-n mod 4` is `4 * ((n + 3) floordiv 4) - n`."""
+    """Remainder of a negative extent, as in padding: `-n mod 4` is `4 * ((n + 3) floordiv 4) - n`."""
     rest = _canonical({m: c % divisor for m, c in _terms(extent).items() if m})
     if divisor <= 2 or isinstance(rest, int) or any(factor != divisor - 1 for _, factor in rest.terms):
         return None
@@ -305,7 +303,7 @@ def _distance_to_multiple(extent: KnownExtent, divisor: int) -> KnownExtent | No
 
 
 def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
-    """Numerator and divisor of the sum of a constant and a quotient by a positive constant."""
+    """Numerator and divisor, in the sum of a constant and a quotient by a positive constant."""
     (monomial, factor), offset = extent.terms[0], _canonical(dict(extent.terms[1:]))
     match monomial:
         case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0 and factor == 1:
@@ -315,7 +313,7 @@ def _quotient_in(extent: Expression) -> tuple[KnownExtent, int] | None:
 
 
 def choose(kind: Choice, a: _E, b: _E) -> _E:
-    """The minimum or maximum; one of the extents if their difference is constant."""
+    """Returns one of the extents if their difference is constant."""
     if a is None or b is None:
         return cast("_E", None)
     difference = subtract(a, b)
@@ -334,12 +332,12 @@ EXTENTS: Final[Arithmetic[KnownExtent]] = Arithmetic(only_number, add, multiply)
 
 
 def is_signed(name: str) -> bool:
-    """May a name be negative: `x.0` is element 0 of the parameter `x`; names without a dot are extents."""
+    """Parameter elements such as `x.0` may be negative; extents have no dot."""
     return "." in name
 
 
 def element_symbol(parameter: str, element: int) -> Expression:
-    """An element of an integer parameter, which calls read first."""
+    """Names an element of an integer parameter, which calls read first."""
     return symbol(f"{parameter}.{element}")
 
 
@@ -348,7 +346,7 @@ MOST_ELEMENTS: Final = 64
 
 
 def is_element(type_: Attribute, element: int) -> bool:
-    """Extents may name elements of at most `MOST_ELEMENTS` integers of 32 or 64 bits."""
+    """Whether extents may name elements: of `MOST_ELEMENTS` integers of 32 or 64 bits at most."""
     if not isinstance(type_, TensorType) or not isinstance(type_.element_type, IntegerType):
         return False
     count = prod(type_.get_shape())
@@ -360,13 +358,13 @@ def is_element(type_: Attribute, element: int) -> bool:
 
 
 def element_of_name(name: str) -> tuple[str, int] | None:
-    """Parameter and element, None for an extent."""
+    """Parameter and element; None for an extent."""
     parameter, _, element = name.rpartition(".")
     return (parameter, int(element)) if parameter and element.isdecimal() else None
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Provable if the `names` in it, by default of extents, are. False if the proof has too many factors."""
+    """Whether this is provable for non-negative `names` (extents by default); False with too many factors."""
     try:
         return _is_not_negative(extent, names)
     except ShapeError:
@@ -401,7 +399,7 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool
 
 
 def is_never_negative(extent: KnownExtent, names: Collection[str]) -> bool:
-    """Like `is_not_negative`, but a subtracted minimum may be replaced by an operand, which is at least as large: `n -
+    """Extends `is_not_negative`: a subtracted minimum may be replaced by an operand, an upper bound, `n -
     min(k, n)`."""
     if is_not_negative(extent, names):
         return True
@@ -433,7 +431,7 @@ def compared(a: KnownExtent, b: KnownExtent) -> int | None:
 
 
 def choose_size(kind: Choice, a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """One of the extents if `a - b` has one sign for all non-negative names."""
+    """Requires that `a - b` has one sign for non-negative names."""
     for left, right in ((a, b), (b, a)):
         if is_not_negative(subtract(left, right)):
             return left if kind == "max" else right
@@ -452,7 +450,7 @@ def names_in(extent: Extent) -> set[str]:
 
 @dataclass(frozen=True)
 class Solution:
-    """The name that an extent `factor * name + rest` determines, given the names in `rest`."""
+    """The name determined by an extent `factor * name + rest`, given the names in `rest`."""
 
     position: int
     """The position of the extent in the sequence."""
@@ -462,7 +460,6 @@ class Solution:
 
 
 def solutions(extents: Sequence[Extent]) -> list[Solution]:
-    """Names that extents determine, given the names of earlier solutions."""
     found: dict[str, Solution] = {}
     pending = [(at, extent) for at, extent in enumerate(extents) if isinstance(extent, Expression)]
     pending.sort(key=lambda place: lone_name(place[1]) is None)
@@ -485,7 +482,6 @@ def solutions(extents: Sequence[Extent]) -> list[Solution]:
 
 
 def lone_name(extent: Extent) -> str | None:
-    """The name of an extent that is a single name."""
     match extent:
         case Expression(terms=(((str(name),), 1),)):
             return name
@@ -494,7 +490,7 @@ def lone_name(extent: Extent) -> str | None:
 
 
 def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
-    """A missing name is a KeyError."""
+    """Raises KeyError for a missing name."""
     found = substitute(extent, values)
     if not isinstance(found, int):
         raise KeyError(*names_in(found))
@@ -502,7 +498,7 @@ def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
 
 
 def substitute(extent: _E, values: Mapping[str, KnownExtent]) -> _E:
-    """The extent with some names replaced simultaneously."""
+    """Replaces names simultaneously."""
     if not isinstance(extent, Expression):
         return extent
     total: KnownExtent = 0
@@ -523,18 +519,18 @@ def show_extent(extent: Extent) -> str:
 
 
 def sum_text(extent: KnownExtent) -> str:
-    """An extent in the syntax of call preconditions: `(n + 1) // 2`."""
+    """Syntax of call preconditions: `(n + 1) // 2`."""
     return str(extent).replace(" floordiv ", " // ").replace(" mod ", " % ")
 
 
 def show_shape(shape: Sequence[Extent]) -> str:
-    """Python's tuple syntax: `(n, 784)`, `(n,)`, `()`."""
+    """Python's syntax: `(n, 784)`, `(n,)`, `()`."""
     return f"({', '.join(map(show_extent, shape))}{',' * (len(shape) == 1)})"
 
 
 @irdl_attr_definition
 class DimsAttr(Data[Shape]):
-    """Encoding of a tensor type: its dynamic extents in order, each a name, an expression of names, or `?`.
+    """Encoding of a tensor type: its dynamic extents in order, each an expression or `?`.
 
     ```mlir
     #graph.dims<n, 2 * m + 1, ?>
@@ -553,12 +549,12 @@ class DimsAttr(Data[Shape]):
 
 
 def extent_attribute(value: object) -> Attribute | None:
-    """The attribute of a symbolic extent in a property; None for other values."""
+    """Returns None unless symbolic."""
     return DimsAttr((value,)) if isinstance(value, Expression) else None
 
 
 def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Attribute:
-    """Apply to extents of `DimsAttr`, also in arrays."""
+    """Apply to `DimsAttr` extents, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return DimsAttr(tuple(map(apply, attribute.data)))
     if isinstance(attribute, ArrayAttr) and extents_in(attribute):
@@ -567,7 +563,6 @@ def with_extents(attribute: Attribute, apply: Callable[[Extent], Extent]) -> Att
 
 
 def extents_in(attribute: Attribute) -> Sequence[Extent]:
-    """The extents of `DimsAttr`, also in arrays."""
     if isinstance(attribute, DimsAttr):
         return attribute.data
     if isinstance(attribute, ArrayAttr):
@@ -576,7 +571,7 @@ def extents_in(attribute: Attribute) -> Sequence[Extent]:
 
 
 def parse_extent(text: str) -> Extent:
-    """`n` or `2 * n + 1`. Raises `ShapeError` for other text."""
+    """Parse `n` or `2 * n + 1`. Raises `ShapeError` for other text."""
     parser = Parser(Context(), f"<{text}>")
     try:
         (extent,) = DimsAttr.parse_parameter(parser)
@@ -649,10 +644,7 @@ def _parse_primary(parser: AttrParser) -> Extent:
 
 
 def shape_of(type_: TensorType[Attribute]) -> Shape:
-    """The extents of a tensor type.
-
-    Raises `ShapeError` if the encoding does not name one extent for each `?`.
-    """
+    """Raises `ShapeError` unless the encoding names an extent for each `?`."""
     static = type_.get_shape()
     dynamic = sum(e == DYNAMIC_INDEX for e in static)
     if not isinstance(type_.encoding, DimsAttr):
@@ -668,12 +660,11 @@ def shape_of(type_: TensorType[Attribute]) -> Shape:
 
 
 def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[Attribute]:
-    """The tensor type of a shape, with an encoding if an extent is symbolic."""
     dynamic = tuple(extent for extent in shape if not isinstance(extent, int))
     encoding = DimsAttr(dynamic) if any(e is not None for e in dynamic) else NoneAttr()
     return TensorType(element_type, [e if isinstance(e, int) else DYNAMIC_INDEX for e in shape], encoding)
 
 
 def refines(shape: Sequence[Extent], general: Sequence[Extent]) -> bool:
-    """Whether `shape` is at least as precise: equal wherever `general` is known."""
+    """Whether `shape` equals `general` wherever that is known."""
     return len(shape) == len(general) and all(g is None or s == g for s, g in zip(shape, general, strict=True))

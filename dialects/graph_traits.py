@@ -1,7 +1,4 @@
-"""Traits of graph operators, declared with the functions of `te.ops`.
-
-Properties of element regions are derived instead (`analysis.operator_patterns`).
-"""
+"""Traits of graph operators, declared in `te.ops`. `analysis.operator_patterns` derives other properties."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from xdsl.traits import OpTrait
 
 
 class Elementwise(OpTrait):
-    """Results are formulas of broadcast elements; no attribute names an axis or an extent."""
+    """Results are formulas of broadcast elements; no attribute names an axis or extent."""
 
 
 class Idempotent(OpTrait):
@@ -25,24 +22,24 @@ class Involution(OpTrait):
 
 
 class ViewLike(OpTrait):
-    """The result has the elements of the operand in row-major order."""
+    """The operand's elements in row-major order."""
 
 
 class Repeating(OpTrait):
-    """The result has the elements of the operand, repeated along axes."""
+    """The operand's elements, repeated along axes."""
 
 
 class Discontinuous(OpTrait):
-    """A difference in the last bit of an operand may become a difference of 1 or more in the result."""
+    """A difference in an operand's last bit may change the result by 1 or more."""
 
 
 class Recurrent(OpTrait):
-    """Two operands are weights: the second multiplies the data, the third the states."""
+    """Two operands are weights: the second multiplies data, the third states."""
 
 
 @dataclass(frozen=True)
 class Product(OpTrait):
-    """A sum of products, with kernels for factors narrower than the accumulator."""
+    """A sum of products, with kernels for narrower factors."""
 
     factors: int = 2
     """Leading operands that are factors."""
@@ -52,15 +49,14 @@ class Product(OpTrait):
 
 @dataclass(frozen=True)
 class Dequantizing(OpTrait):
-    """The operands after the first `data` are stored integers, scales and the like: where they are read, they are
-    converted to the type of the computation."""
+    """Operands after the first `data`, such as stored integers and scales, are converted where they are read."""
 
     data: int = 1
 
 
 @dataclass(frozen=True)
 class RightNeutral(OpTrait):
-    """f(x, number) is x; of commutative operators, so is f(number, x)."""
+    """f(x, number) is x; if commutative, so is f(number, x)."""
 
     number: int
     of_floats: bool = True

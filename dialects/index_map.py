@@ -1,8 +1,7 @@
-"""Index expressions over SSA values: affine maps, their text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
+"""Affine index expressions over SSA values: text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
 
-weft's ops store an `AffineMap` with dimensions only, and their values as operands. In canonical form each value is
-used, and occurs once, in the order of first use. Maps with the same text are then equal attributes: text round trips
-are exact.
+Ops store an `AffineMap` of dimensions, and their values as operands. In canonical form these are distinct, used, and in
+the order of first use, so that equal text means equal attributes.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SUM, _PRODUCT, _PRIMARY = 0, 1, 2
 
 
 def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> tuple[AffineMap, tuple[SSAValue, ...]]:
-    """A canonical map and its operands; dimension d is `operands[d]`."""
+    """Dimension d is `operands[d]`."""
     order: list[SSAValue] = []
     position: dict[SSAValue, int] = {}
     renamed: dict[int, AffineExpr] = {}
@@ -50,7 +49,7 @@ def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> 
 
 
 def over_dims(map_: AffineMap) -> tuple[AffineExpr, ...]:
-    """Symbols become further dimensions, in the order of operands."""
+    """Symbols become further dimensions."""
     if not map_.num_symbols:
         return map_.results
     dims: list[AffineExpr] = [AffineDimExpr(d) for d in range(map_.num_dims)]
@@ -69,14 +68,14 @@ def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
 def parse_second_map(
     parser: Parser, first: AffineMap, values: Sequence[SSAValue]
 ) -> tuple[tuple[AffineExpr, ...], tuple[SSAValue, ...]]:
-    """Parse a further index map: its expressions over the values of both, and these values."""
+    """Parse another map; returns expressions over the values of both."""
     second, more = parse_index_map(parser)
     behind = [AffineDimExpr(d + first.num_dims) for d in range(second.num_dims)]
     return tuple(expr.replace_dims_and_symbols(behind, ()) for expr in second.results), (*values, *more)
 
 
 def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
-    """Print `exprs` over `operands` in square brackets, in the syntax of `parse_index_map`."""
+    """The inverse of `parse_index_map`."""
     printer.print_string("[")
     printer.print_list(exprs, lambda expr: _print_expr(printer, expr, operands, _SUM))
     printer.print_string("]")
@@ -104,31 +103,30 @@ def parse_domain(parser: Parser) -> tuple[list[Parser.Argument], list[int | SSAV
 def parse_annotations_and_body(
     parser: Parser, arguments: Sequence[Parser.Argument] | None = None
 ) -> tuple[Mapping[str, Attribute], Region]:
-    """Parse optional `attributes {...}` and a region over `arguments`."""
+    """Parse optional `attributes {...}` and a region."""
     annotations = parser.parse_optional_attr_dict_with_keyword()
     return {} if annotations is None else annotations.data, parser.parse_region(arguments)
 
 
 def print_annotations_and_body(printer: Printer, annotations: Mapping[str, Attribute], body: Region) -> None:
-    """Print the end of an op with a body, in the syntax of `parse_annotations_and_body`."""
     printer.print_op_attributes(annotations, print_keyword=True)
     printer.print_string(" ")
     printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
 
 
 def static_extents(extents: Sequence[int | SSAValue]) -> DenseArrayBase[IntegerType]:
-    """A property with DYNAMIC_INDEX for values."""
+    """Extents, DYNAMIC_INDEX for values."""
     return DenseArrayBase.from_list(i64, [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents])
 
 
 def mixed_extents(static: Sequence[int], dynamic: Iterable[SSAValue]) -> tuple[int | SSAValue, ...]:
-    """DYNAMIC_INDEX becomes the next value of `dynamic`."""
+    """Replace DYNAMIC_INDEX by the values of `dynamic`."""
     values = iter(dynamic)
     return tuple(next(values) if extent == DYNAMIC_INDEX else extent for extent in static)
 
 
 def negated(expr: AffineExpr) -> AffineExpr | None:
-    """The expression to be subtracted instead of adding `expr`, if that reads better, else None."""
+    """The expression to subtract instead, if that reads better."""
     if isinstance(expr, AffineConstantExpr) and expr.value < 0:
         return AffineConstantExpr(-expr.value)
     if (

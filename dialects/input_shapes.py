@@ -1,4 +1,4 @@
-"""User-stated shapes of inputs, unified with a program's: values and bounds of its symbols."""
+"""User-stated input shapes, unified with a program's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RENAMED: Final = "."
 
 @dataclass(frozen=True)
 class Specialization:
-    """Substitutions and bounds that follow from stated shapes."""
+    """Substitutions and bounds due to stated shapes."""
 
     values: Mapping[str, KnownExtent] = field(default_factory=dict[str, KnownExtent])
     """Symbol -> the extent that replaces it."""
@@ -53,7 +53,7 @@ def unify(
     shapes: Mapping[str, Sequence[KnownExtent]], stated: Mapping[str, Sequence[Axis]], what: str = "shapes"
 ) -> Specialization:
     """Values and bounds of symbols in the inputs' `shapes` that follow from `stated` axes: a number replaces a symbol,
-    a name renames one. Symbols renamed to the same name are equal.
+    a name renames one, and one name makes symbols equal.
 
     Raises `CompileError` for an unknown input, another rank, and contradictions; `what` names the stated shapes.
     """
@@ -84,8 +84,6 @@ def unify(
 
 @dataclass
 class _Unifier:
-    """Solver of equations between extents of a program and stated ones."""
-
     what: str
     values: dict[str, KnownExtent] = field(default_factory=dict[str, KnownExtent])
     sources: dict[str, str] = field(default_factory=dict[str, str])
@@ -97,7 +95,7 @@ class _Unifier:
     ranges: list[tuple[KnownExtent, Range, str]] = field(default_factory=list[tuple[KnownExtent, Range, str]])
 
     def state(self, extent: KnownExtent, axis: Axis, place: str) -> None:
-        """Add an axis of an input, `extent` in the program."""
+        """Add an axis of an input."""
         wanted = extent if axis.extent is None else self._extent(axis.extent, place)
         if axis.bounds is not None:
             self.ranges.append((wanted, axis.bounds, place))
@@ -123,7 +121,6 @@ class _Unifier:
         return found
 
     def _resolved(self, extent: KnownExtent) -> KnownExtent:
-        """The extent in terms of symbols without a value."""
         for _ in range(len(self.values) + 1):
             known = {name: self.values[name] for name in names_in(extent) if name in self.values}
             if not known:
@@ -148,7 +145,7 @@ class _Unifier:
             raise CompileError(f"{self.what}: '{name.removeprefix(_RENAMED)}' is {text}")
 
     def _decide(self, extent: KnownExtent, wanted: KnownExtent, place: str) -> None:
-        """A number determines the only symbol of an expression."""
+        """A number determines an expression's only symbol."""
         left, right = self._resolved(extent), self._resolved(wanted)
         difference = subtract(left, right)
         if difference == 0:
@@ -165,7 +162,7 @@ class _Unifier:
             raise CompileError(f"{self.what}: {place} is {_show(left)} in the program, got {_show(right)}")
 
     def solved(self, symbols: Mapping[str, str]) -> Specialization:
-        """The values of `symbols` of the program, which maps them to their names here, and all ranges."""
+        """Values of `symbols`, named as they map, and all ranges."""
         for extent, wanted, place in self.deferred:
             self._decide(extent, wanted, place)
         bounds: dict[Expression, tuple[Range, str]] = {}
@@ -186,7 +183,6 @@ class _Unifier:
 
 
 def _root(difference: KnownExtent, name: str) -> int | None:
-    """The integer for which a linear expression is 0."""
     constant, slope = (substitute(difference, {name: number}) for number in (0, 1))
     if not isinstance(constant, int) or not isinstance(slope, int) or slope == constant:
         return None

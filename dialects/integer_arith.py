@@ -1,7 +1,6 @@
-"""The numbers of `arith` constants, and integer `arith` ops evaluated on Python numbers.
+"""Numbers of `arith` constants, and integer `arith` on Python numbers.
 
-Numbers do not wrap around. A division by zero raises `ZeroDivisionError`, an unsigned op on a negative number
-`ArithmeticError`.
+Numbers do not wrap. Division by zero raises `ZeroDivisionError`, an unsigned op on a negative number `ArithmeticError`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from xdsl.ir import Operation, SSAValue
 
 
 def constant_number(value: SSAValue) -> int | float | None:
-    """The number of a scalar `arith.constant`, else None."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
         return op.value.value.data
@@ -24,13 +22,12 @@ def constant_number(value: SSAValue) -> int | float | None:
 
 
 def constant_integer(value: SSAValue) -> int | None:
-    """The integer of an `arith.constant`, else None."""
     number = constant_number(value)
     return number if isinstance(number, int) else None
 
 
 def known_number(value: SSAValue) -> float | None:
-    """The number of a constant, a splat vector, or a cast of a constant between index and `i64`, else None."""
+    """Supports constants, splat vectors, and constant casts between index and `i64`."""
     owner = value.owner
     if isinstance(owner, vector.BroadcastOp):
         return known_number(owner.source)
@@ -45,7 +42,7 @@ def known_number(value: SSAValue) -> float | None:
 
 
 def known_iterations(loop: scf.ForOp) -> int | None:
-    """The number of iterations of a loop with constant bounds and a constant positive step; None for others."""
+    """Requires constant bounds and a positive step."""
     lower, upper, step = map(constant_integer, (loop.lb, loop.ub, loop.step))
     if lower is None or upper is None or step is None or step < 1:
         return None
@@ -53,12 +50,11 @@ def known_iterations(loop: scf.ForOp) -> int | None:
 
 
 def divide_truncating(a: int, b: int) -> int:
-    """Quotient rounded toward zero, as `arith.divsi`."""
     return a // b if (a >= 0) == (b > 0) else -(-a // b)
 
 
 def remainder_truncating(a: int, b: int) -> int:
-    """Remainder of the division rounded toward zero, as `arith.remsi`: it has the sign of `a`."""
+    """The result has the sign of `a`, as in `arith.remsi`."""
     return a % b if (a >= 0) == (b > 0) else a + (-a // b) * b
 
 
@@ -104,7 +100,7 @@ INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
 
 
 def evaluated(op: Operation, numbers: Sequence[int | None]) -> int | None:
-    """None if an operand is unknown, and for other ops."""
+    """Returns None if an operand is unknown, and for other ops."""
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return None

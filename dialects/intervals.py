@@ -1,6 +1,6 @@
 """Interval arithmetic.
 
-A division by zero gives zero or does not occur: if the divisor may be 0, the range of the quotient contains 0.
+Quotients by ranges that contain 0 contain 0, since a division by zero gives zero or does not occur.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def ceil_quotient_of_intervals(a: Interval, b: Interval) -> Interval:
 
 
 def quotient_of_intervals(a: Interval, b: Interval) -> Interval:
-    """Quotient rounded toward zero."""
+    """The quotient is rounded toward zero."""
     floor = floor_quotient_of_intervals(a, b)
     if a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] >= 0:
         return floor
@@ -91,7 +91,7 @@ def quotient_of_intervals(a: Interval, b: Interval) -> Interval:
 
 
 def remainder_of_intervals(a: Interval, b: Interval) -> Interval:
-    """Remainder of the division rounded toward zero: it has the sign of the dividend."""
+    """The remainder has the sign of the dividend."""
     most = None if b[0] is None or b[1] is None else max(abs(b[0]), abs(b[1]), 1) - 1
     low, high = intersection_of_intervals(a, (None if most is None else -most, most))
     return 0 if a[0] is not None and a[0] >= 0 else low, 0 if a[1] is not None and a[1] <= 0 else high
@@ -112,10 +112,7 @@ INTERVALS_OF_ARITH: Final[Mapping[type[Operation], Callable[[Interval, Interval]
 
 
 def interval_of(expr: AffineExpr, range_of_dim: Callable[[int], Interval]) -> Interval:
-    """The range of `expr` if dimension d is in `range_of_dim(d)`.
-
-    Exact if each dimension occurs once, else an over-approximation.
-    """
+    """The range of `expr` if dimension d is in `range_of_dim(d)`, exact if each dimension occurs once."""
     if isinstance(expr, AffineConstantExpr):
         return expr.value, expr.value
     if isinstance(expr, AffineDimExpr):

@@ -1,6 +1,6 @@
-"""The ops that are legal at each level, checked at its boundary (pass `verify-level`).
+"""Legal ops per level, checked at its boundary (pass `verify-level`).
 
-`.*` is a whole dialect. Ops of other dialects are registered:
+`.*` is a whole dialect. Other dialects' ops are registered:
 
     weft.register_operation(ClampOp, levels=("tir", "low"), effects=(), meaning=lambda op, x: min(max(x, 0.0), 1.0))
 """
@@ -106,13 +106,13 @@ def register_operation(
     meaning: Meaning | None = None,
     override: bool = False,
 ) -> None:
-    """Make an op of another dialect legal at levels of weft: `"graph"`, `"te"`, `"tir"`, `"low"`.
+    """Make an op of another dialect legal at `"graph"`, `"te"`, `"tir"` or `"low"`.
 
-    `meaning` is its semantics for the interpreter: a function of the op and a value for each operand: a Python number
-    rounded to its type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a tensor. It returns
-    the result, or a tuple. `MemoryEffect` traits, or without these `effects`, state the effects: `"read"` and `"write"`
-    of memref operands, or `()`. An op without either is opaque: not repeated, erased, reordered, or run by several
-    threads or lanes. A user-supplied pass lowers it before the first level where it is illegal.
+    `meaning` interprets it: a function of the op and its operands (numbers rounded to the type, lists for vectors,
+    `interp.values.Buffer` for memrefs, arrays for tensors) that returns the result, or a tuple. `MemoryEffect` traits,
+    or without these `effects`, state the effects: `"read"` and `"write"` of memref operands, or `()`. An op without
+    either is opaque: not repeated, erased, reordered, or run by several threads or lanes. A user-supplied pass lowers
+    it before a level where it is illegal.
 
     Raises `CompileError` for an unknown level or effect, effects of an op that has traits, ops of weft, and a
     registered name unless `override`.
@@ -135,7 +135,7 @@ def register_operation(
 
 
 def unregister_operation(op: type[Operation] | str) -> None:
-    """Raises `CompileError` if the op is not registered."""
+    """Raises `CompileError` for an unregistered op."""
     name = op if isinstance(op, str) else op.name
     if _registered.pop(name, None) is None:
         raise CompileError(f"no operation '{name}' is registered{did_you_mean(name, _registered)}")
@@ -148,7 +148,6 @@ def registered_elsewhere(level: str) -> Collection[str]:
 
 
 def registered_meaning(op_name: str) -> Meaning | None:
-    """The semantics of a registered op, else None."""
     return _registered[op_name][1] if op_name in _registered else None
 
 

@@ -1,19 +1,17 @@
-"""low: the level common to all targets. Structured control flow over flat memory, without blocks and tensors.
+"""low: structured control flow over flat memory, common to all targets.
 
 A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector` ops plus the ops below:
 
-- every buffer is a one-dimensional `memref`; the function's `low.params` state the rank and shape that callers see;
+- buffers are one-dimensional `memref`s; `low.params` state the rank and shape that callers see;
 - dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
-- an `scf.for` with the unit attribute `low.unroll` is marked in the emitted code: LLVM or the C compiler
-  fully unrolls it;
-- kernels for GPUs and the ops that only kernels contain are in `low_kernel.py`;
-- values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
+- LLVM or the C compiler fully unrolls an `scf.for` with the unit attribute `low.unroll`;
+- vectors are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`);
+- kernels for GPUs and their ops are in `low_kernel.py`.
 
-`arith.fptosi` and `arith.fptoui` are defined for all inputs on all targets. The number is truncated toward zero to a
-signed integer of 32 or 64 bits (the register), which is the least such integer for NaN and out-of-range numbers. The
-result is its low bits. These are the results of PyTorch 2.13 and NumPy 2.4 on x86-64, where the two agree. Where they
-differ, NaN gives 0, and other numbers saturate to 64 bits and wrap.
+`arith.fptosi` and `arith.fptoui` are defined for all inputs on all targets: the number is truncated toward zero to a
+signed integer (the register), which is the least one for NaN and out-of-range numbers; the result is its low bits
+(`docs/decisions/0094-float-to-integer.md`).
 
 | to an integer of | register | NaN, and beyond the register |
 |---|---|---|
@@ -155,7 +153,6 @@ class ParamAttr(ParametrizedAttribute):
 
 
 def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
-    """The parameters that callers pass, in order."""
     params = function.attributes.get(PARAMS)
     if not isinstance(params, ArrayAttr):
         raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
@@ -163,7 +160,7 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
 
 
 def verify_signature(function: FuncOp) -> None:
-    """Raises `VerifyException` if an attribute does not match the function."""
+    """Raises `VerifyException` for attributes of another signature."""
     name = f"@{function.sym_name.data}"
     attribute = function.attributes[PARAMS]
     if not isinstance(attribute, ArrayAttr) or not all(isinstance(p, ParamAttr) for p in attribute):
@@ -201,7 +198,6 @@ def verify_signature(function: FuncOp) -> None:
 
 
 def _static_elements(type_: Attribute) -> int | None:
-    """The number of elements of a dense buffer if it is static and not 0."""
     if not isinstance(type_, MemRefType) or strides_of(type_) is not None or dynamic_extents(type_):
         return None
     return prod(type_.get_shape()) or None
@@ -212,7 +208,7 @@ def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:
-    """Symbols that are no extents and may be negative: strides, and elements of parameters."""
+    """Symbols that may be negative: strides, and elements of parameters."""
     extents: set[str] = set()
     for param in params_of(function):
         if isinstance(param.type, MemRefType):
@@ -222,7 +218,7 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
 
 
 def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
-    """Raises `VerifyException` for text that is not a fact, or that names something else."""
+    """Raises `VerifyException` for other text and unknown names."""
     texts = _texts(function, ASSUME)
     known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
     facts: list[CallPrecondition] = []
@@ -242,12 +238,11 @@ def preconditions_of(function: FuncOp) -> tuple[CallPrecondition, ...]:
 
 
 def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
-    """Meanings of the rows of the log of out-of-bounds accesses."""
     return _texts(function, BOUNDS_LOG)
 
 
 def returned_by(function: FuncOp) -> tuple[str, ...]:
-    """Donated parameters that contain results."""
+    """Donated parameters."""
     return _texts(function, RETURNED)
 
 
@@ -265,13 +260,12 @@ def _texts(holder: Operation, name: str) -> tuple[str, ...]:
 
 
 def symbols_of(function: FuncOp) -> tuple[str, ...]:
-    """Names of the trailing index parameters."""
     return _texts(function, SYMBOLS)
 
 
 @irdl_op_definition
 class ParallelForOp(IRDLOperation):
-    """Iterations 0 .. extent-1, distributed over threads. If the optional condition is false, the calling thread runs
+    """Iterations 0 .. extent-1, distributed over threads; if the optional condition is false, the calling thread runs
     all.
 
     ```mlir
@@ -321,7 +315,6 @@ class ParallelForOp(IRDLOperation):
 
     @staticmethod
     def around(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:
-        """A parallel loop around `operations`, with a fresh loop variable."""
         body = Block(arg_types=[IndexType()])
         body.args[0].name_hint = name_hint
         body.add_ops(operations)
@@ -330,12 +323,11 @@ class ParallelForOp(IRDLOperation):
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Lanes read from arbitrary indices: lane l is `base[indices[l]]`, and zero if the mask is false.
+    """Lane l is `base[indices[l]]`, or zero, without an access, if the mask is false.
 
     ```mlir
     %v = low.gather %A[%indices] mask %m : memref<64xf32>, vector<8xindex> -> vector<8xf32>
     ```
-    A lane whose mask is false accesses no memory.
     """
 
     name = "low.gather"
@@ -361,7 +353,7 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """Lanes written to pairwise different indices: `base[indices[l]] = value[l]` if the mask is true.
+    """Store lane l to `base[indices[l]]` if the mask is true; these indices differ.
 
     ```mlir
     low.scatter %v, %A[%indices] mask %m : vector<8xf32>, memref<64xf32>, vector<8xindex>

@@ -1,4 +1,4 @@
-"""Access modes of buffers, and pointers for code that is not in the module."""
+"""Accesses of buffers, and pointers for code outside of the module."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ from weft.dialects.effects import READ, WRITE, StatesFact, effects_of
 
 
 class AccessMode(StrEnum):
-    """How a function accesses a buffer parameter."""
-
     READ = auto()
     WRITE = auto()
     """Written first: the initial contents are irrelevant."""
@@ -40,7 +38,7 @@ class AccessMode(StrEnum):
 
 @irdl_attr_definition
 class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
-    """How a parameter is accessed.
+    """The access of a parameter.
 
     ```mlir
     #low<access readwrite>
@@ -51,7 +49,7 @@ class AccessAttr(EnumAttribute[AccessMode], SpacedOpaqueSyntaxAttribute):
 
 
 class _AccessEffects(MemoryEffect):
-    """The effects of the function that receives the pointer."""
+    """Effects of the called function."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -68,8 +66,8 @@ class AccessPtrOp(IRDLOperation):
     ```mlir
     %c = low.access_ptr %C[%i, %j] sizes [16, 16] readwrite : memref<128x128xf32>
     ```
-    The function may access only the box of these sizes that starts at the element; without sizes, the whole buffer. It
-    is called in the block that contains the op, and keeps no pointer. `write` writes the whole box.
+    The function may access the box of these sizes that starts at the element, or by default the whole buffer. It is
+    called in the op's block, and keeps no pointer. `write` writes the whole box.
     """
 
     name = "low.access_ptr"
@@ -134,12 +132,12 @@ def box_at(op: Operation, pointer: SSAValue) -> tuple[int, ...] | None:
 
 @irdl_op_definition
 class StrideOp(IRDLOperation):
-    """The stride of a dimension of a buffer in elements, in the layout that lowering chooses.
+    """A buffer's stride in a dimension, in elements of the layout that lowering chooses.
 
     ```mlir
     %s = low.stride %C {dimension = 0} : memref<128x128xf32>
     ```
-    Functions that take pointers into the buffer (`low.access_ptr`) need it.
+    It is for functions that take pointers into the buffer (`low.access_ptr`).
     """
 
     name = "low.stride"
@@ -170,14 +168,14 @@ MOST_PREFETCHED: Final = 1 << 16
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """Elements of a buffer will be accessed soon: a hint to the caches without effect on values.
+    """Hint that elements of a buffer will be accessed soon.
 
     ```mlir
     low.prefetch %A[%at] {lanes = 16 : i64} : memref<?xf32>
     low.prefetch %A[%at] {lanes = 4 : i64, for_write} : memref<?xf32>
     ```
-    It names `lanes` elements from the index on, possibly beyond the end of the buffer. With `for_write`, they will be
-    stored to. `tir-flatten` reduces the indices to one.
+    It names `lanes` elements from the index on, possibly beyond the buffer's end. With `for_write`, they will be stored
+    to. `tir-flatten` reduces the indices to one.
     """
 
     name = "low.prefetch"
@@ -202,7 +200,6 @@ class PrefetchOp(IRDLOperation):
 
     @property
     def index(self) -> SSAValue:
-        """The index of the element in a flat buffer."""
         return self.indices[0]
 
     def verify_(self) -> None:
@@ -214,7 +211,7 @@ class PrefetchOp(IRDLOperation):
 
 
 def access_by(op: Operation, buffer: SSAValue) -> AccessMode | None:
-    """How `op` itself accesses a buffer operand, None if it accesses no elements."""
+    """How `op` itself accesses a buffer operand; None if it accesses no elements."""
     effects = effects_of(op)
     reads, writes = buffer in effects.reads, buffer in effects.writes
     if reads and writes:

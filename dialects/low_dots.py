@@ -1,12 +1,10 @@
-"""Dot products of neighbouring numbers, for which processors have instructions: groups of four bytes, of two 16-bit
-integers or of two bf16 numbers.
+"""Dot products of neighbours: four bytes, two 16-bit integers or two bf16, as in processors' instructions.
 
-`low.dot` works on values. At tir level, and until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` work on a
-few vectors in memory, so that `tensorize` can use them in blocks.
+`low.dot` works on values. Until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` work on vectors in memory,
+so that `tensorize` can use them.
 
-The types after `as` state how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255, `ui4` as the low four
-bits of a byte, from 0 to 15. Bytes that are read as `ui1` to `ui7` have dot products on more processors. Integers
-are added to i32, where sums wrap, and bf16 to f32.
+Types after `as` state how lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255, `ui4` as a byte's low four bits.
+More processors have dot products of `ui1` to `ui7`. Integers are added to i32, where sums wrap, and bf16 to f32.
 """
 
 from __future__ import annotations
@@ -53,17 +51,14 @@ Reading: TypeAlias = IntegerType | BFloat16Type
 
 
 def is_signed(type_: Reading) -> bool:
-    """Whether lanes that are read as `type_` may be negative."""
     return isinstance(type_, BFloat16Type) or type_.signedness.data is Signedness.SIGNED
 
 
 def is_narrow(type_: Reading) -> bool:
-    """Whether lanes that are read as `type_` are the low bits of bytes."""
     return isinstance(type_, IntegerType) and type_.width.data < _WIDTHS[0]
 
 
 def factor_of(type_: Reading) -> Factor:
-    """The factors of instructions that lanes read as `type_` are."""
     if isinstance(type_, BFloat16Type):
         return BF16
     width = type_.width.data
@@ -71,17 +66,15 @@ def factor_of(type_: Reading) -> Factor:
 
 
 def sign_of(type_: Reading) -> bool | None:
-    """Whether integers that are read as `type_` are signed; None for bf16."""
+    """Returns None for bf16."""
     return None if isinstance(type_, BFloat16Type) else is_signed(type_)
 
 
 def element_of_reading(type_: Reading) -> IntegerType | BFloat16Type:
-    """The element type of lanes that are read as `type_`."""
     return type_ if isinstance(type_, BFloat16Type) else IntegerType(factor_of(type_).bits)
 
 
 def sum_of_reading(type_: Reading) -> IntegerType | Float32Type:
-    """The element type of the sums that products of such lanes are added to."""
     return f32 if isinstance(type_, BFloat16Type) else i32
 
 
@@ -90,8 +83,7 @@ _MOST_ELEMENTS = 1 << 16
 
 
 def verify_reading(op: Operation, reading: Attribute, element: Attribute) -> None:
-    """Integers of 8 or 16 bits are read as signed or unsigned integers of the same width, bytes also as narrower
-    unsigned ones, bf16 as bf16."""
+    """Accepts integers of 8 or 16 bits with either sign, narrower unsigned bytes, and bf16."""
     if isinstance(reading, IntegerType):
         sign, width = reading.signedness.data, reading.width.data
         fits = sign is not Signedness.SIGNLESS and width in _WIDTHS
@@ -105,31 +97,31 @@ def verify_reading(op: Operation, reading: Attribute, element: Attribute) -> Non
 
 
 def verify_whole(op: Operation, *readings: Reading) -> None:
-    """Factors have all bits of their elements."""
+    """Requires factors with all bits of their elements."""
     for reading in filter(is_narrow, readings):
         raise VerifyException(f"{op.name} reads all bits of its factors, got {reading}")
 
 
 def verify_pair(op: Operation, left: Reading, right: Reading) -> None:
-    """Two factors have one width and kind."""
+    """Requires factors of one width and kind."""
     if element_of_reading(left) != element_of_reading(right):
         raise VerifyException(f"{op.name} multiplies numbers of one width and kind, got {left} and {right}")
 
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """Add to each lane of an accumulator the dot product of its group of lanes; sums of integers wrap.
+    """Add to each lane the dot product of its group of lanes; sums of integers wrap.
 
     ```mlir
     %r = low.dot %c, %a as si8, %b as ui8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
     // r[l] = c[l] + a[0] * b[4 * l] + a[1] * b[4 * l + 1] + a[2] * b[4 * l + 2] + a[3] * b[4 * l + 3]
     %s = low.dot %d, %x as bf16, %y as bf16 : vector<16xf32>, vector<2xbf16>, vector<32xbf16>
     ```
-    Products of bf16 are exact in f32. The sums of a group are added in any order and rounded any number of times;
-    processors may flush subnormal numbers to zero.
+    Products of bf16 are exact in f32. A group is added in any order and rounded any number of times; processors may
+    flush subnormals to zero.
 
-    The size of a group is the number of lanes of `rhs` divided by that of the accumulator. `lhs` has the number of
-    lanes of `rhs`, or is a single group, which multiplies every group of `rhs`.
+    A group has the lanes of `rhs` divided by those of the accumulator. `lhs` has the lanes of `rhs`, or a single group,
+    which multiplies every group of `rhs`.
     """
 
     name = "low.dot"
@@ -160,17 +152,15 @@ class DotOp(IRDLOperation):
 
     @property
     def lanes(self) -> int:
-        """The number of sums."""
         return _lanes(self.acc)
 
     @property
     def group(self) -> int:
-        """The number of products added to each sum."""
+        """Products per sum."""
         return _lanes(self.rhs) // self.lanes
 
     @property
     def is_one_group(self) -> bool:
-        """Whether `lhs` is a single group, which multiplies every group of `rhs`."""
         return _lanes(self.lhs) != _lanes(self.rhs)
 
     def verify_(self) -> None:
@@ -198,7 +188,7 @@ def _lanes(value: SSAValue) -> int:
 
 
 def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
-    """Check that a pointer gives access to `count` elements; return their type."""
+    """Check a pointer; returns its element type."""
     sizes = box_at(op, pointer)
     if count > _MOST_ELEMENTS:
         raise VerifyException(f"{op.name} works on at most {_MOST_ELEMENTS:,} elements of a buffer, got {count:,}")
@@ -208,8 +198,6 @@ def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
 
 
 class _TileOp(IRDLOperation):
-    """An op on the vectors that its pointers name, with `lanes` lanes."""
-
     lanes = prop_def(IntegerAttr)
 
     traits = traits_def(PointerEffects())
@@ -222,7 +210,7 @@ class _TileOp(IRDLOperation):
 
 @irdl_op_definition
 class TileDotOp(_TileOp):
-    """`low.dot` on memory: C[l] += sum over s of A[s] * B[l][s], each operand contiguous.
+    """`low.dot` on contiguous memory: C[l] += sum over s of A[s] * B[l][s].
 
     ```mlir
     %a = low.access_ptr %A[%i] sizes [4] read : memref<?xi8>
@@ -271,7 +259,7 @@ class TileDotOp(_TileOp):
 
 @irdl_op_definition
 class TileInterleaveOp(_TileOp):
-    """Interleave rows: column r becomes a group of neighbours, Y[l][r] = X[r][l].
+    """Interleave rows, so that columns become neighbours: Y[l][r] = X[r][l].
 
     ```mlir
     %x = low.access_ptr %X[%i, %j] sizes [4, 16] read : memref<64x64xi8>

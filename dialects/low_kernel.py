@@ -1,7 +1,7 @@
-"""Kernels at low level, launches, thread ids, and the ops by which threads cooperate.
+"""Kernels at low level, launches, thread ids, and cooperation of threads.
 
-A kernel is a `func.func` with `low.kernel`, started by `low.launch`. Memory of space "shared" belongs to a thread
-block, "local" to a thread; both are `memref.alloca` at the top of the kernel. Others are device memory.
+`low.launch` starts a kernel, a `func.func` with `low.kernel`. Memory space "shared" belongs to a thread block, "local"
+to a thread (both `memref.alloca` at the top of the kernel), others to the device.
 
 ```mlir
 func.func @scale(%A: memref<?xf32>, %n: index) attributes {low.params = [...], low.symbols = ["n"]} {
@@ -91,14 +91,14 @@ BLOCK_AXES = tuple(f"blockIdx.{dimension}" for dimension in "xyz")
 
 
 def space_of(type_: Attribute) -> str:
-    """`global`, `shared` or `local` on GPUs, without a tag after a dot."""
+    """On GPUs `global`, `shared` or `local`, without a tag after a dot."""
     space = type_.memory_space if isinstance(type_, MemRefType) else None
     return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
 
 
 @irdl_attr_definition
 class KernelAttr(ParametrizedAttribute):
-    """Marks a kernel: threads of a block along x, y and z, and names of the `tir.block`s that it was made from.
+    """Marks a kernel: threads of a block along x, y and z, and names of its source `tir.block`s.
 
     ```mlir
     #low.kernel<[256, 1, 1], source = "C">
@@ -146,13 +146,13 @@ class KernelAttr(ParametrizedAttribute):
 
 
 def kernel_of(function: FuncOp) -> KernelAttr | None:
-    """None for a host function."""
+    """Returns None for a host function."""
     attribute = function.attributes.get(KERNEL)
     return attribute if isinstance(attribute, KernelAttr) else None
 
 
 def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
-    """How a kernel accesses each of its arguments; `readwrite` if it has no attribute."""
+    """Returns `readwrite` by default."""
     noted = function.attributes.get(ARG_ACCESS)
     if not isinstance(noted, ArrayAttr):
         return (AccessMode.READWRITE,) * len(function.function_type.inputs)
@@ -160,8 +160,6 @@ def argument_accesses(function: FuncOp) -> tuple[AccessMode, ...]:
 
 
 class InKernel(OpTrait):
-    """Trait of ops that have a meaning in kernels only, such as thread ids, barriers and shuffles."""
-
     def verify(self, op: Operation) -> None:
         function = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp)), None)
         if function is not None and kernel_of(function) is None and IN_STEP not in function.attributes:
@@ -169,8 +167,6 @@ class InKernel(OpTrait):
 
 
 class _LaunchSymbol(SymbolUserOpInterface):
-    """The callee of a launch is a kernel of the module whose arguments have the types of the operands."""
-
     def verify(self, op: Operation) -> None:
         if not isinstance(op, LaunchOp):
             return
@@ -188,8 +184,6 @@ class _LaunchSymbol(SymbolUserOpInterface):
 
 
 class _LaunchEffects(MemoryEffect):
-    """Accesses buffers as the kernel does."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
         if not isinstance(op, LaunchOp):
@@ -209,7 +203,7 @@ class _LaunchEffects(MemoryEffect):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Start a kernel on a grid of thread blocks; the launches of a function run one after the other.
+    """Start a kernel on a grid of thread blocks; the launches of a function run in order.
 
     ```mlir
     func.func @f(%A: memref<?xf32>, %n: index) {
@@ -223,7 +217,7 @@ class LaunchOp(IRDLOperation):
       func.return
     }
     ```
-    An empty grid (an extent of zero) starts no threads.
+    A grid with an extent of 0 starts no threads.
     """
 
     name = "low.launch"
@@ -260,7 +254,7 @@ class ThreadIdOp(IRDLOperation):
     %b = low.thread_id "blockIdx.x" : index
     %t = low.thread_id "threadIdx.x" extent 256 : index
     ```
-    `extent`, if static, is an upper bound: the value is less.
+    The index is less than `extent`, if that is static.
     """
 
     name = "low.thread_id"
@@ -294,8 +288,6 @@ class ThreadIdOp(IRDLOperation):
 
 
 class ShuffleMode(StrEnum):
-    """The lane that a thread reads, in its group of `width` lanes."""
-
     DOWN = "down"
     """Own lane plus the offset; its own value outside of the group."""
     UP = "up"
@@ -307,8 +299,6 @@ class ShuffleMode(StrEnum):
 
 
 class AtomicKind(StrEnum):
-    """How memory and operand are combined."""
-
     ADD = "add"
     MIN = "min"
     """The minimum; of signed integers, or of floats as `arith.minimumf`."""
@@ -324,15 +314,15 @@ ATOMIC_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS
 
 @irdl_attr_definition
 class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
-    """The mode of a shuffle: the lane that a thread reads, within its group of `width` lanes.
+    """The lane that a thread reads, in its group of `width` lanes.
 
     ```mlir
     #low<shuffle_mode down>
     ```
-    - `down`: its own lane plus the offset; its own value if that is outside of the group
-    - `up`: its own lane minus the offset; its own value if that is outside of the group
-    - `xor`: its own lane xor the offset
-    - `idx`: the lane given by the offset, modulo the width
+    - `down`: its own plus the offset, itself if that is outside of the group
+    - `up`: its own minus the offset, itself if that is outside of the group
+    - `xor`: its own xor the offset
+    - `idx`: the offset modulo the width
     """
 
     name = "low.shuffle_mode"
@@ -340,8 +330,8 @@ class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class AtomicKindAttr(EnumAttribute[AtomicKind], SpacedOpaqueSyntaxAttribute):
-    """The kind of an atomic operation. `min` and `max` are those of signed integers, or of floats as `arith.minimumf`
-    and `arith.maximumf`.
+    """The kind of an atomic operation. `min` and `max` compare signed integers, or floats as `arith.minimumf` and
+    `arith.maximumf`.
 
     ```mlir
     #low<atomic_kind add>
@@ -353,12 +343,12 @@ class AtomicKindAttr(EnumAttribute[AtomicKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """Wait for all threads of the block; writes before the barrier are visible to all of them after it.
+    """Wait for all threads of the block, and see their preceding writes.
 
     ```mlir
     low.barrier
     ```
-    Either all threads of the block execute it or none.
+    All threads of the block execute it, or none.
     """
 
     name = "low.barrier"
@@ -375,8 +365,8 @@ class ShuffleOp(IRDLOperation):
     ```mlir
     %r = low.shuffle down %x, %offset width 32 : f32
     ```
-    Lanes form groups of `width` (a power of two up to 32), and the mode states which lane of the group is read
-    (`#low<shuffle_mode ...>`). Lanes are numbered with x varying fastest.
+    The mode (`#low<shuffle_mode ...>`) selects a lane in each group of `width` lanes (a power of two up to 32). Lanes
+    are numbered with x varying fastest.
     """
 
     name = "low.shuffle"
@@ -412,12 +402,12 @@ class ShuffleOp(IRDLOperation):
 
 @irdl_op_definition
 class AtomicOp(IRDLOperation):
-    """Combine a value into memory atomically; the result is the previous value.
+    """Combine a value into memory atomically; returns the previous value.
 
     ```mlir
     %old = low.atomic add %v, %B[%i] : f32, memref<?xf32>
     ```
-    It implies no order among threads. Buffers have one index per dimension until `tir-flatten`.
+    Threads are not ordered. Buffers have one index per dimension until `tir-flatten`.
     """
 
     name = "low.atomic"
@@ -451,8 +441,6 @@ class AtomicOp(IRDLOperation):
 
 
 class _CopyEffects(MemoryEffect):
-    """Reads the source, writes the target."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
         if not isinstance(op, AsyncCopyOp):
@@ -462,7 +450,7 @@ class _CopyEffects(MemoryEffect):
 
 @irdl_op_definition
 class AsyncCopyOp(IRDLOperation):
-    """Start to copy 4, 8 or 16 bytes from device memory to shared memory; both addresses are multiples of that size.
+    """Start to copy 4, 8 or 16 bytes from device to shared memory; both addresses are multiples of that size.
 
     ```mlir
     low.async_copy %A[%i] to %S[%j] bytes 16 : memref<?xf32>, memref<1024xf32, "shared">
@@ -470,8 +458,8 @@ class AsyncCopyOp(IRDLOperation):
     low.async_wait 0
     low.barrier
     ```
-    The copy is visible to this thread after the `low.async_wait` of its group, and to the other threads after a barrier
-    that follows it. Targets without asynchronous copies copy immediately.
+    This thread sees the copy after `low.async_wait` for its group, others after a following barrier. Targets without
+    asynchronous copies copy immediately.
     """
 
     name = "low.async_copy"
@@ -516,7 +504,7 @@ class AsyncCopyOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncCommitOp(IRDLOperation):
-    """Put the copies that this thread has started since the last commit into a group.
+    """Group the copies that this thread started since the last commit.
 
     ```mlir
     low.async_commit
@@ -532,7 +520,7 @@ class AsyncCommitOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncWaitOp(IRDLOperation):
-    """Wait until at most the given number of the latest groups of this thread are incomplete.
+    """Wait until at most the given number of the thread's latest groups are incomplete.
 
     ```mlir
     low.async_wait 1
@@ -559,8 +547,8 @@ class AsyncWaitOp(IRDLOperation):
 
 
 def is_host_condition(op: Operation) -> bool:
-    """Whether an op only loads the first truth value of a buffer, which then decides which code runs. Host code may: it
-    copies one byte from the device."""
+    """The first truth value of a buffer, loaded to choose which code runs: host code copies that byte from
+    the device."""
     return (
         isinstance(op, memref.LoadOp)
         and op.res.type == i1

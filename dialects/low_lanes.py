@@ -1,7 +1,7 @@
-"""Lane-wise comparisons, selection and casts of `low`, which `arith` has for scalars only.
+"""Lane-wise comparisons, selection and casts of `low`.
 
-In xDSL, `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and conversions from and to integers are for scalars.
-Each op here applies one of them to every lane, with its operand, result and property names.
+xDSL's `arith.cmpi`, `cmpf`, `select` (by a mask), `index_cast` and conversions from and to integers are for scalars.
+Each op here applies one per lane, with its operand, result and property names.
 """
 
 from __future__ import annotations
@@ -65,8 +65,6 @@ def _predicate(names: Sequence[str]) -> type[CustomDirective]:
 
 
 class _LaneCompareOp(IRDLOperation):
-    """`low.cmpi slt, %a, %b : vector<8xi32>` gives a `vector<8xi1>`"""
-
     PREDICATES: ClassVar[Sequence[str]] = ()
 
     lhs = operand_def(LANES)
@@ -130,7 +128,7 @@ class CmpfOp(_LaneCompareOp):
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """Lane l is `lhs[l]` if the mask `cond` is true, else `rhs[l]`.
+    """Lane l is `lhs[l]` if `cond` is true, else `rhs[l]`.
 
     ```mlir
     %r = low.select %mask, %a, %b : vector<8xf32>
@@ -159,7 +157,7 @@ class SelectOp(IRDLOperation):
 
 
 class LaneCastOp(IRDLOperation):
-    """A conversion of `arith` on every lane: `low.sitofp %v : vector<8xi32> to vector<8xf32>`."""
+    """A lane-wise conversion of `arith`: `low.sitofp %v : vector<8xi32> to vector<8xf32>`."""
 
     input = operand_def(VectorType)
     result = result_def(VectorType)
@@ -185,7 +183,7 @@ class LaneCastOp(IRDLOperation):
 def _on_lanes(
     scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool], example: str
 ) -> type[LaneCastOp]:
-    """The lane-wise form of a conversion of `arith`; `example` is the pair of types in its docstring."""
+    """A lane-wise conversion, with types `example` in its docstring."""
     name = scalar.name.replace("arith.", "low.")
     doc = f"`{scalar.name}` on every lane.\n\n```mlir\n%r = {name} %v : {example}\n```\n"
     fields = {"name": name, "__doc__": doc, "__module__": __name__}
@@ -226,7 +224,7 @@ IndexCastOp = _on_lanes(arith.IndexCastOp, _is_from_or_to_index, "vector<8xindex
 
 @irdl_op_definition
 class LdexpOp(IRDLOperation):
-    """`significand * 2^exponent` on every lane, or of scalars, rounded once.
+    """`significand * 2^exponent` of lanes or scalars, rounded once.
 
     ```mlir
     %r = low.ldexp %p, %n : vector<16xf32>
@@ -271,5 +269,5 @@ LANE_FORMS: Mapping[type[Operation], type[Operation]] = {
 
 
 def with_lane_forms(table: Mapping[type[Operation], T]) -> dict[type[Operation], T]:
-    """Add lane-wise forms with the entries of their scalar forms."""
+    """Add lane-wise forms, with the entries of scalar ones."""
     return {**table, **{form: table[scalar] for scalar, form in LANE_FORMS.items() if scalar in table}}

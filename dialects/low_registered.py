@@ -32,8 +32,6 @@ from weft.support.errors import CompileError
 
 
 class _RegisteredEffects(MemoryEffect):
-    """Reads the inputs and writes the outputs."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
         if not isinstance(op, CallRegisteredOp):
@@ -44,16 +42,15 @@ class _RegisteredEffects(MemoryEffect):
 
 @irdl_op_definition
 class CallRegisteredOp(IRDLOperation):
-    """Call the function that is registered at run time as `callee`, with arrays.
+    """Call the function registered at run time as `callee`, with arrays.
 
     ```mlir
     low.call_registered "env.linear"(%x, %w) outs(%y) extents(%n, %n)
       [memref<?x784xf32>, memref<784x8xf32>, memref<?x8xf32>]
       : (memref<?x784xf32>, memref<784x8xf32>) -> (memref<?x8xf32>)
     ```
-    It reads the inputs, writes all elements of the outputs, and keeps no pointer. Buffers are dense. The types in
-    brackets are those that the function sees; `extents` are their dynamic extents. Buffers have these types until
-    `tir-flatten`.
+    It reads the inputs, writes all elements of the outputs, and keeps no pointer. Buffers are dense. It sees the
+    bracketed types, which buffers have until `tir-flatten`; `extents` are their dynamic extents.
     """
 
     name = "low.call_registered"
@@ -86,11 +83,9 @@ class CallRegisteredOp(IRDLOperation):
 
     @property
     def array_types(self) -> tuple[MemRefType[Attribute], ...]:
-        """Inputs first."""
         return cast("tuple[MemRefType[Attribute], ...]", self.shapes.data)
 
     def arrays(self) -> Iterator[tuple[SSAValue, Attribute, tuple[int | SSAValue, ...]]]:
-        """Inputs first."""
         given = iter(self.extents)
         for buffer, type_ in zip((*self.inputs, *self.outputs), self.array_types, strict=True):
             yield buffer, type_.element_type, tuple(next(given) if e < 0 else e for e in type_.get_shape())

@@ -1,4 +1,4 @@
-"""Results with data-dependent shapes: a call allocates them and stores their address and extents in a descriptor."""
+"""Results of data-dependent shape: calls allocate them, and return address and extents in a descriptor."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ RESULT: Final = "tir.result"
 
 
 def descriptor_type(rank: int) -> MemRefType[Attribute]:
-    """The result's address, then its extents."""
+    """Address, then extents."""
     return MemRefType(i64, [1 + rank])
 
 
 def allocated_results(function: FuncOp) -> dict[int, TensorType[Attribute]]:
-    """The types of the results that a function allocates, by positions of descriptors."""
+    """Types of allocated results, by positions of descriptors."""
     entries = enumerate(argument_attributes(function) if function.arg_attrs is not None else [])
     return {at: cast("TensorType[Attribute]", e.data[RESULT]) for at, e in entries if RESULT in e.data}
 
 
 class _ResultEffects(MemoryEffect):
-    """Elements are read, the descriptor is written."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
         if not isinstance(op, ReturnResultOp):
@@ -44,14 +42,14 @@ class _ResultEffects(MemoryEffect):
 
 @irdl_op_definition
 class ReturnResultOp(IRDLOperation):
-    """Copy a buffer into memory allocated for the caller, and fill in the descriptor of the result.
+    """Copy a buffer into memory allocated for the caller, and fill in the result's descriptor.
 
     ```mlir
     low.return_result %buffer extents(%k) memref<?x2xf32> in %y : memref<?x2xf32>, memref<3xi64>
     ```
-    The descriptor is the address, then the extents. The previous address is 0, or that of an earlier result, whose
-    memory may be reused (`realloc`). `extents` are the dynamic ones of `shape`, the type of the result, and of the
-    buffer until `tir-flatten`.
+    The descriptor is the address, then the extents. Its previous address is 0, or that of an earlier result, to be
+    reused (`realloc`). `extents` are the dynamic ones of `shape`, the type of the result, and of the buffer until
+    `tir-flatten`.
     """
 
     name = "low.return_result"

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
-    """The signatures of functions with a body, except kernels. Raises `CompileError`."""
+    """Signatures of functions with a body, except kernels. Raises `CompileError`."""
     functions = (op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration)
     return tuple(signature_of(function) for function in functions if kernel_of(function) is None)
 
 
 def signature_of(function: FuncOp) -> Signature:
-    """The signature of a low function, from `low.params` and `low.symbols`.
+    """The signature by `low.params` and `low.symbols`.
 
-    Trailing arrays that are only written are optional at calls if other arguments determine their shapes. Raises
-    `CompileError` for a type without a value for callers.
+    Trailing write-only arrays are optional at calls if other arguments determine their shapes. Raises `CompileError`
+    for a type without a value for callers.
     """
     exposed = {argument.index for argument in exposed_arguments(function)}
     args = tuple(_argument(function, param, at in exposed) for at, param in enumerate(params_of(function)))
@@ -66,7 +66,7 @@ def signature_of(function: FuncOp) -> Signature:
 
 
 def _iterations(region: Region) -> int:
-    """Iterations of innermost loops; an unknown extent counts as 1."""
+    """Unknown extents count as 1."""
     total = 1
     for op in (op for block in region.blocks for op in block.ops if op.regions):
         if isinstance(op, scf.ForOp):
@@ -80,7 +80,6 @@ def _iterations(region: Region) -> int:
 def _count_results(
     args: Sequence[ArraySpec | ScalarSpec], symbols: Sequence[str], facts: Sequence[CallPrecondition]
 ) -> int:
-    """Trailing arguments that a call can allocate."""
     elements = elements_of(args, symbols)
     places = range(len(args), 0, -1)
     first = next((at for at in places if not _is_result(args[at - 1])), 0)
@@ -98,12 +97,12 @@ def _count_results(
 
 
 def _is_result(arg: ArraySpec | ScalarSpec) -> bool:
-    """Contiguous and only written."""
+    """Whether a parameter is contiguous and only written."""
     return isinstance(arg, ArraySpec) and (arg.access == "write" or arg.is_allocated) and arg.strides is None
 
 
 def allocated_spec(function: FuncOp, name: str, type_: TensorType[Attribute]) -> ArraySpec:
-    """The spec of a result that the function allocates; strings are data-dependent extents."""
+    """The spec's strings are data-dependent extents."""
     extents = tuple(extent if isinstance(extent, int) else show_extent(extent) for extent in shape_of(type_))
     return ArraySpec(name, element_dtype(function, name, type_.element_type), extents, "allocated")
 
@@ -127,7 +126,7 @@ def _argument(function: FuncOp, param: ParamAttr, is_exposed: bool) -> ArraySpec
 
 
 def element_dtype(function: FuncOp, name: str, type_: Attribute) -> str:
-    """NumPy's name. Raises `CompileError`."""
+    """NumPy's name. Raises `CompileError` if there is none."""
     found = "int64" if isinstance(type_, IndexType) else array_name(type_)
     if found is not None:
         return found

@@ -1,8 +1,8 @@
-"""Matrix products on tensor cores: fragments, ops on whole tiles, and ops of the threads of a warp.
+"""Matrix products on tensor cores: ops on tiles, and ops of a warp's threads.
 
 A fragment is a tile of a matrix in the registers of the 32 threads of a warp. At tir level `low.tile_*` run once on
-whole tiles in memory: a fragment is a box of a buffer in a scope such as `wmma.matrix_a`. A tile is a pointer to its
-first element and its row stride.
+tiles in memory, each a pointer to the first element and a row stride; a fragment is a box of a buffer in a scope such
+as `wmma.matrix_a`.
 
 ```mlir
 %s = low.access_ptr %S[%i, %k] sizes [16, 16] read : memref<64x32xf16, "shared">
@@ -70,8 +70,6 @@ WARP: Final = 32
 
 
 class Family(StrEnum):
-    """Instructions on a fragment, which determine the thread of each element."""
-
     WMMA = auto()
     """`wmma.*`: the layout depends on the architecture."""
     MMA = auto()
@@ -79,7 +77,7 @@ class Family(StrEnum):
 
 
 class FragmentRole(StrEnum):
-    """The matrix of D = A * B + C."""
+    """A matrix of D = A * B + C."""
 
     A = auto()
     """m rows, k columns."""
@@ -90,8 +88,6 @@ class FragmentRole(StrEnum):
 
 
 class Order(StrEnum):
-    """How a tile maps to the matrix."""
-
     ROW = auto()
     """Rows of the tile are rows of the matrix."""
     COL = auto()
@@ -113,7 +109,7 @@ def is_fragment_scope(space: Attribute) -> bool:
 
 @irdl_attr_definition
 class FragmentAttr(ParametrizedAttribute):
-    """A tile of a matrix in the registers of a warp: instructions, matrix, order, shape and element type.
+    """A tile of a matrix in the registers of a warp: family of instructions, matrix, order, shape and element type.
 
     ```mlir
     #low.fragment<wmma, a, row, [16, 16, 16], f16>
@@ -159,13 +155,11 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of the tile, as the program indexes it."""
         rows, columns = self.matrix
         return (rows, columns) if self.order is Order.ROW else (columns, rows)
 
     @property
     def scope(self) -> str:
-        """The memory scope of buffers of such fragments."""
         return next(scope for scope, known in _SCOPES.items() if known == (self.family, self.role))
 
     @property
@@ -179,13 +173,12 @@ class FragmentAttr(ParametrizedAttribute):
 
     @property
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """For family `mma`: first row and column of each 8 x 8 part, of which a thread has two neighbours (`place`)."""
+        """First row and column of each 8 x 8 part of a `mma` fragment; a thread has two neighbours of each."""
         return tuple((8 * (part % 2), 8 * (part // 2)) for part in range(self.elements_per_thread // 2))
 
     def place(self, lane: int, number: int) -> tuple[int, int]:
-        """For family `mma`: row and column of element `number` of a thread.
-
-        PTX ISA, "Matrix Fragments for mma.m16n8k16".
+        """Row and column of a thread's element `number` in a `mma` fragment (PTX ISA, "Matrix Fragments for
+        mma.m16n8k16").
         """
         row, column = self.parts[number // 2]
         across, along = lane // 4, 2 * (lane % 4) + number % 2
@@ -230,15 +223,12 @@ _LOCAL = StringAttr("local")
 
 
 class TileOp(IRDLOperation):
-    """`fragments` are those of an op, with pointers."""
-
     traits = traits_def(PointerEffects())
 
     def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
         raise NotImplementedError
 
     def memory(self) -> SSAValue | None:
-        """The pointer to the operand that is a tile in memory."""
         return None
 
     def verify_(self) -> None:
@@ -254,7 +244,7 @@ class TileOp(IRDLOperation):
 
 
 def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Attribute | None:
-    """Check a pointer to a tile; return its memory space."""
+    """Returns the pointer's memory space."""
     type_ = buffer_type_at(op, pointer)
     if type_.element_type != fragment.element:
         raise VerifyException(f"{op.name}: {fragment} is loaded from and stored to elements of its type, got {type_}")
@@ -265,8 +255,6 @@ def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Att
 
 
 class _TileCopyOp(TileOp):
-    """Source and target are each a pointer and a row stride."""
-
     source = operand_def(PtrType())
     source_rows = operand_def(IndexType())
     target = operand_def(PtrType())
@@ -278,7 +266,7 @@ class _TileCopyOp(TileOp):
 
 @irdl_op_definition
 class TileLoadOp(_TileCopyOp):
-    """Copy a tile of shared or global memory into a fragment. Each is a pointer and its row stride.
+    """Copy a tile of shared or global memory into a fragment.
 
     ```mlir
     %s = low.access_ptr %A[%i, %j] sizes [16, 16] read : memref<64x64xf16>
@@ -306,7 +294,7 @@ class TileLoadOp(_TileCopyOp):
 
 @irdl_op_definition
 class TileStoreOp(_TileCopyOp):
-    """Copy a fragment to a tile of shared or global memory. Each is a pointer and its row stride.
+    """Copy a fragment to a tile of shared or global memory.
 
     ```mlir
     %s = low.access_ptr %F[%c0, %c0] sizes [16, 16] read : memref<16x16xf32, "wmma.accumulator">
@@ -333,7 +321,7 @@ class TileStoreOp(_TileCopyOp):
 
 @irdl_op_definition
 class TileFillOp(TileOp):
-    """Set every element of a fragment to a number.
+    """Fill a fragment with a number.
 
     ```mlir
     %c = low.access_ptr %F[%c0, %c0] sizes [16, 16] write : memref<16x16xf32, "wmma.accumulator">
@@ -362,7 +350,7 @@ class TileFillOp(TileOp):
 
 @irdl_op_definition
 class TileMmaOp(TileOp):
-    """C += A * B, with exact products summed in `f32`, in an unspecified order.
+    """C += A * B; exact products are summed in `f32` in any order.
 
     ```mlir
     %a = low.access_ptr %FA[%c0, %c0] sizes [16, 16] read : memref<16x16xf16, "wmma.matrix_a">
@@ -400,7 +388,6 @@ class TileMmaOp(TileOp):
 
 
 def verify_factors(op: Operation, a: FragmentAttr, b: FragmentAttr) -> None:
-    """The factors of one product."""
     if (a.role, b.role) != (FragmentRole.A, FragmentRole.B):
         raise VerifyException(f"{op.name} multiplies a fragment of a and one of b, got {a} and {b}")
     if a != b.with_role(FragmentRole.A, a.order, b.element):
@@ -428,7 +415,7 @@ def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None
 
 
 class WarpOp(IRDLOperation):
-    """An op that either all threads of a warp execute or none."""
+    """An op that all threads of a warp execute, or none."""
 
     traits = traits_def(PointerEffects(), Synchronizes(), InKernel())
 
@@ -445,7 +432,7 @@ class WmmaLoadOp(WarpOp):
     %a = low.access_ptr %A[%c0] sizes [16] write : memref<16xf16, "local">
     low.wmma_load <wmma, a, row, [16, 16, 16], f16> %s, %c32 to %a
     ```
-    Which thread holds which element is not specified. Rows are aligned to 32 bytes (PTX ISA, "Matrix Storage").
+    The thread of an element is unspecified. Rows are aligned to 32 bytes (PTX ISA, "Matrix Storage").
     """
 
     name = "low.wmma_load"
@@ -495,7 +482,7 @@ def _verify_wmma(op: Operation, fragment: FragmentAttr) -> None:
 
 
 class _WarpMmaOp(WarpOp):
-    """Exact products summed in `f32`, in an unspecified order."""
+    """Exact products, summed in `f32` in any order."""
 
     a = operand_def(PtrType())
     b = operand_def(PtrType())
@@ -505,7 +492,6 @@ class _WarpMmaOp(WarpOp):
     assembly_format = "$a `by` $b `onto` $c attr-dict"
 
     def verify_matrices(self, element: Attribute) -> None:
-        """Check that the factors hold values of type `element`."""
         for pointer in (self.a, self.b):
             _verify_registers(self, pointer, element)
         _verify_registers(self, self.c, Float32Type())
@@ -545,8 +531,8 @@ class LdmatrixOp(WarpOp):
     low.ldmatrix %s to %a {count = 4, transposed = false, element = f16}
     ```
     Thread l names row l mod 8 of matrix l floordiv 8, aligned to 16 bytes; other threads' pointers are ignored. Of each
-    matrix, it receives element 2 * (l mod 4) and the next one of row l floordiv 4, or of that column if transposed.
-    (PTX ISA, "ldmatrix")
+    matrix it receives elements 2 * (l mod 4) and the next of row l floordiv 4, or of that column if transposed (PTX
+    ISA, "ldmatrix").
     """
 
     name = "low.ldmatrix"
@@ -580,7 +566,7 @@ class LdmatrixOp(WarpOp):
 
 @irdl_op_definition
 class MmaSyncOp(_WarpMmaOp):
-    """C += A * B of m16n8k16. A thread holds 8 elements of A, 4 of B and 4 of C: those of `FragmentAttr.place`.
+    """C += A * B of m16n8k16. A thread holds 8 elements of A, 4 of B and 4 of C (`FragmentAttr.place`).
 
     ```mlir
     %a = low.access_ptr %A[%c0] sizes [8] read : memref<8xf16, "local">

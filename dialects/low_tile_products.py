@@ -1,7 +1,7 @@
-"""Products of small matrices in memory with a reduction over several levels, for processors with tile registers (AMX).
+"""Products of small matrices in memory for tile registers (AMX; docs/decisions/0118-tile-registers.md).
 
-The op is the building block of a batch-reduce matrix product (Georganas et al., "High-Performance Deep Learning via a
-Single Building Block", IPDPS 2020): the sums stay in registers for the whole reduction.
+They are the building block of batch-reduce matrix products (Georganas et al., "High-Performance Deep Learning via a
+Single Building Block", IPDPS 2020): sums stay in registers.
 """
 
 from __future__ import annotations
@@ -46,26 +46,25 @@ Signs: TypeAlias = tuple[bool | None, bool | None]
 
 
 def elements_of(signs: Signs) -> str:
-    """The elements in names of intrinsics and functions: `bf16`, or bytes such as `u8s8`."""
+    """Elements in names of intrinsics: `bf16`, `u8s8`."""
     return "bf16" if None in signs else "".join("s8" if signed else "u8" for signed in signs)
 
 
 def parts_of(extent: int) -> tuple[Part, ...]:
-    """The tiles that cover `extent` rows or columns of sums; the last may be smaller."""
+    """Tiles over `extent` rows or columns; the last may be smaller."""
     return tuple((first, min(TILE_ROWS, extent - first)) for first in range(0, extent, TILE_ROWS))
 
 
 def fits_registers(rows: int, columns: int) -> bool:
-    """Whether the sums of a product fit in tile registers, with a tile of each part of A and one of each width of
-    B."""
+    """Whether registers hold the sums, a tile of each part of A and one of each width of B."""
     down, across = len(parts_of(rows)), parts_of(columns)
     return down * len(across) + down + len({width for _, width in across}) <= TILE_REGISTERS
 
 
 @dataclass(frozen=True)
 class TileRegisters:
-    """The tile registers of a product: sums, then parts of A, then parts of B, which share the rest in turn. A smaller
-    last part of B has the last register."""
+    """Sums, parts of A, then parts of B, which share the rest in turn; a smaller last part of B has the last
+    register."""
 
     rows: tuple[Part, ...]
     columns: tuple[Part, ...]
@@ -85,7 +84,7 @@ class TileRegisters:
         return first + column % (last + (self.columns[-1][1] == self.columns[0][1]) - first)
 
     def configuration(self) -> bytes:
-        """The operand of LDTILECFG (Intel SDM, "LDTILECFG"): palette 1, bytes of a row and rows of each tile."""
+        """The LDTILECFG operand (Intel SDM): palette 1, bytes of a row and rows per tile."""
         shapes = [(0, 0)] * TILE_REGISTERS
         for row, (_, height) in enumerate(self.rows):
             shapes[self.of_a(row)] = (height, self.depth)
@@ -110,14 +109,13 @@ class TileProductOp(IRDLOperation):
         {rows = 32, columns = 32, depth = 32, extents = array<i64: 32>, from_zero}
     // C[m][n] = sum over s < 32, d < 32 of A[m * a_rows + s * 32 + d] * B[d / 2 * b_rows + s * b_steps + n * 2 + d % 2]
     ```
-    Distances are in elements. Those of A are between rows and, for each level of the reduction, between its
-    iterations; those of B between rows of groups and for each level. A row of A has `depth` consecutive elements per
-    iteration; a row of B has a group of elements of 32 bits for each column. `extents` are the iterations of the
-    levels, outermost first. With `from_zero`, C is overwritten.
+    Distances are in elements: of A between rows, of B between rows of groups, then of each between iterations of each
+    level. A row of A has `depth` consecutive elements per iteration; a row of B a group of 32 bits per column.
+    `extents` are the iterations of the levels, outermost first. With `from_zero`, C is overwritten.
 
-    `b_ahead` is a hint: elements of B at this distance will be read soon.
+    `b_ahead` hints that elements of B at this distance will be read soon.
 
-    Products, sums and their order are those of `low.dot`: sums of integers wrap, those of bf16 are in f32 in any order.
+    Products and sums are those of `low.dot`: sums of integers wrap, those of bf16 are in f32 in any order.
     """
 
     name = "low.tile_product"
@@ -173,27 +171,23 @@ class TileProductOp(IRDLOperation):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Rows, columns and depth."""
         return self.rows.value.data, self.columns.value.data, self.depth.value.data
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """The iterations of the levels of the reduction."""
         return self.extents.get_values()
 
     @property
     def bytes_ahead(self) -> int:
-        """The distance in bytes of prefetches from B; 0 without them."""
+        """Returns 0 without prefetches."""
         return 0 if self.b_ahead is None else self.b_ahead.value.data * self.element_bytes
 
     @property
     def element_bytes(self) -> int:
-        """Bytes of an element of A or B."""
         return bytes_of(buffer_type_at(self, self.a).element_type)
 
     @property
     def group(self) -> int:
-        """Elements of B of one column in a row."""
         return SUM_BYTES // self.element_bytes
 
     @property

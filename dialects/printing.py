@@ -1,4 +1,4 @@
-"""Printing of numbers, and of several pieces in one call."""
+"""Printing of numbers and several pieces at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ def grouped(types: Sequence[Attribute]) -> Piece:
 
 
 def float_text(number: float) -> str:
-    """A number as MLIR's parser reads it, with a decimal point."""
+    """A number with a decimal point, for MLIR's parser."""
     digits, has_exponent, exponent = repr(number).partition("e")
     return f"{digits if '.' in digits else f'{digits}.0'}{has_exponent}{exponent}"
 
 
 def write(printer: Printer, *pieces: Piece) -> None:
-    """Print strings and numbers verbatim, values by name, and attributes. Lists are separated by commas, tuples
-    concatenated.
+    """Print strings and numbers verbatim, values by name, and attributes; lists with commas, tuples concatenated.
 
     ```python
     write(printer, " (", [(index, " in ", extent) for index, extent in domain], ") : ", self.result.type)

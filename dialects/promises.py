@@ -1,6 +1,6 @@
-"""Promises of a function's author that allow optimisations: attribute `tir.promises`.
+"""A function's promises, which allow optimisations: attribute `tir.promises`.
 
-weft's functions make all promises. Functions converted from upstream make none unless listed:
+weft's functions make all. Those converted from upstream make the listed ones:
 
     func.func @f(%A: memref<8xf32>, %B: memref<8xf32>) attributes {tir.promises = ["noalias", "contract"]}
 """
@@ -68,11 +68,10 @@ def parse_promises(names: Iterable[str]) -> frozenset[Promise]:
 
 
 def state_promises(function: FuncOp, promises: Iterable[Promise]) -> None:
-    """Restrict a function from upstream to the promises that it states and `promises`."""
+    """Restrict an upstream function to its stated promises and `promises`."""
     stated = promises_of(function) if PROMISES in function.attributes else frozenset[Promise]()
     function.attributes[PROMISES] = promises_attribute(stated.union(promises))
 
 
 def promises_attribute(promises: Iterable[Promise]) -> ArrayAttr[StringAttr]:
-    """The attribute of a function that makes exactly `promises`."""
     return ArrayAttr([StringAttr(name) for name in sorted(promise.value for promise in promises)])

@@ -1,4 +1,4 @@
-"""quant: the element types of quantised tensors, as MLIR's dialect `quant` and StableHLO print them.
+"""quant: element types of quantised tensors, as MLIR's `quant` and StableHLO print them.
 
 ```mlir
 tensor<4x!quant.uniform<i8:f32, 0.1:-3>>                             // number = (integer + 3) * 0.1
@@ -39,7 +39,7 @@ _EXPRESSED: Final = (BFloat16Type, Float16Type, Float32Type, Float64Type)
 
 @dataclass(frozen=True)
 class Quantization:
-    """The integers of a quantised type, and the numbers that they represent: (integer - zero point) * scale."""
+    """Integers of a quantised type; their numbers are (integer - zero point) * scale."""
 
     storage: IntegerType
     least: int
@@ -57,9 +57,9 @@ class Quantization:
 
 @irdl_attr_definition
 class UniformQuantizedType(Data[Quantization], TypeAttribute):
-    """`!quant.uniform<storage<min:max>:expressed:axis, {scale:zero point, ...}>`; limits and zero points of 0 are
-    optional, and there is no axis if there is one scale. Blocks have `{dimension:extent, ...}` in its place, and the
-    scales are nested as the blocks are."""
+    """`!quant.uniform<storage<min:max>:expressed:axis, {scale:zero point, ...}>`. Limits and zero points of 0 are
+    optional; one scale has no axis. Blocks have `{dimension:extent, ...}` in its place, and scales nested accordingly.
+    """
 
     name = "quant.uniform"
 
@@ -143,7 +143,6 @@ class UniformQuantizedType(Data[Quantization], TypeAttribute):
 
 
 def _limits(storage: IntegerType) -> tuple[int, int]:
-    """Returns the least and the greatest integer of a type."""
     width = storage.width.data
     if storage.signedness.data is Signedness.UNSIGNED:
         return 0, (1 << width) - 1
@@ -162,7 +161,7 @@ def _parse_block(parser: AttrParser) -> tuple[int, int]:
 
 
 def _parse_nested(parser: AttrParser) -> tuple[list[tuple[float, int]], tuple[int, ...]]:
-    """Parses scales and zero points in nested braces, in order. Returns them and the extents of the braces."""
+    """Parse scales and zero points in nested braces, whose extents are returned, too."""
     if parser.parse_optional_punctuation("{") is None:
         return [_parse_scale(parser)], ()
     at = parser.pos
@@ -184,7 +183,6 @@ def _nested(texts: Sequence[str], shape: Sequence[int]) -> str:
 
 
 def quantization(type_: Attribute) -> Quantization | None:
-    """Returns the quantisation of the elements of a tensor, or None for other types."""
     element = type_.element_type if isinstance(type_, TensorType) else None
     return element.data if isinstance(element, UniformQuantizedType) else None
 

@@ -1,4 +1,4 @@
-"""sched: schedules as IR. A trace is a `sched.func`: it prints, parses, verifies, replays, and can be rewritten.
+"""sched: schedules as IR. A trace is a `sched.func`: it prints, parses, verifies and replays.
 
 ```mlir
 sched.func @schedule {
@@ -10,7 +10,7 @@ sched.func @schedule {
 ```
 Handles are SSA values. A step that replaces a loop *consumes* its handle: the verifier rejects later uses.
 
-Each step is declared once (`sched_parameters.Step`), except `get_block`, which has its own syntax.
+Steps are declared once (`sched_parameters.Step`); `get_block` has custom syntax.
 """
 
 from __future__ import annotations
@@ -135,21 +135,21 @@ QUERY_STEPS: Final = _by_name(
     ),
     Step(
         "get_producers",
-        "The producers of a block: blocks of its scope that write a buffer that it reads.",
+        "The blocks of the scope that write a buffer that the block reads.",
         (_BLOCK,),
         (BLOCK,),
         example="%b = sched.get_producers %block : block",
     ),
     Step(
         "get_consumers",
-        "The consumers of a block: blocks of its scope that read a buffer that it writes.",
+        "The blocks of the scope that read a buffer that the block writes.",
         (_BLOCK,),
         (BLOCK,),
         example="%b = sched.get_consumers %block : block",
     ),
     Step(
         "get_child_blocks",
-        "The blocks in the body of a block or loop that are not nested in another block there, in order.",
+        "The outermost blocks in the body of a block or loop, in order.",
         (_TARGET,),
         (BLOCK,),
         on_root=True,
@@ -157,7 +157,7 @@ QUERY_STEPS: Final = _by_name(
     ),
     Step(
         "get_output_blocks",
-        "The blocks in a block, possibly the root block, that write buffers other than temporaries, in order.",
+        "The blocks in a block, possibly the root, that write buffers other than temporaries, in order.",
         (Parameter("scope_block", kinds.BLOCK_HANDLE),),
         (BLOCK,),
         on_root=True,
@@ -246,7 +246,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "tile",
-        "Split each loop of a perfect nest by its factor; returns the outer loops, then the tile loops.",
+        "Split each loop of a perfect nest by its factor; returns the outer, then the tile loops.",
         (_LOOPS, Parameter("factors", kinds.TILE_FACTORS)),
         (LOOP,),
         consumes=True,
@@ -261,7 +261,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "parallel",
-        "Distribute the iterations over several threads.",
+        "Distribute the iterations over threads.",
         (_LOOP,),
         example="sched.parallel %i",
     ),
@@ -347,13 +347,13 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "compute_at",
-        "Move a producer into a loop of its consumers, to position `index` in its body: -1 is the end, -2 the start.",
+        "Move a producer into a loop of its consumers, to position `index`: -1 is the end, -2 the start.",
         _MOVE,
         example="sched.compute_at %b, %i {preserve_unit_loops = true}",
     ),
     Step(
         "reverse_compute_at",
-        "Move a consumer into a loop of its producers, to position `index` in its body: -1 is the end, -2 the start.",
+        "Move a consumer into a loop of its producers, to position `index`: -1 is the end, -2 the start.",
         _MOVE,
         example="sched.reverse_compute_at %b, %i",
     ),
@@ -371,8 +371,8 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "cache_read",
-        "Read a copy of the index-th (or named) buffer that the block reads, in all blocks of the scope or in the "
-        "given ones. Returns the copying block.",
+        "Read a copy of the index-th (or named) buffer that the block reads, in all or the given blocks of the scope. "
+        "Returns the copying block.",
         (_BLOCK, _READ, _SCOPE, _CONSUMERS),
         BLOCK,
         example='%copy = sched.cache_read %b {index = 0, scope = "local"} : block',
@@ -395,7 +395,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "cache_index",
-        "Precompute the indices of the loads of a block before its nest. Returns the computing blocks.",
+        "Precompute the load indices of a block before its nest. Returns the computing blocks.",
         (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0, stated_meaning=_THRESHOLD)),
         (BLOCK,),
         example='%indices = sched.cache_index %b {scope = "global", cse_thresh = 0} : block',
@@ -429,13 +429,13 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "fuse_reduction_epilogue",
-        "Initialise a reduction with the operand that an epilogue block combines with its result, such as a bias.",
+        "Initialise a reduction with the operand, such as a bias, that an epilogue block combines with its result.",
         (Parameter("reduction_block", kinds.BLOCK_HANDLE), Parameter("epilogue_block", kinds.BLOCK_HANDLE)),
         example="sched.fuse_reduction_epilogue %b, %epilogue",
     ),
     Step(
         "rfactor",
-        "Reduce in two steps: to partial results for each iteration of `loop`, in a new dimension, then over these. "
+        "Reduce to partial results for each iteration of `loop`, in a new dimension, then over these. "
         "Returns the block of the partial results.",
         (_LOOP, Parameter("factor_axis", kinds.INTEGER, stated_meaning="The position of the new dimension.")),
         BLOCK,
@@ -443,7 +443,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "blockize",
-        "Combine a loop and its body, or several blocks, into one block. Returns that block.",
+        "Combine a loop and its body, or several blocks, into one block, which is returned.",
         (Parameter("target", kinds.LOOP_OR_BLOCKS),),
         BLOCK,
         ignores=_UNIT_ITERS,
@@ -568,7 +568,7 @@ may be "undefined". If the buffer is a parameter, callers pass it in the new lay
     ),
     Step(
         "pad_einsum",
-        "Pad the extent of each iterator of a block to a multiple, over padded copies of its buffers.",
+        "Pad the iterator extents of a block to multiples, over padded copies of its buffers.",
         (
             _BLOCK,
             Parameter(
@@ -593,17 +593,17 @@ DECLARATIONS: Final = {**QUERY_STEPS, **SAMPLING_STEPS, **PRIMITIVE_STEPS}
 
 
 class QueryOp(StepOp):
-    """A step that does not change the program."""
+    pass
 
 
 class SamplingOp(StepOp):
-    """A step that samples if it has no `decision`."""
+    """Samples if it has no `decision`."""
 
 
 @irdl_op_definition
 class GetBlockOp(QueryOp):
-    """A block by its name. The function is optional if the name is unique in the module. "root" is the root block of a
-    function: it has the annotations of the function, and its child blocks are those of the function.
+    """A block by its name; the function is optional if the name is unique. "root" is a function's root block, with its
+    annotations and outermost blocks.
 
     ```mlir
     %y = sched.get_block "Y" in @mm_relu : block
@@ -633,13 +633,12 @@ SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])
 
 
 def add_primitive_step(step: Step) -> None:
-    """Add the step of a primitive that another package declares."""
+    """Add a primitive's step that another package declares."""
     PRIMITIVE_STEPS[step.name] = DECLARATIONS[step.name] = step
     STEPS[step.name] = define(step)
     _OPERATIONS.extend(record_places([STEPS[step.name]]))
 
 
 def remove_primitive_step(name: str) -> None:
-    """Remove a step that `add_primitive_step` added."""
     del PRIMITIVE_STEPS[name], DECLARATIONS[name]
     _OPERATIONS.remove(STEPS.pop(name))

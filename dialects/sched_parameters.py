@@ -1,7 +1,7 @@
-"""Declarations of schedule steps, and the parts that they share: handle types, the enclosing function, syntax.
+"""Declarations of schedule steps, handle types, the enclosing function, and syntax.
 
-From a `Step` are derived the `sched` op (`define`), the pass (`primitive_passes.py`), the method of `Schedule`
-(`schedule/schedule.py`), the replay of a trace and its printing as Python.
+A `Step` defines the `sched` op (`define`), the pass (`primitive_passes.py`), the method of `Schedule`
+(`schedule/schedule.py`), its replay and Python form.
 """
 
 from __future__ import annotations
@@ -152,8 +152,6 @@ class FuncOp(IRDLOperation):
 
 
 class StepOp(IRDLOperation):
-    """One step of a schedule."""
-
     HANDLE_TYPES: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
     """Types of each operand; the last entry repeats for a variadic group."""
     INTEGERS: ClassVar[str | None] = None
@@ -165,7 +163,7 @@ class StepOp(IRDLOperation):
 
 
 def verify_handles(step: StepOp, given: int) -> None:
-    """A result for each of `given` handles, or no results."""
+    """Check for a result per handle of `given`, or none."""
     if step.results and len(step.results) != given:
         raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
 
@@ -209,7 +207,7 @@ def _print_step(step: StepOp, printer: Printer) -> None:
 
 
 def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribute, ...]) -> SSAValue[Attribute]:
-    """The value of an operand; if several types are possible, that of its definition."""
+    """The definition determines the type if several are possible."""
     known = parser.ssa_values.get(operand.operand_name)
     found = next((v.type for v in known or () if v.type in expected), expected[0])
     return parser.resolve_operand(operand, found)
@@ -234,7 +232,7 @@ def _parse_result_types(parser: Parser) -> list[Attribute]:
 
 
 def _print_plain(printer: Printer, value: Attribute) -> None:
-    """Print integers and floats of the default types without the type, and floats so that they round-trip."""
+    """Print without default types; floats round-trip."""
     if isinstance(value, IntegerAttr) and value.type == i64:
         printer.print_string(str(value.value.data))
     elif isinstance(value, ArrayAttr):
@@ -257,7 +255,7 @@ def _print_entry(printer: Printer, key: str, value: Attribute) -> None:
 
 
 def _print_float(printer: Printer, value: Attribute) -> bool:
-    """Print a finite float of the default type; return False for others."""
+    """Returns False unless finite and of the default type."""
     if not isinstance(value, FloatAttr) or value.type != f64 or not isfinite(value.value.data):
         return False
     digits, _, exponent = repr(value.value.data).partition("e")
@@ -267,7 +265,7 @@ def _print_float(printer: Printer, value: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """Handles, which are operands, or a value, which is a property."""
+    """Handles (operands), or a value (property)."""
 
     argument: str
     """The annotation of the method's argument."""
@@ -407,8 +405,6 @@ REQUIRED: Final = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """`name` is that of the property and the pass option."""
-
     name: str
     kind: Kind
     argument_name: str = ""
@@ -427,7 +423,7 @@ class Parameter:
 
     @property
     def may_be_absent(self) -> bool:
-        """A parameter with a default, or an annotation that is a sampled integer."""
+        """A default, or an annotation, which may be sampled."""
         return self.kind.optional or self.kind is ANNOTATION or self.default is not REQUIRED
 
     @property
@@ -436,13 +432,13 @@ class Parameter:
 
     @property
     def example(self) -> str:
-        """A value of the pass option; empty if any value of the type is valid."""
+        """Empty if any value is valid."""
         return self.stated_example or self.kind.example
 
 
 @dataclass(frozen=True)
 class Step:
-    """`doc` is the docstring of the method, and with example and syntax of the op."""
+    """`doc` is the method's docstring, and with example and syntax the op's."""
 
     name: str
     doc: str
@@ -486,7 +482,7 @@ class Step:
 
 
 def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
-    """The op of a step: handles are its operands, other parameters its properties."""
+    """Handles are operands, other parameters properties."""
     sampled = next((parameter for parameter in step.parameters if parameter.kind.sampled), None)
     is_list = sampled is not None and sampled.kind is not ANNOTATION
     several = any(parameter.kind.several for parameter in step.parameters)

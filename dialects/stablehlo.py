@@ -1,9 +1,7 @@
 """stablehlo and chlo: the ops of programs as `jax.export` and `jax.jit(f).lower(...)` print them.
 
-This file defines only the text form, as printed by StableHLO; the semantics of the ops are in `interp/stablehlo.py` and
-in the pass `convert-stablehlo-to-te`. Shapes are checked when an op is converted.
-
-Most ops are printed as operands, keywords and types, and are defined by a table:
+This file defines the text form; `interp/stablehlo.py` and the pass `convert-stablehlo-to-te` define the semantics and
+check shapes. Tables define ops printed as operands, keywords and types:
 
 ```mlir
 %0 = stablehlo.add %a, %b : tensor<4xf32>
@@ -72,7 +70,7 @@ NUMBERS: Final = DenseArrayBase.constr(i64)
 
 
 def numbers(attribute: Attribute | None) -> tuple[int, ...]:
-    """Returns the integers of an `array<i64: ...>` or of a dense constant, or none if the attribute is absent."""
+    """Integers of an `array<i64: ...>` or dense constant, empty if absent."""
     if attribute is None:
         return ()
     return tuple(int(n) for n in cast("DenseArrayBase[Any] | DenseIntOrFPElementsAttr[Any]", attribute).get_values())
@@ -82,15 +80,15 @@ def numbers(attribute: Attribute | None) -> tuple[int, ...]:
 
 
 class KeyedAttr(Data[tuple[tuple[str, tuple[int, ...] | int], ...]]):
-    """Lists of dimensions by key, `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
+    """Lists of dimensions by key: `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
 
     def dims(self, key: str) -> tuple[int, ...]:
-        """Returns the list for `key`, which is empty if the key is absent."""
+        """Returns an empty list if absent."""
         found = dict(self.data).get(key, ())
         return found if isinstance(found, tuple) else (found,)
 
     def number(self, key: str) -> int:
-        """Returns the number for `key`, or 0 if the key is absent."""
+        """Returns 0 if absent."""
         found = dict(self.data).get(key, 0)
         return found if isinstance(found, int) else 0
 
@@ -128,9 +126,9 @@ ConvLayout: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 @irdl_attr_definition
 class ConvDimensionNumbersAttr(Data[ConvLayout]):
-    """The labels of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+    """Labels of the dimensions of input, kernel and output: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
 
-    Lists of dimensions are also parsed: `#stablehlo.conv<raw input_batch_dimension = 0, ...>`.
+    Lists are parsed, too: `#stablehlo.conv<raw input_batch_dimension = 0, ...>`.
     """
 
     name = "stablehlo.conv"
@@ -154,7 +152,7 @@ class ConvDimensionNumbersAttr(Data[ConvLayout]):
             printer.print_string(self.text())
 
     def text(self) -> str:
-        """Returns the form without enclosing angle brackets."""
+        """The form without angle brackets."""
         left, kernel, output = (f"[{', '.join(letters)}]" for letters in self.data)
         return f"{left}x{kernel}->{output}"
 
@@ -168,7 +166,7 @@ _CONV_DIMS: Final = (
 
 
 def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the labels of the dimensions of an operand; a dimension without a unique label has the empty text."""
+    """Labels of an operand's dimensions, empty unless unique."""
     spatial = dims.get(f"{operand}_spatial_dimensions", ())
     spatial = spatial if isinstance(spatial, tuple) else (spatial,)
     places = {str(at): dim for at, dim in enumerate(spatial)}
@@ -178,8 +176,6 @@ def _letters(dims: Mapping[str, tuple[int, ...] | int], operand: str, others: Ma
 
 
 def parse_conv_layout(parser: AttrParser) -> ConvLayout:
-    """Parse `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`."""
-
     def parse_letter() -> str:
         number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
         return str(number) if number is not None else parser.parse_identifier()
@@ -195,7 +191,7 @@ def parse_conv_layout(parser: AttrParser) -> ConvLayout:
 
 
 class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
-    """One word of an enumeration, `#stablehlo<precision DEFAULT>`."""
+    """A word of an enumeration: `#stablehlo<precision DEFAULT>`."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
@@ -207,7 +203,7 @@ class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class BoundsAttr(Data[tuple[int | None, ...]]):
-    """The encoding of a tensor type with the greatest extents of dynamic dimensions, `#stablehlo.bounds<?, 8>`."""
+    """Encoding of a tensor type: maximum extents of dynamic dimensions, `#stablehlo.bounds<?, 8>`."""
 
     name = "stablehlo.bounds"
 
@@ -226,8 +222,8 @@ class BoundsAttr(Data[tuple[int | None, ...]]):
 
 @irdl_attr_definition
 class ResultAccuracyAttr(Data[tuple[tuple[str, str], ...]]):
-    """The accuracy of an elementary function, as keys and the text of their values. weft uses its most accurate form
-    for all: `#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>`."""
+    """The accuracy of an elementary function, by key, which weft ignores in favour of its most accurate form:
+    `#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>`."""
 
     name = "stablehlo.result_accuracy"
 
@@ -289,8 +285,8 @@ RngDistributionAttr = attribute("rng_distribution", WordAttr)
 
 @irdl_attr_definition
 class DotAlgorithmAttr(Data[tuple[tuple[str, str], ...]]):
-    """The algorithm for the products of a dot_general, as keys and the text of their values. weft uses the precision of
-    the elements, or of the accumulation if that is higher.
+    """The algorithm of a dot_general, by key. weft computes in the precision of the elements or accumulation, whichever
+    is higher.
 
     ```mlir
     #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32,
@@ -341,7 +337,7 @@ ATTRIBUTES: Final[list[type[Attribute]]] = [
 
 
 def parse_entries(parser: AttrParser) -> tuple[tuple[str, tuple[int, ...] | int], ...]:
-    """Parse keys and values up to a closing angle bracket, which a comma may precede."""
+    """Parse an optional comma, keys and values, and `>`."""
     found: list[tuple[str, tuple[int, ...] | int]] = []
     while parser.parse_optional_punctuation(">") is None:
         key = parser.parse_identifier()
@@ -392,7 +388,7 @@ def parse_end(
     at: int,
     types: Callable[[Parser], tuple[Sequence[Attribute], Sequence[Attribute]]] = parse_function_type,
 ) -> OpT:
-    """Parse the end of the text of an op, starting at its dictionary, and create the op."""
+    """Parse an op from its dictionary on, and create it."""
     more, attributes = _parse_dictionary(parser, cls)
     operand_types, result_types = types(parser)
     return cls.create(
@@ -404,7 +400,7 @@ def parse_end(
 
 
 def print_end(printer: Printer, op: Operation, *written: str, types: bool = True) -> None:
-    """Print the properties that are not yet printed, the attributes, and the types."""
+    """Print the remaining properties, attributes, and types."""
     rest = {name: value for name, value in op.properties.items() if name not in written}
     if rest or op.attributes:
         printer.print_string(" ")
@@ -415,9 +411,8 @@ def print_end(printer: Printer, op: Operation, *written: str, types: bool = True
 
 
 def _parse_short_types(parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-    """Parse the types of `count` operands and of the results: all of them, or an abbreviation.
-
-    Abbreviations: `T`, `T, U -> R` (chlo), `P, T` (of a select: the predicate, and the other operands).
+    """Parse the types of `count` operands and the results: all, or `T`, `T, U -> R` (chlo), or `P, T` (a select's
+    predicate and others).
     """
     parser.parse_punctuation(":")
     at = parser.pos
@@ -443,7 +438,7 @@ _WORDS: Final[Mapping[str, type[WordAttr]]] = {
 
 
 def _parse_keyword(parser: Parser, keyword: str) -> Attribute:
-    """Parse the value after a keyword and `=`: numbers, a truth value, a string, or a word."""
+    """Parse a keyword's value: numbers, a truth value, a string, or a word."""
     if keyword in _WORDS:
         return _WORDS[keyword](parser.parse_identifier())
     if keyword == "precision":
@@ -467,8 +462,6 @@ def parse_precision(parser: Parser) -> ArrayAttr[Attribute]:
 
 
 class TensorsOp(IRDLOperation):
-    """An op on tensors."""
-
     ARITY: ClassVar[int | None] = None
     """The number of operands; None for any number."""
     inputs = var_operand_def(TensorType)
@@ -481,7 +474,7 @@ class TensorsOp(IRDLOperation):
 
 
 class TensorOp(TensorsOp):
-    """An op without effects that is printed as operands, keywords and types."""
+    """An op without effects, printed as operands, keywords and types."""
 
     KEYWORDS: ClassVar[Mapping[str, str]] = {}
     """Keyword in the text -> its property, an integer or a list of integers."""
@@ -535,7 +528,7 @@ class TensorOp(TensorsOp):
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-        """Parse the types of `count` operands and of the results: all of them, or an abbreviation."""
+        """Parse the types, in full or abbreviated, of `count` operands and the results."""
         return _parse_short_types(parser, count)
 
     def print(self, printer: Printer) -> None:
@@ -556,7 +549,7 @@ class TensorOp(TensorsOp):
 
 
 class ElementwiseOp(TensorOp):
-    """An op that computes each element from the elements of its operands at the same index."""
+    """Computes elements from those at the same index."""
 
     IS_SHORT: ClassVar[bool] = True
 
@@ -637,7 +630,7 @@ _TABLE: Final[tuple[type[TensorOp], ...]] = (
 
 @irdl_op_definition
 class SelectOp(ElementwiseOp):
-    """`stablehlo.select %p, %a, %b : tensor<4xi1>, tensor<4xf32>`; the predicate may be a scalar for all elements."""
+    """`stablehlo.select %p, %a, %b : tensor<4xi1>, tensor<4xf32>`; the predicate may be a scalar."""
 
     name = "stablehlo.select"
     ARITY: ClassVar[int | None] = 3
@@ -651,8 +644,8 @@ class SelectOp(ElementwiseOp):
 
 @irdl_op_definition
 class OptimizationBarrierOp(IRDLOperation):
-    """An identity that is not optimized across.
-    `stablehlo.optimization_barrier %a, %b : tensor<4xf32>, tensor<2xf32>`."""
+    """An identity that optimizations do not cross: `stablehlo.optimization_barrier %a, %b : tensor<4xf32>,
+    tensor<2xf32>`."""
 
     name = "stablehlo.optimization_barrier"
     T: ClassVar = RangeVarConstraint("T", RangeOf(base(TensorType)))
@@ -690,8 +683,8 @@ class CompareOp(ElementwiseOp):
 
 
 class DenseConstantOp(IRDLOperation):
-    """A constant tensor. The type of the integers of quantised elements differs from that of the result:
-    `stablehlo.constant() {value = dense<3> : tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`."""
+    """A constant tensor, stored as integers if elements are quantised: `stablehlo.constant() {value = dense<3> :
+    tensor<4xi8>} : () -> tensor<4x!quant.uniform<i8:f32, 0.5>>`."""
 
     value = prop_def(DenseIntOrFPElementsAttr)
     output = result_def(TensorType)
@@ -883,7 +876,7 @@ class ConvolutionOp(TensorOp):
 
 @irdl_op_definition
 class DynamicConvOp(TensorsOp):
-    """A convolution whose padding is its third operand, a row for each spatial dimension."""
+    """A convolution padded by its third operand, one row per spatial dimension."""
 
     name = "stablehlo.dynamic_conv"
     ARITY: ClassVar[int | None] = 3
@@ -914,7 +907,7 @@ def _parse_window_entry(parser: Parser, keyword: str) -> Attribute:
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """Terminate a region: `stablehlo.return %a, %b : tensor<f32>, tensor<i32>`."""
+    """`stablehlo.return %a, %b : tensor<f32>, tensor<i32>`, terminates a region."""
 
     name = "stablehlo.return"
     values = var_operand_def(TensorType)
@@ -923,15 +916,17 @@ class ReturnOp(IRDLOperation):
 
 
 class RegionOp(TensorsOp):
-    """An op whose regions define how values are combined; printed in the generic form by default."""
+    """An op whose regions combine values, printed in the generic form by default."""
 
     traits = traits_def(RecursiveMemoryEffect())
 
 
 def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """Returns the dividend and the divisor of a quotient of integers that is rounded down, or None for other ops. `op`
-    is the last op of the pattern: a selection, or a call of a function that selects. JAX expresses the quotient as the
-    truncated one, minus one if the signs differ and the remainder is not 0."""
+    """Dividend and divisor of an integer quotient rounded down, else None.
+
+    JAX writes it as the truncated quotient, minus one if the signs differ and the remainder is not 0. `op` is the last
+    op: a select, or a call of a function that selects.
+    """
 
     def made_by(value: SSAValue, name: str) -> Sequence[SSAValue]:
         owner = value.owner
@@ -956,7 +951,7 @@ def floor_division(op: Operation) -> tuple[SSAValue, SSAValue] | None:
 
 
 def _is_number(value: SSAValue, number: int) -> bool:
-    """Returns whether a value is a constant, or a broadcast of one, with all elements equal to `number`."""
+    """Whether all elements of a constant, possibly broadcast, equal `number`."""
     owner = value.owner
     while isinstance(owner, Operation) and owner.name == "stablehlo.broadcast_in_dim":
         owner = owner.operands[0].owner
@@ -964,7 +959,7 @@ def _is_number(value: SSAValue, number: int) -> bool:
 
 
 def lone_op(block: Block) -> ElementwiseOp | None:
-    """Returns the op that combines the two arguments of a block, if it is the only op and its result is returned."""
+    """The block's only op, if it combines the two arguments and is returned."""
     ops = list(block.ops)
     if len(ops) != 2 or len(block.args) != 2 or not isinstance(ops[0], ElementwiseOp) or ops[0].properties:
         return None
@@ -973,24 +968,22 @@ def lone_op(block: Block) -> ElementwiseOp | None:
 
 
 class CombiningOp(RegionOp):
-    """A `RegionOp` of one region."""
-
     body = region_def("single_block")
 
     @property
     def operand_count(self) -> int:
-        """The number of reduced tensors; the same number of initial values follows them."""
+        """Reduced tensors; as many initial values follow."""
         return len(self.inputs) // 2
 
     @property
     def lone_op(self) -> Operation | None:
-        """The op that combines two elements, if it is the only op of the region."""
+        """The region's op, if there is no other."""
         return lone_op(self.body.block)
 
 
 @irdl_op_definition
 class ReduceOp(CombiningOp):
-    """Combine the elements along dimensions, by one op or by a region.
+    """Combine elements along dimensions, by an op or a region.
 
     ```mlir
     %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (T, tensor<f32>) -> R
@@ -1103,7 +1096,7 @@ _SCATTER_DIMS: Final[_PlacesOfDims] = {
 
 
 def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operands: int, indices: int = 1) -> None:
-    """Check the number of operands, and that dimension numbers are distinct dimensions of their tensors."""
+    """Check the operand count, and that dimension numbers are distinct and in range."""
     if len(op.operands) < operands or not op.results:
         raise VerifyException(f"'{op.name}' has {operands} operands or more and a result, got {len(op.operands)}")
     types = [*(operand.type for operand in op.operands), op.results[0].type]
@@ -1118,7 +1111,7 @@ def _verify_dims(op: Operation, layout: KeyedAttr, places: _PlacesOfDims, operan
 
 @irdl_op_definition
 class GatherOp(TensorsOp):
-    """Slices of an operand at given start indices."""
+    """Slices at given start indices."""
 
     name = "stablehlo.gather"
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
@@ -1132,7 +1125,7 @@ class GatherOp(TensorsOp):
 
 @irdl_op_definition
 class DynamicGatherOp(TensorsOp):
-    """A gather whose slice sizes are its third operand."""
+    """A gather; operand 2 is the slice sizes."""
 
     name = "stablehlo.dynamic_gather"
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
@@ -1145,7 +1138,7 @@ class DynamicGatherOp(TensorsOp):
 
 @irdl_op_definition
 class ScatterOp(CombiningOp):
-    """An operand with updates combined into it at given indices."""
+    """Combine updates into an operand at given indices."""
 
     name = "stablehlo.scatter"
     scatter_dimension_numbers = prop_def(ScatterDimensionNumbersAttr)
@@ -1161,7 +1154,7 @@ class ScatterOp(CombiningOp):
 
 @irdl_op_definition
 class SortOp(CombiningOp):
-    """Sort tensors together along a dimension, by a comparison."""
+    """Sort tensors together along a dimension."""
 
     name = "stablehlo.sort"
     dimension = opt_prop_def(IntegerAttr)
@@ -1170,7 +1163,7 @@ class SortOp(CombiningOp):
 
 @irdl_op_definition
 class CaseOp(RegionOp):
-    """The results of the branch with a given index; of the last branch if the index is out of range."""
+    """The results of the branch with a given index, of the last if out of range."""
 
     name = "stablehlo.case"
     branches = var_region_def("single_block")
@@ -1178,8 +1171,6 @@ class CaseOp(RegionOp):
 
 @irdl_op_definition
 class IfOp(RegionOp):
-    """The results of one of two branches."""
-
     name = "stablehlo.if"
     branches = var_region_def("single_block")
 
@@ -1246,7 +1237,7 @@ class WhileOp(RegionOp):
 
 @irdl_op_definition
 class CustomCallOp(TensorsOp):
-    """A call of an external function: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
+    """Call an external function: `stablehlo.custom_call @shape_assertion(%p, %n) {...} : (T, U) -> ()`."""
 
     name = "stablehlo.custom_call"
     call_target_name = prop_def(SymbolNameConstraint())
@@ -1284,7 +1275,7 @@ class CompositeOp(TensorsOp):
 
 @irdl_op_definition
 class TupleOp(IRDLOperation):
-    """`stablehlo.tuple %x, %y : tuple<tensor<4xf32>, tensor<i32>>`. weft has no tuples and rejects it."""
+    """`stablehlo.tuple %x, %y : tuple<tensor<4xf32>, tensor<i32>>`, which weft rejects."""
 
     name = "stablehlo.tuple"
     elements = var_operand_def(Attribute)
@@ -1328,7 +1319,7 @@ class GetTupleElementOp(IRDLOperation):
 
 @irdl_op_definition
 class SelectAndScatterOp(RegionOp):
-    """Combine each element of `source` into the element of an operand that a comparison selects in its window."""
+    """Combine each element of `source` into the element that a comparison selects in its window."""
 
     name = "stablehlo.select_and_scatter"
     window_dimensions = opt_prop_def(NUMBERS)

@@ -62,7 +62,7 @@ from weft.dialects.stablehlo import (
 
 @irdl_op_definition
 class ComplexOp(ElementwiseOp):
-    """Complex numbers from real and imaginary parts: `stablehlo.complex %r, %i : tensor<4xcomplex<f32>>`."""
+    """`stablehlo.complex %r, %i : tensor<4xcomplex<f32>>`: real and imaginary parts."""
 
     name = "stablehlo.complex"
     ARITY: ClassVar[int | None] = 2
@@ -81,7 +81,7 @@ class ComplexOp(ElementwiseOp):
 
 
 def _real_part(type_: Attribute) -> Attribute | None:
-    """Returns the type of the real parts of a tensor of complex numbers, or None for other types."""
+    """The type of the real parts of a complex tensor, else None."""
     if not isinstance(type_, TensorType):
         return None
     if not isinstance(type_.element_type, ComplexType):
@@ -92,8 +92,7 @@ def _real_part(type_: Attribute) -> Attribute | None:
 
 @irdl_op_definition
 class ReducePrecisionOp(ElementwiseOp):
-    """Round floats to fewer exponent and mantissa bits:
-    `stablehlo.reduce_precision %x, format = e5m2 : tensor<8xf32>`."""
+    """Round to fewer exponent and mantissa bits: `stablehlo.reduce_precision %x, format = e5m2 : tensor<8xf32>`."""
 
     name = "stablehlo.reduce_precision"
     ARITY: ClassVar[int | None] = 1
@@ -178,7 +177,7 @@ class CholeskyOp(TensorOp):
 
 @irdl_op_definition
 class TriangularSolveOp(TensorsOp):
-    """The solutions X of op(A) X = B, or of X op(A) = B, for triangular matrices A, in the generic form."""
+    """Solutions X of op(A) X = B or X op(A) = B for triangular A, in the generic form."""
 
     name = "stablehlo.triangular_solve"
     ARITY: ClassVar[int | None] = 2
@@ -204,7 +203,7 @@ class FftOp(TensorOp):
 
 
 class BatchNormOp(TensorsOp):
-    """An op on a tensor with statistics for each index of a dimension, in the generic form."""
+    """An op with statistics per index of a dimension, in the generic form."""
 
     epsilon = prop_def(FloatAttr)
     feature_index = prop_def(IntegerAttr)
@@ -234,7 +233,7 @@ class BatchNormTrainingOp(BatchNormOp):
 
 @irdl_op_definition
 class BatchNormGradOp(BatchNormOp):
-    """The gradients of operand, scale and offset. Operands: operand, scale, mean, variance, gradient of the output."""
+    """Gradients of operand, scale and offset. Operands: operand, scale, mean, variance, gradient of the output."""
 
     name = "stablehlo.batch_norm_grad"
     ARITY: ClassVar[int | None] = 5
@@ -242,7 +241,7 @@ class BatchNormGradOp(BatchNormOp):
 
 @irdl_op_definition
 class TorchIndexSelectOp(TensorsOp):
-    """The slices of an operand along a dimension at indices, in the generic form."""
+    """Slices along a dimension at indices, in the generic form."""
 
     name = "stablehlo.torch_index_select"
     ARITY: ClassVar[int | None] = 2
@@ -260,7 +259,7 @@ class TorchIndexSelectOp(TensorsOp):
 
 @irdl_op_definition
 class MapOp(CombiningOp):
-    """A region applied to the elements of tensors of one shape."""
+    """A region applied elementwise to tensors of one shape."""
 
     name = "stablehlo.map"
     dimensions = prop_def(NUMBERS)
@@ -278,7 +277,7 @@ class MapOp(CombiningOp):
 
 @irdl_op_definition
 class RngBitGeneratorOp(TensorOp):
-    """Random bits: the next state, and integers, from a state of unsigned 64-bit integers."""
+    """Next state and random integers, from a state of unsigned 64-bit integers."""
 
     name = "stablehlo.rng_bit_generator"
     ARITY: ClassVar[int | None] = 1
@@ -293,8 +292,8 @@ class RngBitGeneratorOp(TensorOp):
 
 @irdl_op_definition
 class RngOp(TensorOp):
-    """Random numbers between two bounds, or with a mean and a deviation. They have no state and are not reproducible,
-    so the op is only parsed."""
+    """Random numbers between bounds, or with a mean and a deviation. Only parsed, because they have no state and are
+    not reproducible."""
 
     name = "stablehlo.rng"
     ARITY: ClassVar[int | None] = 3
@@ -305,8 +304,8 @@ class RngOp(TensorOp):
 
 @irdl_op_definition
 class SetDimensionSizeOp(TensorOp):
-    """The first elements of a tensor along a dimension; the type of the result may have a bound:
-    `stablehlo.set_dimension_size %x, %n, dim = 0 : (T, tensor<i32>) -> tensor<?xf32, #stablehlo.bounds<8>>`."""
+    """The first elements along a dimension; the result's type may have a bound: `stablehlo.set_dimension_size %x, %n,
+    dim = 0 : (T, tensor<i32>) -> tensor<?xf32, #stablehlo.bounds<8>>`."""
 
     name = "stablehlo.set_dimension_size"
     ARITY: ClassVar[int | None] = 2
@@ -325,7 +324,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 
 class CommunicationOp(IRDLOperation):
-    """An op of several devices or of a host, in the generic form. weft compiles for one device and rejects it."""
+    """An op of several devices or a host, in the generic form. weft compiles for one device and rejects it."""
 
     inputs = var_operand_def(Attribute)
     outputs = var_result_def(Attribute)

@@ -1,9 +1,7 @@
-"""Strides of buffers: the meaning of `strided<[?, 1], offset: ?>` for a parameter.
+"""Strides of parameters, `strided<[?, 1], offset: ?>` (docs/decisions/0012-strides.md).
 
-A buffer without a layout is dense and row-major. In a layout, a number is a stride in elements that callers must pass,
-`?` is any. The offset, 0 or `?`, has no meaning, because a buffer starts at its first element.
-
-An `Arithmetic` computes strides, offsets and counts of elements, for integers, symbolic extents, indices, and so on.
+A number is a stride in elements that callers must pass, `?` is any; offsets are ignored. A buffer without a layout is
+dense and row-major.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
-    """None for dynamic strides, or for a dense buffer."""
+    """Returns None for dynamic strides, or a dense buffer."""
     if isinstance(type_, MemRefType) and isinstance(type_.layout, StridedLayoutAttr):
         return tuple(type_.layout.get_strides())
     return None
@@ -37,7 +35,7 @@ def dynamic_strides(type_: Attribute) -> tuple[int, ...]:
 
 
 def layout_problem(type_: MemRefType[Attribute]) -> str | None:
-    """Why a parameter cannot have this type, None if it can."""
+    """Returns None if a parameter can have this type."""
     if isinstance(type_.layout, NoneAttr):
         return None
     if not isinstance(type_.layout, StridedLayoutAttr):
@@ -52,13 +50,13 @@ def layout_problem(type_: MemRefType[Attribute]) -> str | None:
 
 
 def dense_buffer(type_: Attribute) -> MemRefType[Attribute]:
-    """Integers keep their signedness."""
+    """Keeps the signedness of integers."""
     shaped = cast("TensorType[Attribute] | MemRefType[Attribute]", type_)
     return MemRefType(shaped.element_type, shaped.get_shape())
 
 
 def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
-    """The type with these strides; without a layout if the strides are dense."""
+    """Omits the layout if dense."""
     dense = tuple(dense_buffer(type_).get_strides() or ())
     if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
@@ -70,7 +68,7 @@ Number = TypeVar("Number")
 
 @dataclass(frozen=True)
 class Arithmetic(Generic[Number]):
-    """Numbers of one kind, with sums and products."""
+    """Sums and products of one kind of number, such as integers or symbolic extents."""
 
     of: Callable[[int | SSAValue], Number]
     plus: Callable[[Number, Number], Number]
@@ -80,14 +78,13 @@ class Arithmetic(Generic[Number]):
         return reduce(lambda product, number: self.times(number, product), numbers, self.of(1))
 
     def row_major(self, shape: Sequence[Number]) -> tuple[Number, ...]:
-        """The strides of a dense buffer."""
         strides = [self.of(1)][: len(shape)]
         for extent in reversed(shape[1:]):
             strides.insert(0, self.times(extent, strides[0]))
         return tuple(strides)
 
     def place(self, indices: Iterable[Number], strides: Iterable[Number], start: Number) -> Number:
-        """The offset of an element, given that of the first."""
+        """An element's offset, given the first one's."""
         for index, stride in zip(indices, strides, strict=True):
             start = self.plus(start, self.times(index, stride))
         return start

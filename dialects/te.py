@@ -1,8 +1,7 @@
-"""te: tensor expressions, tensors defined element by element (the role of TVM's tensor expression language).
+"""te: tensors defined element by element (the role of TVM's tensor expression language).
 
-`te.compute` defines each element of a new tensor by a pure expression over its indices; `te.reduce` combines values
-over reduce axes. Order and storage are unspecified: `lower-te-to-tir` creates loops and buffers, which schedules
-transform.
+`te.compute` defines an element of a new tensor by a pure expression over its indices; `te.reduce` combines values over
+reduce axes. `lower-te-to-tir` chooses order and storage, which schedules transform.
 
 ```mlir
 func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> {
@@ -25,7 +24,7 @@ func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<1
 }
 ```
 
-Element regions may use arguments, and scalars, extents and constants defined outside. Reads are `tensor.extract`, index
+Element regions use their arguments, and outer scalars, extents and constants. Reads are `tensor.extract`, index
 arithmetic is `affine.apply`, a guarded read is `scf.if`.
 """
 
@@ -96,9 +95,9 @@ from weft.support.locations import record_places
 
 
 class Combiner(StrEnum):
-    """The combiner of `te.reduce`, with the result of an empty reduction as identity.
+    """The combiner of `te.reduce`; its identity is the result of an empty reduction.
 
-    All are associative and commutative, up to rounding, so that schedules may reorder them.
+    Schedules may reorder reductions, since all combiners are associative and commutative up to rounding.
     """
 
     SUM = auto()
@@ -172,12 +171,12 @@ LOCATING: Final = {
 
 
 def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
-    """The op of `arith` that combines two values of a type; not for pairs and `custom`."""
+    """The op of `arith`, except for pairs and `custom`."""
     return op_named(_OPS[combiner], type_)
 
 
 def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | int]:
-    """The initial values of a reduction; not for `custom`."""
+    """Initial values, except for `custom`."""
     match combiner:
         case Combiner.SUM | Combiner.ANY | Combiner.MAXU:
             return [0]
@@ -192,7 +191,6 @@ def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | 
 
 
 def is_element_type(type: Attribute) -> bool:
-    """i1, i8 to i64, floats."""
     if isinstance(type, IntegerType):
         return type.width.data in (1, 8, 16, 32, 64) and type.signedness.data is Signedness.SIGNLESS
     return isinstance(type, AnyFloat) and not isinstance(type, ReducedPrecisionFloatType)
@@ -205,7 +203,7 @@ def type_list(types: Sequence[Attribute]) -> str:
 def _verify_region(
     what: str, region: Region, arguments: Sequence[Attribute], results: str, types: Sequence[Attribute]
 ) -> None:
-    """One block over `arguments` that ends in `te.yield` of `results` of `types`."""
+    """Check for one block that yields `results` values."""
     if len(region.blocks) != 1:
         raise VerifyException(f"{what} holds exactly one block of operations, got {len(region.blocks)}")
     block = region.block
@@ -233,7 +231,7 @@ def _indexed_block(count: int, hints: Sequence[str | None]) -> Block:
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Terminate the region of an element, of a reduction's expression, of a combiner or of an identity.
+    """Return the values of an element, a reduction's expression, a combiner or an identity.
 
     ```mlir
     %Z = te.compute "Z" (%i) : tensor<4xf32> {
@@ -261,7 +259,7 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class AssumeShapeOp(AssumeSizesOp):
-    """States that the dynamic extents of a tensor are the given values; it is checked at calls.
+    """State the dynamic extents of a tensor, which calls check.
 
     ```mlir
     %m = tensor.dim %A, %c0 : tensor<?x128xf32>
@@ -276,7 +274,7 @@ class AssumeShapeOp(AssumeSizesOp):
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """Combine the values of an expression over reduce axes, in an element region, possibly of another reduction.
+    """Combine the values of an expression over reduce axes, in an element region or another reduction.
 
     ```mlir
     %C = te.compute "C" (%i) : tensor<4xf32> {
@@ -308,11 +306,10 @@ class ReduceOp(IRDLOperation):
       te.yield %p : f32
     }
     ```
-    Axes start at 0. `combine` takes the accumulators, then the same number of new values.
+    Axes start at 0. `combine` takes the accumulators, then as many new values.
 
-    Syntax: `te.reduce combiner (%k in extent, ...) : type, ... [attributes {...}] { body } [combine (%left, %right)
-    { ... } identity { ... }]`, where the combiner is `sum`, `prod`, `min`, `max`, `any`, `all`, `argmin`, `argmax`,
-    `minu`, `maxu`, `argminu`, `argmaxu` or `custom`.
+    Syntax: `te.reduce combiner (%k in extent, ...) : type, ... [attributes {...}] { body } [combine (%left, %right) {
+    ... } identity { ... }]`, where the combiner is a word of `#te<combiner ...>`.
     """
 
     name = "te.reduce"
@@ -356,7 +353,7 @@ class ReduceOp(IRDLOperation):
         types: Sequence[Attribute],
         axis_hints: Sequence[str | None] = (),
     ) -> ReduceOp:
-        """The body has its axes as arguments and must still end in `te.yield`."""
+        """The body lacks `te.yield`."""
         return ReduceOp(combiner, extents, types, Region(_indexed_block(len(extents), axis_hints)))
 
     @property
@@ -369,12 +366,11 @@ class ReduceOp(IRDLOperation):
 
     @property
     def combine(self) -> Region | None:
-        """The region in which `custom` combines the accumulators with the same number of new values."""
+        """Accumulators, then as many new values."""
         return self.combiner_regions[0] if self.combiner_regions else None
 
     @property
     def identity(self) -> Region | None:
-        """Initial values of `custom`."""
         return self.combiner_regions[1] if len(self.combiner_regions) > 1 else None
 
     @property
@@ -410,7 +406,6 @@ class ReduceOp(IRDLOperation):
             _verify_region(f"{what}: identity", self.identity, (), "the results", types)
 
     def _verify_types(self, what: str, types: Sequence[Attribute]) -> None:
-        """Check the types that a built-in combiner combines."""
         got = type_list(types)
         match self.kind:
             case Combiner.CUSTOM:
@@ -475,7 +470,7 @@ PARAMETER_ORDER = "te.parameter_order"
 
 @irdl_op_definition
 class ComputeOp(IRDLOperation):
-    """New tensors, defined by an expression for one element; the indices range over the shape.
+    """New tensors of one shape, defined by an expression for an element; the indices range over the shape.
 
     ```mlir
     %C = te.compute "C" (%i, %j) : tensor<4x4xf32> {
@@ -493,7 +488,7 @@ class ComputeOp(IRDLOperation):
       te.yield %zero : f32
     }
     ```
-    The extent of a dynamic dimension follows `in`. Several results have the same shape.
+    The extent of a dynamic dimension follows `in`.
 
     Syntax: `te.compute "name" (%i [in extent], ...) : type, ... [attributes {...}] { body }`
     """
@@ -516,7 +511,7 @@ class ComputeOp(IRDLOperation):
         body: Region,
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`extents`: one for each dynamic dimension."""
+        """`extents`: one per dynamic dimension."""
         super().__init__(
             operands=[extents],
             result_types=[types],
@@ -532,8 +527,7 @@ class ComputeOp(IRDLOperation):
         element_types: Sequence[Attribute],
         index_hints: Sequence[str | None] = (),
     ) -> ComputeOp:
-        """The body has its indices as arguments and must still end in `te.yield`. The result's hint is `name`
-        (`name_v0`, `name_v1`, ... for several)."""
+        """The body lacks `te.yield`. Hints are `name`, or `name_v0`, `name_v1`, ... for several results."""
         body = Region(_indexed_block(len(extents), index_hints))
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         types = [TensorType(element, shape) for element in element_types]
@@ -545,12 +539,11 @@ class ComputeOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """Blocks and buffers are named after it."""
+        """Names blocks and buffers."""
         return self.compute_name.data
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """DYNAMIC_INDEX for dynamic extents."""
         return cast("TensorType[Attribute]", self.results[0].type).get_shape()
 
     @property

@@ -1,4 +1,4 @@
-"""te.extern: tensors written by statements, which no expression of one element defines."""
+"""te.extern: tensors written by statements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from weft.dialects.traversal import operations_in
 
 
 class WritesOwnBuffers(RecursiveMemoryEffect):
-    """The only effects are on buffers that are arguments of the region; unknown if other ops have effects."""
+    """Affects only the region's buffers, or anything if other ops have effects."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
@@ -58,8 +58,8 @@ def _touched(op: Operation) -> tuple[SSAValue, ...]:
 
 @irdl_op_definition
 class ExternOp(IRDLOperation):
-    """New tensors, written by loops, conditions, loads and stores. They run for each value of the indices, in any
-    order: no instance accesses an element that another one writes. All elements of a used result are written.
+    """New tensors, written by loops, conditions, loads and stores, for each value of the indices, in any order: no
+    instance accesses elements that another writes. All elements of a used result are written.
 
     ```mlir
     %S, %T = te.extern "running_sum" (%i in 4) into (%s : tensor<4x?xf32>[%n], %t : tensor<4xf32>) {
@@ -73,7 +73,7 @@ class ExternOp(IRDLOperation):
       }
     }
     ```
-    No other op accesses the buffers; results may be temporaries private to an instance. Other tensors are read as in
+    Only the op accesses the buffers; results may be temporaries of an instance. Other tensors are read as in
     `te.compute`.
 
     Syntax: `te.extern "name" (%i in extent, ...) into (%buffer : type[extent, ...], ...) [attributes {...}] { body }`,
@@ -103,7 +103,7 @@ class ExternOp(IRDLOperation):
         body: Region,
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`extents`: one for each dynamic dimension."""
+        """`extents`: one per dynamic dimension."""
         super().__init__(
             operands=[[extent for extent in domain if isinstance(extent, SSAValue)], extents],
             result_types=[types],
@@ -121,7 +121,6 @@ class ExternOp(IRDLOperation):
         index_hints: Sequence[str | None] = (),
         buffer_hints: Sequence[str | None] = (),
     ) -> ExternOp:
-        """The body has its indices and buffers as arguments."""
         block = Block(arg_types=[*[IndexType()] * len(domain), *map(dense_buffer, types)])
         for argument, hint in zip(block.args, (*index_hints, *buffer_hints), strict=False):
             argument.name_hint = hint
@@ -129,7 +128,7 @@ class ExternOp(IRDLOperation):
 
     @property
     def label(self) -> str:
-        """The block is named after it."""
+        """Names the block."""
         return self.extern_name.data
 
     @property
@@ -145,7 +144,6 @@ class ExternOp(IRDLOperation):
         return self.body.block.args[len(self.static_extents.get_values()) :]
 
     def extents_of(self, result: OpResult) -> tuple[Extent, ...]:
-        """Static or values."""
         dynamic = iter(self.extent_operands)
         for other in self.results:
             shape = cast("TensorType[Attribute]", other.type).get_shape()

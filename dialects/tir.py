@@ -1,8 +1,7 @@
-"""tir: block loops, loop nests over buffers with self-contained blocks (the role of TVM's TensorIR).
+"""tir: loop nests over buffers with self-contained blocks (the role of TVM's TensorIR).
 
-Loops (`tir.for`) determine the order and kind of execution (serial, parallel, ...). A `tir.block` computes one instance
-over *iterators* with a domain and a kind. It uses loop variables only in its bindings, so that loops can be transformed
-without changing the block.
+Loops (`tir.for`) determine order and kind of execution. A `tir.block` computes one instance over *iterators* with a
+domain and a kind. Only its bindings use loop variables, so that loops can be transformed without changing the block.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ AXES = (*BLOCK_AXES, *THREAD_AXES, *VIRTUAL_AXES)
 
 @irdl_op_definition
 class ForOp(IRDLOperation):
-    """A loop from 0 to its extent, step 1. The kind states how the iterations run; a loop without one is serial.
+    """A loop from 0 to its extent, step 1. The kind states how iterations run; by default they are serial.
 
     ```mlir
     tir.for %i in 128 {
@@ -106,8 +105,8 @@ class ForOp(IRDLOperation):
     tir.for %t in 64 thread_binding<"threadIdx.x"> {
     }
     ```
-    Syntax: `tir.for %i in extent [kind] [attributes {...}] { body }`, where the extent is a number or an `index`
-    value, and the kind `parallel`, `vectorized`, `unrolled` or `thread_binding<"axis">`.
+    Syntax: `tir.for %i in extent [kind] [attributes {...}] { body }`, where the extent is a number or an `index` value,
+    and the kind `parallel`, `vectorized`, `unrolled` or `thread_binding<"axis">`.
     """
 
     name = "tir.for"
@@ -144,14 +143,12 @@ class ForOp(IRDLOperation):
 
     @staticmethod
     def empty(extent: int | SSAValue, name_hint: str | None = None, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
-        """A loop with an empty body and a fresh loop variable."""
         body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = name_hint
         return ForOp(extent, Region(body), kind)
 
     @property
     def extent(self) -> int | SSAValue:
-        """Static or a value."""
         # Not through the field, whose look-up dominates the time of analyses.
         static = self.properties.get("static_extent")
         if isinstance(static, IntegerAttr):
@@ -201,8 +198,6 @@ class ForOp(IRDLOperation):
 
 
 class AccessRegionOp(IRDLOperation):
-    """A box of a buffer that an instance of the block may access: corner and sizes."""
-
     buffer = operand_def(MemRefType)
     corner_operands = var_operand_def(IndexType)
     corner = prop_def(AffineMapAttr)
@@ -262,7 +257,7 @@ class AccessRegionOp(IRDLOperation):
 
 @irdl_op_definition
 class ReadsOp(AccessRegionOp):
-    """The box of a buffer that an instance of the block may read, given by its corner and sizes (1 each by default).
+    """A box of a buffer that an instance of the block may read: corner and sizes (1 by default).
 
     ```mlir
     tir.for %i in 128 {
@@ -273,12 +268,10 @@ class ReadsOp(AccessRegionOp):
       }
     }
     ```
-    Without such an op, regions of a buffer are inferred; otherwise they contain every load in the body outside of the
-    init. The verifier rejects regions that provably miss an element; those of pointers and data-dependent indices are
-    accepted.
+    If absent, boxes are inferred; stated ones contain every load in the body except the init: the verifier rejects
+    provable misses, and accepts pointers and data-dependent indices.
 
-    Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
-    expressions.
+    Syntax: `tir.reads %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index expressions.
     """
 
     name = "tir.reads"
@@ -286,7 +279,8 @@ class ReadsOp(AccessRegionOp):
 
 @irdl_op_definition
 class WritesOp(AccessRegionOp):
-    """The box of a buffer that an instance of the block may write, as `tir.reads`; it includes the stores of the init.
+    """A box of a buffer that an instance of the block may write, including stores of the init; otherwise as
+    `tir.reads`.
 
     ```mlir
     tir.for %i in 32 {
@@ -295,8 +289,7 @@ class WritesOp(AccessRegionOp):
       }
     }
     ```
-    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, where the corner is a list of index
-    expressions.
+    Syntax: `tir.writes %buffer[corner] [sizes [number, ...]] : type`, as for `tir.reads`.
     """
 
     name = "tir.writes"
@@ -310,8 +303,6 @@ _ON_POINTERS = re.compile(
 
 
 class _IntrinsicEffects(MemoryEffect):
-    """Unknown, except for functions that access only the memory of their pointers."""
-
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance] | None:
         call = ast.parse(op.call.data, mode="eval") if isinstance(op, IntrinsicOp) else None
@@ -326,11 +317,10 @@ OPERAND = "_"
 
 @irdl_op_definition
 class IntrinsicOp(IRDLOperation):
-    """An opaque call that is preserved, unless all functions in its text are known to access only the memory of their
-    pointers (loads, stores and products of matrix fragments).
+    """A call that is opaque, unless all functions in its text access only memory of their pointers (loads, stores and
+    products of matrix fragments).
 
-    The text of the call refers to the operands as `_0`, `_1`, ... A user-supplied pass replaces it before tir is
-    lowered.
+    The text refers to operands as `_0`, `_1`, ... A user-supplied pass replaces the op before tir is lowered.
 
     ```mlir
     tir.intrinsic "T.call_packed(\\"f\\", _0, 4)"(%p) : (!ptr_xdsl.ptr) -> ()
@@ -370,7 +360,7 @@ _PARTS = (ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.UnaryOp, ast.USub
 
 
 def range_of_index(value: SSAValue) -> Interval:
-    """The range of a loop variable or block iterator of static extent, else unbounded."""
+    """The range of a loop variable or block iterator, unbounded if dynamic and for others."""
     if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
@@ -406,11 +396,11 @@ class BlockOp(IRDLOperation):
       }
     }
     ```
-    `iters` declares the iterators with kind and domain `0 <= v < extent`, bound to index expressions over the enclosing
+    `iters` declares iterators by kind and domain `0 <= v < extent`, bound to index expressions over the enclosing
     loops. Instances run if `left < right` for each pair of `where`.
 
-    Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]]
-    [attributes {...}] { body }`, where a kind is `spatial` or `reduce`.
+    Syntax: `tir.block "name" iters(%v: kind<extent>, ...) = [bindings] [where [left, ...] < [right, ...]] [attributes
+    {...}] { body }`, where a kind is `spatial` or `reduce`.
     """
 
     name = "tir.block"
@@ -441,7 +431,7 @@ class BlockOp(IRDLOperation):
         guard_operands: Sequence[SSAValue] = (),
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """`bindings` and `guards` over their operands are canonicalised."""
+        """Canonicalises `bindings` and `guards`."""
         binding_map, binding_values = canonical_map(bindings, binding_operands)
         guard_attr, guard_values = _guard_map(guards, guard_operands)
         super().__init__(
@@ -471,12 +461,11 @@ class BlockOp(IRDLOperation):
 
     @property
     def extents(self) -> tuple[int | SSAValue, ...]:
-        """Static or a value, by iterator."""
         return mixed_extents(self.static_extents.get_values(), self.extent_operands)
 
     @property
     def guards(self) -> tuple[tuple[AffineExpr, AffineExpr], ...]:
-        """Pairs (left, right) over `guard_operands`; an instance runs if left < right for all."""
+        """Pairs (left, right) over `guard_operands`; instances run if left < right."""
         if self.guard is None:
             return ()
         results = self.guard.data.results
@@ -532,10 +521,10 @@ class BlockOp(IRDLOperation):
         self._verify_reach()
 
     def _verify_reach(self) -> None:
-        """Check by intervals that bindings reach from 0 to the end of the domain.
+        """Check by intervals that bindings reach the domain's ends.
 
-        Gaps and repetitions need set operations and are checked at level boundaries (`verify-level`). Blocks that write
-        only temporaries may skip spatial instances, and parts of a block (`tir.part_of`) those of other parts.
+        `verify-level` checks gaps and repetitions, which need set operations. Blocks that write only temporaries may
+        skip spatial instances, parts of a block (`tir.part_of`) those of others.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -560,7 +549,6 @@ class BlockOp(IRDLOperation):
                 )
 
     def _writes_parameters(self) -> bool:
-        """Whether the block stores to a buffer that is not allocated in the function."""
         stores = (op for op in self.walk() if isinstance(op, memref.StoreOp))
         return any(not isinstance(op.memref.owner, memref.AllocOp) for op in stores)
 
@@ -609,7 +597,7 @@ class BlockOp(IRDLOperation):
 
 
 def _exact(expr: AffineExpr) -> bool:
-    """Each dimension occurs once, so that interval bounds are attained."""
+    """Each dimension occurs once, so interval bounds are attained."""
     dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
     return len(dims) == len(set(dims))
 
@@ -667,10 +655,9 @@ class InitOp(IRDLOperation):
       }
     }
     ```
-    It runs before the first instance of each spatial point, when all reduce iterators are 0, or before an empty
-    reduction (`tir_empty.py`). It is the first op of a block after `tir.reads` and `tir.writes`, and may use the
-    iterators. If it stores to other elements than the updates read, schedule steps do not treat the block as a
-    reduction.
+    It runs before the first instance of a spatial point (all reduce iterators are 0) or an empty reduction
+    (`tir_empty.py`). It follows `tir.reads` and `tir.writes`, and may use the iterators. If it stores to elements that
+    the updates do not read, schedule steps do not treat the block as a reduction.
 
     Syntax: `tir.init { body }`
     """

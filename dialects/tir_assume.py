@@ -1,4 +1,4 @@
-"""Facts that a function relies on and calls check: relations between symbols, and extents and strides of buffers."""
+"""Facts that a function relies on and calls check: relations of symbols, extents and strides of buffers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Relation(StrEnum):
 
 @irdl_op_definition
 class AssumeOp(IRDLOperation):
-    """States a fact about extents and index parameters of the function; it is checked at calls.
+    """State a fact about extents and index parameters of the function, which calls check.
 
     ```mlir
     tir.assume [%n mod 32] == [0]
@@ -44,8 +44,8 @@ class AssumeOp(IRDLOperation):
     tir.assume [%n] == [%m * 2]
     tir.assume [5] <= [%n] because "block \\"B\\" reads A out of bounds otherwise"
     ```
-    Both sides are index expressions over parameters and their extents. The op precedes the loops of the function. A
-    minimum below 0 is a disjunction: one operand is negative. The reason is part of the error message of a call.
+    Both sides are index expressions over parameters and their extents. The op precedes the function's loops. A minimum
+    below 0 is a disjunction: an operand is negative. Error messages of calls contain the reason.
 
     Syntax: `tir.assume [expression] relation [expression] (because reason)?`, where the relation is `==`, `<=` or `<`.
     """
@@ -68,7 +68,6 @@ class AssumeOp(IRDLOperation):
         operands: Sequence[SSAValue],
         reason: str | None = None,
     ) -> None:
-        """Over `operands`."""
         map_, values = canonical_map([left, right], operands)
         properties: dict[str, Attribute | None] = {
             "sides": AffineMapAttr(map_),
@@ -133,7 +132,7 @@ class AssumeOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckSizeOp(IRDLOperation):
-    """States that a data-dependent size is in 0 .. `most`: checked builds log a violation.
+    """State that a data-dependent size is in 0 .. `most`; checked builds log violations.
 
     ```mlir
     %count = memref.load %found[] : memref<index>
@@ -155,7 +154,7 @@ class CheckSizeOp(IRDLOperation):
 
 
 class AssumeSizesOp(IRDLOperation):
-    """States that the dynamic sizes of a buffer (or tensor) are the given values; it is checked at calls."""
+    """States the dynamic sizes of a buffer (or tensor), which calls check."""
 
     buffer = operand_def(MemRefType)
     values = var_operand_def(IndexType())
@@ -173,7 +172,7 @@ class AssumeSizesOp(IRDLOperation):
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """The dimensions whose extent, or stride, is dynamic in the type of the buffer."""
+        """Dimensions with a dynamic extent or stride."""
         return (dynamic_strides if self.is_of_strides else dynamic_extents)(self.buffer.type)
 
     def verify_(self) -> None:
@@ -186,7 +185,7 @@ class AssumeSizesOp(IRDLOperation):
 
 @irdl_op_definition
 class AssumeShapeOp(AssumeSizesOp):
-    """States that the dynamic extents of a buffer are the given values; it is checked at calls.
+    """State the dynamic extents of a buffer, which calls check.
 
     ```mlir
     %m = memref.dim %A, %c0 : memref<?x?xf32>
@@ -199,7 +198,7 @@ class AssumeShapeOp(AssumeSizesOp):
 
 @irdl_op_definition
 class AssumeStridesOp(AssumeSizesOp):
-    """States that the dynamic strides of a parameter are the given values, in elements; it is checked at calls.
+    """State the dynamic strides of a parameter, in elements, which calls check.
 
     ```mlir
     %s = low.stride %A {dimension = 0} : memref<?x?xf32, strided<[?, 1], offset: ?>>
@@ -231,7 +230,7 @@ def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) 
 
 
 def assumptions_of(function: FuncOp) -> list[AssumeOp]:
-    """The facts of a function, in order. They precede the loops, so that the search is short."""
+    """Facts precede the loops, so that the search is short."""
     found: list[AssumeOp] = []
     op = function.body.block.first_op if function.body.blocks else None
     while op is not None and op.name not in ("tir.for", "tir.block"):

@@ -1,8 +1,7 @@
-"""Empty reductions: the place of the init of a block if an extent of its reduction is 0 at run time.
+"""Empty reductions: a block's init if an extent of its reduction is 0.
 
-Without a first instance of a reduction, elements still get their initial values: the empty sum is 0. The init then runs
-before the outermost loop that a reduce iterator is bound to, for each spatial point that the loops reach. The
-interpreter and the lowering use this plan.
+Elements of empty reductions get initial values. The init then runs before the outermost loop that a reduce iterator is
+bound to, for each spatial point of the loops. Interpreter and lowering share this plan.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ class EmptyStart:
 
 
 def empty_start(block: BlockOp) -> EmptyStart | None:
-    """The plan for a reduction of dynamic extent.
-
-    None for other blocks, and if a value of the init is not available before the reduction.
-    """
+    """Returns None for other blocks, and if the init needs values that only the reduction provides."""
     extents = [
         e
         for e, kind in zip(block.extents, block.kinds, strict=True)
@@ -84,7 +80,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
 
 
 def loop_chain(block: BlockOp) -> list[ForOp]:
-    """Outermost first."""
+    """Loops, outermost first."""
     loops: list[ForOp] = []
     parent = block.parent_op()
     while isinstance(parent, ForOp):
@@ -98,5 +94,5 @@ def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
-    """The variables of `loops` that `values` are computed from."""
+    """Loop variables from which `values` are computed."""
     return sources_in(values) & {loop.induction_variable for loop in loops}

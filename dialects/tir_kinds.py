@@ -11,8 +11,6 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class LoopKind(StrEnum):
-    """How iterations run."""
-
     SERIAL = auto()
     PARALLEL = auto()
     """Independent, possibly on several threads."""
@@ -25,8 +23,6 @@ class LoopKind(StrEnum):
 
 
 class IterKind(StrEnum):
-    """The kind of an iterator of a block."""
-
     SPATIAL = auto()
     """Instances with different values write different elements."""
     REDUCE = auto()

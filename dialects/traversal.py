@@ -1,8 +1,8 @@
-"""Fast variants of xDSL's `walk` and `clone`.
+"""Variants of xDSL's `walk` and `clone`, faster because xDSL resumes a generator per level and op, and walks copies
+twice more.
 
-xDSL resumes a generator for each level and operation, and walks a copy twice more to set operands. Here operations are
-listed first, so that they may be erased during the walk, and a copy gets its operands when it is made, because
-definitions precede uses.
+Operations are listed first, so that a walk may erase them; copies get operands at once, because definitions precede
+uses.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def operations_in(root: Operation | Region | Block, *, inner_first: bool = False) -> list[Operation]:
-    """Operations in `root`, and `root` if it is one; each precedes those in its regions, or follows them if
-    `inner_first`."""
+    """Operations, with `root`; each precedes those in its regions, or follows if `inner_first`."""
     found: list[Operation] = []
     if type(root) is Block:
         _list_block(root, found, inner_first)
@@ -34,7 +33,7 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
 
 
 def ancestors(op: Operation) -> Iterator[Operation]:
-    """Innermost first."""
+    """Enclosing ops, innermost first."""
     parent = op.parent_op()
     while parent is not None:
         yield parent
@@ -51,7 +50,7 @@ def values_of(op: Operation) -> list[SSAValue]:
 
 
 def captured_values(op: Operation) -> list[SSAValue]:
-    """Outer values that the regions use, without repetition, in order of use."""
+    """Outer values, distinct, in order of use."""
     inside: set[SSAValue] = set()
     captured: dict[SSAValue, None] = {}
     for inner in operations_in(op):
@@ -98,15 +97,14 @@ def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> OperationT:
-    """Detached. `mapping` replaces operands, and receives the copy of each value."""
+    """A detached copy. `mapping` replaces operands, and receives copied values."""
     return _copy_operation(op, {} if mapping is None else mapping)
 
 
 def copies_of_sources(
     values: Iterable[SSAValue], mapping: dict[SSAValue, SSAValue], is_copied: Callable[[Operation], bool]
 ) -> list[Operation]:
-    """Detached copies of the ops that compute `values`, in order, as far as `is_copied`. `mapping` has earlier copies
-    and receives new ones."""
+    """Copies of the ops that compute `values`, as far as `is_copied`, in order; see `copy_of`."""
     copies: list[Operation] = []
     for value in values:
         if isinstance(value, OpResult) and value not in mapping and is_copied(value.op):

@@ -12,8 +12,8 @@ from xdsl.irdl import AnyAttr, AttrConstraint, InferenceContext, VarConstraint, 
 
 @dataclass(frozen=True)
 class TypeByRule(AttrConstraint[Attribute]):
-    """The parser infers the type by a rule from the named type; the op's `verify_` checks the rule. `check` raises
-    `VerifyException` for other types."""
+    """The type follows from the named type, by a rule that `verify_` checks. `check` raises `VerifyException` for other
+    types."""
 
     name: str
     rule: Callable[[Attribute], Attribute]

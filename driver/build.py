@@ -314,12 +314,11 @@ def _module_of(
     """Returns the module of a program, which may be modified. That of a stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
-    from weft.driver.programs import parse  # start-up: 231 ms
+    from weft.driver.programs import parse, refuse_file_name  # start-up: 231 ms
     from weft.frontends.stage_schedule import StageSchedule, lower  # start-up: 948 ms
 
     if isinstance(program, str):
-        if "\n" not in program and program.endswith((".mlir", ".onnx")):
-            raise ValueError(f"build: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+        refuse_file_name("build", program)
         return parse(program)
     _check_kind("program", program, (ModuleOp, StageSchedule), "a module, a stage schedule, MLIR text or a path")
     if isinstance(program, StageSchedule):

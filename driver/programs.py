@@ -39,6 +39,12 @@ def context() -> Context:
     return ctx
 
 
+def refuse_file_name(function: str, program: str) -> None:
+    """Raises `ValueError` if the argument `program`, the text of a module, is the name of a file."""
+    if "\n" not in program and program.endswith((".mlir", ".onnx")):
+        raise ValueError(f"{function}: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+
+
 @checked
 def parse(text: str, name: str = "<string>") -> ModuleOp:
     """Parse and verify `text`, called `name` in errors. Raises `CompileError`."""

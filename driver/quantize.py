@@ -47,7 +47,7 @@ class Quantized(ShownAsText):
             lines.append(row.rstrip())
         before, after = (sum(map(attrgetter(name), self.layers)) for name in ("bytes_before", "bytes_after"))
         count = sum(not layer.kept_float for layer in self.layers)
-        lines.append(f"{count} weights, {before / 1024:.1f} -> {after / 1024:.1f} KiB")
+        lines.append(f"{count} weight tensor{'s' * (count != 1)}, {before / 1024:.1f} -> {after / 1024:.1f} KiB")
         if self.activations:
             lines += [f"{'activations':{width}}  {'from':>10}  {'to':>10}  {'scale':>10}  zero point     error"]
         for one in self.activations:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from weft.dialects import sched
 from weft.dialects.traversal import copy_of
-from weft.driver.programs import parse, parse_file
+from weft.driver.programs import parse, parse_file, refuse_file_name
 from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.transform_scripts import take_script
 from weft.driver.tuned import Tuned
@@ -122,8 +122,7 @@ def tune(
 
 def _parsed(program: ModuleOp | str | os.PathLike[str]) -> ModuleOp:
     if isinstance(program, str):
-        if "\n" not in program and program.endswith(".mlir"):
-            raise ValueError(f"tune: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+        refuse_file_name("tune", program)
         return parse(program)
     return parse_file(Path(program)) if isinstance(program, os.PathLike) else program
 

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """Estimated number of scalar `operations` of a call, and of floating-point ones, `flops`."""
-
     operations: int = 0
     flops: int = 0
     is_exact: bool = True
@@ -98,9 +96,9 @@ factors divide."""
 class ConcreteShapes:
     """Shapes of parameters, with a number for each dynamic extent and index parameter.
 
-    `extents` are chosen in order, cyclically. Extents that the program ties together (`#graph.dims` names,
-    `low.symbols`, `tir.assume_shape`, `te.assume_shape`, loops of linalg) agree. With the `given` shapes and numbers by
-    parameter name, no number is chosen: extents that do not follow from them are unknown.
+    `extents` are chosen cyclically. Extents that the program ties together (by names, `tir.assume_shape`,
+    `te.assume_shape`, loops of linalg) agree. With `given` shapes and numbers by parameter name, extents that do not
+    follow are unknown.
     """
 
     function: FuncOp
@@ -157,7 +155,6 @@ class ConcreteShapes:
             self.shapes.append(shape)
 
     def _choose_symbols(self, signature: Signature) -> None:
-        """Choose the named extents of low functions."""
         names: Mapping[str, int] = {name: next(self._next) for name in signature.extent_symbols}
         facts = signature.facts
         free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
@@ -186,7 +183,6 @@ class ConcreteShapes:
             self.numbers[argument] = names.get(name, 1)
 
     def _choose_assumed(self) -> None:
-        """Choose numbers that satisfy the function's assumptions on symbols."""
         assumed = assumptions_of(self.function)
         symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
         if not symbols:
@@ -206,7 +202,6 @@ class ConcreteShapes:
                     shape[axis] = number
 
     def _choose_names(self) -> None:
-        """Choose the named extents of tensor types."""
         arguments = self.function.body.block.args
         types = [a.type for a in arguments if isinstance(a.type, TensorType)]
         names: dict[str, int] = {}
@@ -244,10 +239,7 @@ class ConcreteShapes:
         return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
 
     def number(self, value: SSAValue) -> int | None:
-        """The value of index arithmetic on extents, or None.
-
-        An undetermined extent is chosen when it is queried.
-        """
+        """The value of index arithmetic on extents, which are chosen when queried."""
         if value not in self.numbers:
             found = self._computed(value)
             if found is None:
@@ -276,8 +268,8 @@ class ConcreteShapes:
         """The work of a call; `find` returns callees, `known` the work of some.
 
         Loops of unknown extent count as 8 iterations; a missing lower bound is 0, a missing upper bound 8 more.
-        Operators on whole tensors, which NumPy runs, and recursive calls have no work. Guards are assumed to hold, and
-        of an `scf.if` the larger branch counts.
+        Operators on tensors, run by NumPy, and recursive calls have no work. Of an `scf.if` the larger branch
+        counts.
         """
         known = {} if known is None else known
         key = (self.function, *(None if shape is None else tuple(shape) for shape in self.shapes))
@@ -308,7 +300,6 @@ class ConcreteShapes:
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:
-        """The known shapes of arguments, by parameter names of the callee."""
         given: dict[str, Sequence[int]] = {}
         for parameter, value in zip(callee.body.block.args, call.operands, strict=False):
             shape = self.known_shape(value)
@@ -317,7 +308,6 @@ class ConcreteShapes:
         return given
 
     def known_shape(self, buffer: SSAValue) -> Sequence[int] | None:
-        """The shape of a buffer, with unknown extents as in its type; None for other values."""
         if not isinstance(buffer.type, MemRefType):
             return self._shape(buffer)
         op = buffer.owner
@@ -330,7 +320,6 @@ class ConcreteShapes:
         return [DYNAMIC_INDEX if number is None else number for number in numbers]
 
     def iterations(self, op: Operation) -> int:
-        """The number of runs of the regions of an op."""
         match op:
             case ForOp():
                 return self._extent(op.extent)
@@ -398,7 +387,6 @@ _POSITIVE_ONLY = frozenset(
 
 
 def needs_positive(root: Operation) -> bool:
-    """Whether an op in `root` is undefined, or far from linear, on numbers that are not positive."""
     return any(op.name in _POSITIVE_ONLY for op in root.walk())
 
 
@@ -407,12 +395,11 @@ def _hold(facts: Sequence[CallPrecondition], numbers: Mapping[str, int]) -> bool
 
 
 def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] = EXTENTS[0]) -> list[Any]:
-    """Arguments for `Interpreter.call` or a compiled function.
+    """Arguments for `Interpreter.call` or a compiled function, equal for equal seeds.
 
-    Dynamic extents are taken from `extents`; those that the program ties together agree. Equal seeds give equal values.
-    Floats are small multiples of a power of two, so that sums of products are exact in any order. Integers are small,
-    non-negative for indices, and positive if the function divides. Written buffers are filled too, so that missing
-    writes are detected. Raises `CompileError` for parameters without a value (tuples).
+    Floats are small multiples of a power of two, so that sums of products are exact in any order. Integers are
+    small, non-negative for indices, and positive if the function divides. Written buffers are filled, so that
+    missing writes are detected. Raises `CompileError` for parameters without a value (tuples).
     """
     return argument_recipe(function, extents).draw(seed)
 
@@ -420,8 +407,7 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
 def argument_recipe(
     function: FuncOp, extents: Sequence[int] = EXTENTS[0], given: Mapping[str, Sequence[int] | int] | None = None
 ) -> ArgumentRecipe:
-    """The recipe of `random_arguments`, with `given` shapes and numbers. Raises `CompileError` for parameters without a
-    value."""
+    """The recipe of `random_arguments`, with `given` shapes and numbers."""
     shapes = ConcreteShapes(function, extents, given)
     indexes = any(isinstance(op, arith.IndexCastOp) for op in function.walk())
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
@@ -452,7 +438,6 @@ def argument_recipe(
 
 
 def _assumed(function: FuncOp, names: Collection[str]) -> list[CallPrecondition]:
-    """Equations of the extents `names` that operators require."""
     pairs = [pair for op in function.walk() if isinstance(op, Operator) for pair in op.assumed]
     return [
         CallPrecondition(f"{sum_text(left)} == {sum_text(right)}")
@@ -474,7 +459,7 @@ class ArgumentRecipe:
     """(position of an array, position of an element that is an extent, its value)."""
 
     def draw(self, seed: int = 0, edges: Planting | None = None) -> list[Any]:
-        """A value for each parameter; `edges` plants edge values."""
+        """A value per parameter; `edges` plants edge values."""
         generator = np.random.default_rng(seed)
         values = _Values(generator, self.positive, self.indices, self.limit)
         arguments: list[Any] = []
@@ -524,7 +509,6 @@ class _Values:
         return self._generator.integers(low, high, size=tuple(shape), endpoint=True)
 
     def _floats(self, shape: Sequence[int], steps: int, denominator: int) -> Array:
-        """Multiples of 1/denominator in `-steps .. steps` steps; from 1 if positive."""
         span = max(steps, denominator)
         low = 1 if self._positive else -span
         return self._generator.integers(low, span, size=tuple(shape), endpoint=True) / denominator

@@ -90,8 +90,6 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Functions that were not compared, with reasons."""
-
     reasons: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
@@ -113,7 +111,7 @@ class ComparedOutput:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """All parameters, then the results, and the calls of intrinsics with possible effects."""
+    """All parameters, results, and calls of intrinsics with possible effects."""
 
     outputs: list[ComparedOutput]
     calls: list[IntrinsicEvent]
@@ -124,10 +122,8 @@ Kind: TypeAlias = tuple[str, tuple[int | None, ...]]
 
 
 def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bool:
-    """Equality of arrays or scalars, of floats up to rounding (see `tolerance`).
-
-    NaN equals NaN. Arrays of different shape or dtype differ. bf16 bit patterns must be widened first.
-    """
+    """Floats are equal up to `tolerance`; NaN equals NaN. Shapes and dtypes must agree. bf16 bit patterns must be
+    widened first."""
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape or first.dtype != second.dtype:
         return False
@@ -135,11 +131,8 @@ def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bo
 
 
 def tolerance(epsilon: float, reduction_length: int, magnitude: float) -> float:
-    """The absolute difference that rounding may cause in an array whose maximum magnitude is `magnitude`.
-
-    `epsilon` is the distance from 1 to the next number. Errors of n terms summed in another order grow as the square
-    root of n.
-    """
+    """The rounding difference of an array of greatest magnitude `magnitude`; `epsilon` is the distance from 1 to the
+    next number. Errors of n terms summed in another order grow as the square root of n."""
     return epsilon * (4.0 + 2.0 * reduction_length**0.5) * max(magnitude, 1.0)
 
 
@@ -149,7 +142,7 @@ _BRAIN_EPSILON = 2.0**-7
 def _differences(
     before: Array, after: Array, reduction_length: int, epsilon: float | None = None, edges: _Edges | None = None
 ) -> Array:
-    """Mask of different elements; `epsilon` is that of the type, if the array's dtype is more precise."""
+    """A mask; `epsilon` is that of the type, if the dtype is more precise."""
     name = before.dtype.name
     if before.dtype.kind != "f" and name != "bfloat16" and name not in SMALL_FLOATS:
         return np.asarray(before != after)
@@ -176,8 +169,6 @@ def _differences(
 
 @dataclass(frozen=True)
 class _Edges:
-    """The comparison of results of edge values."""
-
     has_signs: bool
     """Zeros of different signs differ."""
     has_all: bool
@@ -189,11 +180,9 @@ class _Edges:
 class Reference:
     """The results of a module's functions, for comparison with other modules. The module is not kept.
 
-    A private function is compared through its callers, because passes may change its interface, unless these cannot be
-    compared.
-
-    `tries` is the number of sets of arguments, with different dynamic extents. With `edges`, functions also run on edge
-    values (`edge_values.KINDS`) and extents of 0 and 1, if the module defines the result.
+    A private function is compared through its callers, if these can be, because passes may change its interface.
+    `tries` sets of arguments have different dynamic extents. With `edges`, functions also run on edge values
+    (`edge_values.KINDS`) and extents of 0 and 1, if the module defines the result.
     """
 
     def __init__(
@@ -255,7 +244,7 @@ class Reference:
             self.skipped[name] = error.message
 
     def _record_edges(self, interpreter: Interpreter, function: FuncOp, seed: int) -> None:
-        """Run on edge values and extents; undefined runs are omitted."""
+        """Undefined runs are omitted."""
         signature = interpreter.signature(function.sym_name.data)
         called = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
         runs = self._runs_of_edges(function, called)
@@ -263,7 +252,6 @@ class Reference:
         casts = any(isinstance(op, arith.IndexCastOp) for op in interpreter.module.walk())
 
         def recipe_for(extents: Sequence[int]) -> ArgumentRecipe:
-            """Integers of called functions may also be indices."""
             recipe = argument_recipe(function, extents)
             return replace(recipe, indices=recipe.indices or casts)
 
@@ -301,10 +289,9 @@ class Reference:
     ) -> Mismatch | Skipped | None:
         """The first difference; else the functions not compared; None if all are equal.
 
-        `fast_math` are the flags that `module` uses beyond the reference: edge values whose results they affect are not
-        compared. With `advance`, the results on those become the reference for later modules. `epsilon` is that of a
-        format to which `module` rounds operands: results may differ by that much and become the reference, and edge
-        values are not compared.
+        Edge values whose results depend on `fast_math`, flags that only `module` uses, are not compared; with
+        `advance`, new results become the reference. `epsilon` is that of a format to which `module` rounds operands:
+        results may differ by that much and become the reference, and edge values are not compared.
         """
         functions = {function.sym_name.data: function for function in _functions(module)}
         skipped = dict(self.skipped)
@@ -334,7 +321,6 @@ class Reference:
         return Skipped(tuple(skipped.items())) if skipped else None
 
     def _rebase(self, interpreter: Interpreter, functions: Mapping[str, FuncOp]) -> None:
-        """The present results become the reference."""
 
         def rebased(cases: Sequence[_Case]) -> list[_Case]:
             kept: list[_Case] = []
@@ -381,7 +367,6 @@ class Reference:
         return None
 
     def _is_cheap(self, function: FuncOp, called: Mapping[str, FuncOp], extents: Sequence[int]) -> bool:
-        """A run with large extents takes a fraction of a second."""
         try:
             shapes = ConcreteShapes(function, extents)
             return max(shapes.work(called.get).operations, 0, *(prod(s) for s in shapes.shapes if s)) <= _CHEAP
@@ -389,7 +374,7 @@ class Reference:
             return False
 
     def _runs_of_edges(self, function: FuncOp, called: Mapping[str, FuncOp]) -> int:
-        """The number of runs on edge values, at least 1, limited to a fraction of the work of ordinary runs."""
+        """The number of runs, at least 1, for a fraction of the work of ordinary runs."""
         try:
             shapes = ConcreteShapes(function, EXTENTS[0])
             work = shapes.work(called.get).operations + sum(prod(shape) for shape in shapes.shapes if shape)
@@ -405,8 +390,7 @@ _EDGE_SHARE = 4
 
 
 def _is_undefined(error: CompileError | None) -> bool:
-    """The run ended at integer arithmetic that is undefined for some operands. Operators on tensors, and compiled code,
-    define it for all."""
+    """Operators on tensors, and compiled code, define this integer arithmetic for all operands."""
     return isinstance(error, InterpreterError) and isinstance(error.operation, (*DIVISIONS, *SHIFTS))
 
 
@@ -435,8 +419,6 @@ class _Case:
 
 @dataclass(frozen=True)
 class Liberties:
-    """Fast-math flags and reassociation that a module permits."""
-
     always: FastMath
     """Flags of its operations and loops; every pass may use them."""
     reassociates: bool
@@ -469,8 +451,8 @@ _OF_TENSORS = frozenset({"chlo", "graph", "linalg", "stablehlo"})
 
 
 def takes_edge_values(module: ModuleOp) -> bool:
-    """Whether array elements may be any number. Excludes loop bounds, because 2^31 iterations are too many, and
-    elements that must be sorted."""
+    """Whether array elements may be any number: not loop bounds (2^31 iterations are too many), nor elements that
+    must be sorted."""
     indices = converts = False
     for op in module.walk():
         if isinstance(op, scf.WhileOp) or op.name in _OF_CHOSEN_VALUES:
@@ -494,17 +476,13 @@ def compare_modules(
     max_work: int = MAX_WORK,
     orders: Sequence[str] = ORDERS,
 ) -> Mismatch | Skipped | None:
-    """Run the common functions on the same arguments.
-
-    Returns the first difference; else `Skipped` if some function of `before` was not compared (more work than
-    `max_work`, an op without semantics, other parameters, ...); None if all are equal. A function over tensors may now
-    take its results as trailing buffers.
-    """
+    """The first difference of the common functions on the same arguments; else `Skipped` if some function of
+    `before` was not compared (more work than `max_work`, an op without semantics, ...); None if all are equal. In
+    `after`, functions over tensors may take results as trailing buffers."""
     return Reference(before, seed=seed, tries=tries, max_work=max_work).compare(after, orders=orders)
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions that can be called: neither declarations nor kernels, which are launched."""
     functions = (op for op in module.body.block.ops if isinstance(op, FuncOp))
     return [f for f in functions if not f.is_declaration and KERNEL not in f.attributes]
 
@@ -514,7 +492,6 @@ def _is_private(function: FuncOp) -> bool:
 
 
 def _private_functions_called_by(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """Private functions that `function` calls, transitively."""
     found: set[str] = set()
     pending = [function]
     while pending:
@@ -546,7 +523,7 @@ def _has_free_loops(module: ModuleOp) -> bool:
 
 
 def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -> int:
-    """The maximum number of terms of a reduction, as far as blocks and reduce axes determine it."""
+    """The most terms of a reduction, as far as known."""
     shapes = ConcreteShapes(function, extents)
     longest = 256
     for op in function.walk():
@@ -564,10 +541,7 @@ def reduction_length_of(function: FuncOp, extents: Sequence[int] = EXTENTS[0]) -
 
 
 def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> RunOutcome:
-    """Run on copies of `arguments`.
-
-    Raises `CompileError` if the function fails, rejects them, or returns results too large to compare.
-    """
+    """Raises `CompileError` if the function fails, rejects the arguments, or returns too large results."""
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
         with recorded_calls() as calls:
@@ -611,7 +585,6 @@ def _interpreter(module: ModuleOp, max_work: int, order: str) -> Interpreter:
 def _run_case(
     interpreter_of: InterpreterOf, function: FuncOp, case: _Case, order: str, epsilon: float = 0.0
 ) -> Mismatch | str | None:
-    """The difference, or the reason why there is no comparison."""
     found = _compare_case(interpreter_of(order), function, case, order, epsilon)
     if isinstance(found, Mismatch) and order == "interleaved":
         # Iterations race for a shared temporary unless lowering privatises it.
@@ -648,7 +621,6 @@ def _difference(
 def _outcome_of_case(
     interpreter: Interpreter, function: FuncOp, case: _Case, order: str
 ) -> RunOutcome | Mismatch | str:
-    """The outcome, the difference if the run fails, or the reason why the arguments do not match."""
     try:
         signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:
@@ -692,7 +664,6 @@ def _call_text(event: IntrinsicEvent | None) -> str:
 def _first_difference(
     before: Any, after: Any, reduction_length: int, brain: bool, edges: _Edges | None, coarsest: float = 0.0
 ) -> tuple[tuple[int, ...], object, object, int] | None:
-    """Index, both values, and the number of different elements."""
     first, second = np.asarray(before), np.asarray(after)
     if first.shape != second.shape:
         return (), f"of shape {first.shape}", f"of shape {second.shape}", 1
@@ -707,7 +678,6 @@ def _first_difference(
 
 
 def _described(case: _Case) -> str:
-    """Shapes of arrays, values of scalars, and the kind of edge values."""
     texts: list[str] = []
     for output, argument in zip(case.outcome.outputs, case.arguments, strict=False):
         if isinstance(argument, np.ndarray):
@@ -722,18 +692,16 @@ def _described(case: _Case) -> str:
 
 
 class Validator:
-    """Compares later versions of `module` with it on the same arguments, including edge values.
-
-    `skipped` is the reason for each function that a check could not compare. Show it to users: these are not validated.
-    """
+    """Compares later versions of `module` with it on the same arguments, including edge values. `skipped` has the
+    reason for each function not validated, to be shown to users."""
 
     def __init__(self, module: ModuleOp, *, seed: int = 0, tries: int = 2, max_work: int = MAX_WORK) -> None:
         self._reference = Reference(module, seed=seed, tries=tries, max_work=max_work, edges=True)
         self.skipped: dict[str, str] = dict(self._reference.skipped)
 
     def check(self, pass_name: str, module: ModuleOp, fast_math: FastMath = frozenset(), epsilon: float = 0.0) -> None:
-        """Compare `module` after a pass that uses the flags `fast_math` and rounds operands to a format of `epsilon` (0
-        for none). Raises `CompileError` with the difference."""
+        """Compare `module` after a pass with flags `fast_math` that rounds operands to a format of `epsilon` (0 for
+        none). Raises `CompileError` with the difference."""
         found = self._reference.compare(module, fast_math=fast_math, advance=True, epsilon=epsilon)
         if isinstance(found, Mismatch):
             location = None if found.error is None else found.error.location

@@ -1,7 +1,7 @@
 """Functions, structured control flow, loops and blocks: `func`, `scf`, `tir`.
 
-A block instance runs if its guards hold; its iterators must then be in their domain. The init runs when all reduce
-iterators are 0, or before an empty reduction (`dialects/tir_empty.py`).
+The iterators of a block instance must be in their domain if its guards hold. The init runs when all reduce iterators
+are 0, or before an empty reduction (`dialects/tir_empty.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ def emit_call(emitter: Emitter, op: func.CallOp) -> None:
 
 
 def assign_affine(emitter: Emitter, result: SSAValue, expr: Any, operands: list[SSAValue], op: Operation) -> None:
-    """Bind `result` to a name or a number if `expr` is one, else to a new local."""
     if isinstance(expr, AffineDimExpr):
         emitter.alias(result, operands[expr.position])
         return
@@ -133,7 +132,6 @@ def loop_with_values(
     starts: Sequence[SSAValue],
     interval: Interval | None = None,
 ) -> None:
-    """Carries values from `starts` to the results of `op`."""
     block = op.body.block
     carried = [emitter.define(argument, maybe_unwritten=True) for argument in block.args[1:]]
     emitter.assign(carried, starts, op)
@@ -153,7 +151,6 @@ emits(scf.ConditionOp, InParallelOp)(emit_nothing)
 
 @emits(scf.WhileOp)
 def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
-    """The first region precedes each test, the second runs if it holds."""
     regions = (op.before_region, op.after_region)
     if any(len(region.blocks) != 1 for region in regions):
         raise CompileError.at(op, f"'{op.name}' has regions of one block each")
@@ -178,7 +175,6 @@ def emit_while(emitter: Emitter, op: scf.WhileOp) -> None:
 
 @emits(scf.ParallelOp)
 def emit_parallel(emitter: Emitter, op: scf.ParallelOp) -> None:
-    """Sequential; each iteration combines its values into the results."""
     names = [emitter.define(result) for result in op.res]
     emitter.assign(names, op.initVals, op)
     body = op.body.block
@@ -203,7 +199,7 @@ emits(scf.ReduceOp, scf.ReduceReturnOp)(emit_nothing)
 
 @emits(ForallOp)
 def emit_forall(emitter: Emitter, op: ForallOp) -> None:
-    """Sequential. Iterations read the initial shared tensors, and insert slices into the results."""
+    """Sequential; iterations read the initial shared tensors, and insert into the results."""
     body = op.body.block
     rank = len(op.lower)
     names = [emitter.define(result) for result in op.results]
@@ -228,10 +224,8 @@ def emit_forall(emitter: Emitter, op: ForallOp) -> None:
 def emit_loop(
     emitter: Emitter, variable: SSAValue, body: Block, extent: int | SSAValue, op: Operation, *, free: bool
 ) -> None:
-    """A loop from 0 to `extent`; `free` if its iterations may run in any order.
-
-    Threads and lanes of a reduction run sequentially, since lowering decides how they are combined.
-    """
+    """A loop from 0 to `extent`; `free` if iterations may run in any order, except threads and lanes of a reduction,
+    which lowering combines."""
     free = free and not combines_iterations(op)
     count, interval, below = emitter.iterations(extent, op)
     order = emitter.options.order
@@ -249,8 +243,7 @@ def emit_loop(
 
 
 def combines_iterations(loop: Operation) -> bool:
-    """Whether threads or lanes are part of a reduction: a reduce iterator is bound to the loop, or, without blocks, its
-    lanes update one element."""
+    """Whether a reduce iterator is bound to threads or lanes, or, without blocks, lanes update one element."""
     if not isinstance(loop, ForOp) or loop.kind.data not in (LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
         return False
     in_lanes = loop.kind.data is LoopKind.VECTORIZED
@@ -284,10 +277,7 @@ def _emit_interleaved(
     below: str | None,
     op: Operation,
 ) -> None:
-    """Iterations are generators that advance in turn, from store to store.
-
-    A temporary that only this loop uses is private to each iteration, as in lowering.
-    """
+    """Iterations are generators that advance in turn, from store to store. Temporaries used only here are private."""
     lane = emitter.fresh("iteration")
     name = emitter.define(variable)
     outside = emitter.interleaved
@@ -309,12 +299,10 @@ def _emit_interleaved(
 
 
 def repeats(op: Operation) -> bool:
-    """A sequential loop runs its body repeatedly on the same buffers."""
     return isinstance(op, scf.ForOp) or (isinstance(op, ForOp) and op.kind.data not in FREE_KINDS)
 
 
 def interleaved(iteration: Callable[[int], Generator[None, None, None]], count: int) -> Generator[None, None, None]:
-    """Advance `count` iterations in turn until all have ended."""
     running = [iteration(number) for number in range(count)]
     while running:
         yield
@@ -341,13 +329,11 @@ def emit_tir_for(emitter: Emitter, op: ForOp) -> None:
 
 
 def _empty_starts(loop: ForOp) -> list[EmptyStart]:
-    """Possibly empty reductions with outermost loop `loop`."""
     blocks = [op for op in loop.body.walk() if isinstance(op, BlockOp) and op.extent_operands]
     return [start for block in blocks if (start := empty_start(block)) is not None and start.anchor is loop]
 
 
 def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: ForOp) -> None:
-    """The init for every spatial point, if an extent of the reduction is 0."""
     block, init = start.block, start.block.init
     if init is None:
         return
@@ -392,7 +378,6 @@ def _guarded(
 
 
 def _check_domain(emitter: Emitter, op: BlockOp) -> None:
-    """Check the iterators, unless ranges prove that they are in their domain."""
     checks: list[str] = []
     extents: list[str] = []
     for variable, extent in zip(op.iter_vars, op.extents, strict=True):
@@ -448,7 +433,7 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
 def refuse_other_shape(
     emitter: Emitter, op: Operation, name: str, actual: Sequence[int | str], stated: Sequence[int | str]
 ) -> bool:
-    """Compare the extents of `name` with the `stated` ones; return False if they are statically equal."""
+    """Returns False if extents are statically equal."""
     pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
     if pairs:
         lists = (f"[{', '.join(map(str, extents))}]" for extents in (actual, stated))

@@ -1,6 +1,7 @@
-"""Edge values: numbers for which rewrites that are valid for ordinary numbers fail, planted among ordinary arguments.
+"""Edge values: numbers for which rewrites that are valid for ordinary numbers fail, planted among ordinary
+arguments.
 
-A run has one kind, so that kinds do not mask each other, and few values that spread: one NaN turns a sum into NaN.
+A run has one kind, since kinds would mask each other, and few values that spread: one NaN turns a sum into NaN.
 """
 
 from __future__ import annotations
@@ -56,7 +57,6 @@ class _Limits:
 
 @cache
 def _limits(name: str) -> _Limits:
-    """The finite positive limits of a type."""
     if name == "bfloat16":
         return _Limits(255 * 2.0**120, 2.0**-126, 2.0**-133)
     if name in SMALL_FLOATS:
@@ -132,12 +132,12 @@ class Planting:
     first: int = 0
 
     def into(self, position: int, array: Array, type_: Attribute, generator: np.random.Generator) -> None:
-        """Put values into the array of a selected parameter, in the interpreter's representation."""
+        """Put values into a selected parameter's array, in the interpreter's representation."""
         if position not in self.parameters or not array.size:
             return
         values = self.kind.values(cast("IntegerType | AnyFloat", type_))
         count, size = _count(self.kind, len(values), array.size), array.size
-        # Distinct, if that is cheap.
+        # Distinct, if cheap.
         places = generator.permutation(size)[:count] if size <= _SMALL else generator.integers(size, size=count)
         if not self.kind.share and size >= _SMALLEST_WITH_TAIL:
             places = np.append(places, size - 1)  # vectorized loops treat the last element separately
@@ -164,8 +164,8 @@ def _count(kind: EdgeKind, values: int, size: int) -> int:
 
 
 def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind) -> Iterator[Planting]:
-    """The runs for a kind: one for arrays large enough for all of its values. Scalars and small arrays, which would
-    mask differences, have separate runs for each value, alone and together. Integers are skipped if `has_indices`."""
+    """One run for arrays large enough for all values of a kind. Scalars and small arrays, which would mask
+    differences, have separate runs per value, alone and together. Integers are skipped if `has_indices`."""
     wide: set[int] = set()
     narrow: dict[int, int] = {}
     for position, (dtype, given) in enumerate(parameters):
@@ -185,8 +185,7 @@ def plantings(parameters: Sequence[Parameter], has_indices: bool, kind: EdgeKind
 
 
 def restricted(planting: Planting, is_valid: Callable[[Planting], bool]) -> Planting | None:
-    """The valid part of a planting, because divisors, subscripts and shift amounts are not defined for every value;
-    None if no parameter accepts such values."""
+    """The valid part: divisors, subscripts and shift amounts are not defined for every value."""
     if is_valid(planting):
         return planting
     if len(planting.parameters) == 1:

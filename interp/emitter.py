@@ -1,7 +1,7 @@
 """Emission of the ops of one function as Python: values, loops, buffers, and ranges of integers.
 
-The source is fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into index
-expressions, and bounds checks only where ranges do not prove the access in bounds.
+The source is fast in CPython: a local variable per SSA value, memory as flat lists, strides folded into index
+expressions, and bounds checks unless ranges prove them.
 """
 
 from __future__ import annotations
@@ -42,14 +42,10 @@ _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enu
 
 @dataclass(frozen=True)
 class Options:
-    """Options of compilation.
-
-    `order`: the order of `parallel` and `vectorized` loops: "forward", "reversed", "shuffled" (by `seed`),
-    "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised"
-    (interleaved, and each iteration keeps a private copy of every temporary that only its loop uses).
-    `check_uninitialised`: reads of unwritten memory raise, otherwise they are zero. `limit`: the maximum number of
-    iterations of a call.
-    """
+    """`order` of `parallel` and `vectorized` loops: "forward", "reversed", "shuffled" (by `seed`), "interleaved"
+    (all iterations advance together, from store to store, so that races show), or "privatised" (interleaved, and
+    each iteration keeps a private copy of every temporary that only its loop uses). `check_uninitialised`: reads of
+    unwritten memory raise, else are zero. `limit`: the maximum number of iterations of a call."""
 
     order: str = "forward"
     seed: int = 0
@@ -65,7 +61,7 @@ class Options:
 
 @dataclass
 class CodeScope:
-    """Lines of one indentation level; `head` has code hoisted from inner scopes."""
+    """Lines of one indentation level; `head` is hoisted from inner scopes."""
 
     depth: int
     loops: int = 0
@@ -91,7 +87,7 @@ _MAX_NESTED_LOOPS = 16
 
 @dataclass(frozen=True)
 class BufferSource:
-    """A memref: the name of its flat list, and its extents (numbers or names)."""
+    """A memref as its flat list, and extents (numbers or names)."""
 
     data: str
     extents: tuple[int | str, ...]
@@ -148,7 +144,7 @@ class Emitter:
         return name
 
     def constant(self, thing: object, hint: str) -> str:
-        """A name for a Python object in the emitted code."""
+        """A name for a Python object."""
         name = self._constant_names.get(id(thing))
         if name is None:
             name = f"_{hint}_{len(self.constants)}"
@@ -160,25 +156,22 @@ class Emitter:
         return self.constant(function, getattr(function, "__name__", "helper"))
 
     def operation_name(self, op: Operation) -> str:
-        """The name of `op` for helpers that raise errors about it."""
+        """The name of `op` for helpers that raise errors."""
         return self.constant(op, "op")
 
     def call(self, function: object, op: Operation, *arguments: object) -> str:
-        """A call of a Python function with `op` and `arguments`."""
         return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
 
     def refuse(self, condition: str, failure: object, op: Operation, *arguments: object) -> None:
-        """Raise an error about `op` if a condition holds. `failure` is a message, formatted with `arguments`, or a
-        function that raises."""
+        """Raise an error about `op` if a condition holds. `failure` is a function that raises, or a message for
+        `arguments`."""
         if isinstance(failure, str):
             failure, arguments = fail, (repr(failure), *arguments)
         self.line(f"if {condition}: {self.call(failure, op, *arguments)}", op)
 
     def callee(self, name: str) -> str:
-        """The function @name, which takes run-time values and returns a tuple of them.
-
-        Memrefs are passed as `Buffer`. It is compiled at its first call, which raises `CompileError` if it is missing.
-        """
+        """The function @name, from run-time values (memrefs as `Buffer`) to a tuple, compiled at its first call,
+        which raises `CompileError` if it is missing."""
         return f"_functions[{name!r}]"
 
     def line(self, text: str, op: Operation | None = None) -> None:
@@ -187,10 +180,8 @@ class Emitter:
 
     @contextmanager
     def store(self) -> Generator[None]:
-        """Other iterations of an interleaved loop may run before and after the store emitted in this context.
-
-        Hence an update that loads, computes and stores is not atomic, nor is a store with the load that reads it.
-        """
+        """Iterations of an interleaved loop may pause around the store: neither updates are atomic, nor stores with
+        the loads that read them."""
         pauses = self.interleaved and self.pauses_at_stores
         if pauses:
             self.line("yield")
@@ -199,13 +190,11 @@ class Emitter:
             self.line("yield")
 
     def store_call(self, function: object, op: Operation, *arguments: object) -> None:
-        """Call a function that stores to memory."""
         with self.store():
             self.line(f"{self.helper(function)}({', '.join(map(str, arguments))})", op)
 
     @contextmanager
     def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[CodeScope]:
-        """Emit `header` and an indented scope."""
         outer = self.scope
         if outer.depth >= _MAX_INDENT and op is not None:
             raise CompileError.at(op, f"the interpreter nests at most {_MAX_INDENT} regions")
@@ -221,7 +210,6 @@ class Emitter:
             self.scope = outer
 
     def when(self, conditions: Sequence[str], op: Operation) -> AbstractContextManager[object]:
-        """A scope that runs if all conditions hold."""
         return self.nested(f"if {' and '.join(conditions)}:", op) if conditions else nullcontext()
 
     def source(self) -> list[tuple[str, Operation | None]]:
@@ -230,10 +218,8 @@ class Emitter:
         return lines
 
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
-        """A fresh local name for `value`, which the caller's next lines assign.
-
-        `interval` is the range of an integer. `maybe_unwritten`: the value may be None (see `written`).
-        """
+        """A fresh local name, assigned by the next lines. `interval` is the range of an integer. `maybe_unwritten`:
+        see `written`."""
         name = self.fresh(value.name_hint)
         self.bind(value, name, interval)
         if maybe_unwritten:
@@ -243,10 +229,7 @@ class Emitter:
     def bind(
         self, value: SSAValue, expression: str, interval: Interval | None = None, below: str | None = None
     ) -> None:
-        """Bind `value` to a name or a literal.
-
-        `below` names an extent greater than the value.
-        """
+        """Bind `value` to a name or literal. `below` names an extent greater than it."""
         self._values[value] = expression
         if interval is not None:
             self._ranges[value] = interval
@@ -254,7 +237,6 @@ class Emitter:
             self._below[value] = below
 
     def alias(self, value: SSAValue, source: SSAValue) -> None:
-        """Bind `value` to the expression of `source`, with its facts."""
         self.bind(value, self.value(source), self._ranges.get(source), self._below.get(source))
         if source in self._unwritten:
             self._unwritten.add(value)
@@ -262,8 +244,8 @@ class Emitter:
     def value(self, value: SSAValue) -> str:
         """The expression (a name or a literal) of a scalar, vector or tensor.
 
-        Unwritten values are None. Python arithmetic on None raises, which is reported as a read of unwritten memory. If
-        None would not raise (`==`, a condition), use `written`.
+        Unwritten values are None. Python arithmetic on None raises, reported as a read of unwritten memory;
+        otherwise (`==`, a condition), use `written`.
         """
         try:
             return self._values[value]
@@ -277,7 +259,7 @@ class Emitter:
         self._unwritten.add(value)
 
     def written(self, value: SSAValue, op: Operation) -> str:
-        """Like `value`, after a check for unwritten memory."""
+        """The value, after a check for unwritten memory."""
         expression = self.value(value)
         if value in self._unwritten:
             lacks = f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
@@ -285,12 +267,10 @@ class Emitter:
         return expression
 
     def assign(self, names: Sequence[str], values: Sequence[SSAValue], op: Operation) -> None:
-        """Assign values to names simultaneously."""
         if names:
             self.line(f"{', '.join(names)} = {', '.join(map(self.value, values))}", op)
 
     def unsupported(self, value: SSAValue) -> CompileError:
-        """The interpreter does not pass this value from one op to another."""
         owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
         message = f"the interpreter cannot use a value of type {value.type} here"
         return CompileError(message) if owner is None else CompileError.at(owner, message)
@@ -300,7 +280,6 @@ class Emitter:
         return self._values
 
     def range_of(self, value: SSAValue) -> Interval:
-        """The known interval of an integer."""
         known = self._ranges.get(value)
         if known is not None:
             return known
@@ -310,11 +289,9 @@ class Emitter:
         return UNBOUNDED
 
     def below_of(self, value: SSAValue) -> str | None:
-        """The name of an extent greater than `value`."""
         return self._below.get(value)
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> str:
-        """Python source of an affine expression over SSA values."""
         used = expr.used_dims()
         return affine_text(expr, [self.value(v) if at in used else "" for at, v in enumerate(operands)])
 
@@ -322,7 +299,6 @@ class Emitter:
         return interval_of(expr, lambda dim: self.range_of(operands[dim]))
 
     def argument(self, value: SSAValue) -> str:
-        """The expression that passes `value` to a function."""
         if not isinstance(value.type, MemRefType):
             return self.value(value)
         buffer = self.buffer(value)
@@ -335,10 +311,8 @@ class Emitter:
 
     @contextmanager
     def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Generator[str]:
-        """A Python `for` over `iterable`; its body assigns the names `carried` for later lines.
-
-        The caller binds the variable to the yielded name, with its range.
-        """
+        """A Python `for`; later lines use the names `carried`. The caller binds the variable to the yielded name,
+        with its range."""
         if self.options.limit is not None:
             iterable = self.call(self.options.limit.counted, op, iterable)
         if self.scope.loops < _MAX_NESTED_LOOPS:
@@ -367,20 +341,18 @@ class Emitter:
     def nest(
         self, variables: Sequence[SSAValue], iterables: Sequence[str], op: Operation, carried: Sequence[str] = ()
     ) -> Generator[None]:
-        """Nested loops, outermost first; see `loop`."""
         with ExitStack() as loops:
             for variable, iterable in zip(variables, iterables, strict=True):
                 self.bind(variable, loops.enter_context(self.loop(variable, iterable, op, carried)))
             yield
 
     def endless_loop(self, op: Operation) -> AbstractContextManager[CodeScope]:
-        """A Python `while` that ends with `break`."""
         limit = self.options.limit
         condition = "True" if limit is None else self.call(limit.spend, op, 1)
         return self.nested(f"while {condition}:", op, loop=True)
 
     def iterations(self, extent: int | str | SSAValue, op: Operation) -> tuple[str, Interval, str | None]:
-        """The number of iterations, the interval of the variable, and an extent that bounds it."""
+        """The number of iterations, the variable's interval, and an extent that bounds it."""
         if isinstance(extent, int):
             return str(extent), (0, max(extent - 1, 0)), None
         if isinstance(extent, str):
@@ -396,7 +368,6 @@ class Emitter:
         op: Operation,
         carried: Sequence[str] = (),
     ) -> Generator[None]:
-        """Loops from 0 to `extents`, outermost first; see `loop`."""
         with ExitStack() as loops:
             for variable, extent in zip(variables, extents, strict=True):
                 count, interval, below = self.iterations(extent, op)
@@ -405,12 +376,12 @@ class Emitter:
             yield
 
     def region(self, block: Block) -> None:
-        """Emit the ops of a block. The parent op handles the terminator's operands."""
+        """The parent op handles the terminator's operands."""
         for op in block.ops:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        """Emit one op. Raises `CompileError` without a rule."""
+        """Raises `CompileError` without a rule."""
         rule = emit_rule(op.name)
         if rule is not None and op.operands and op.results and isinstance(op.results[0].type, TensorType):
             rule = elementwise_rule(op.name) or rule
@@ -436,10 +407,8 @@ class Emitter:
         strides: Sequence[int | str] | None = None,
         offset: int | str = 0,
     ) -> BufferSource:
-        """Bind a memref to the flat list `data`, in row-major order or at `strides` and `offset`.
-
-        Layouts of types describe the memory of compiled code only.
-        """
+        """Bind a memref to the flat list `data`, row-major or at `strides` and `offset`; the type's layout is for
+        compiled code."""
         places = None if strides is None else tuple(strides)
         buffer = BufferSource(data, tuple(extents), value.name_hint or data, places, offset)
         self._buffers[value] = buffer
@@ -452,11 +421,8 @@ class Emitter:
             raise self.unsupported(value) from None
 
     def private_in(self, op: Operation, repeats: Callable[[Operation], bool]) -> list[SSAValue]:
-        """Temporaries that are private to each iteration of the parallel loop `op`.
-
-        Only ops inside `op` use them. In a loop that `repeats` it, they may carry values from one run of `op` to the
-        next: then they are private only in order "privatised".
-        """
+        """Temporaries that only the parallel loop `op` uses, private to its iterations; only in order "privatised"
+        if a loop that `repeats` it may carry values to the next run."""
         found: list[SSAValue] = []
         for value in self._buffers:
             alloc = value.owner
@@ -472,10 +438,8 @@ class Emitter:
         return found
 
     def make_private(self, value: SSAValue, iteration: str) -> BufferSource:
-        """Bind `value` to a buffer that is private to an iteration; return the shared one.
-
-        `iteration` names the variables of the enclosing interleaved loops.
-        """
+        """Bind `value` to a private buffer of an iteration of the enclosing interleaved loops; return the shared
+        one."""
         old = self.buffer(value)
         name = self.fresh(old.hint)
         fill = "None" if self.options.check_uninitialised else "0"
@@ -486,21 +450,19 @@ class Emitter:
         return old
 
     def keep_private(self, value: SSAValue) -> None:
-        """After the allocation of `value`: the private copies kept in order "privatised"."""
         if self.options.order == "privatised":
             name = self.fresh(f"{self.buffer(value).data}_of")
             self.line(f"{name} = {{}}")
             self._private[value] = name
 
     def set_buffer(self, value: SSAValue, buffer: BufferSource) -> None:
-        """Rebind `value` to another buffer or to other expressions for its extents."""
         self._buffers[value] = buffer
 
     def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
 
     def read_extents(self, value: SSAValue, shape: str, op: Operation | None = None) -> list[int | str]:
-        """The extents of a memref or tensor; dynamic ones are names read from `shape`."""
+        """Dynamic extents are names read from `shape`."""
         extents: list[int | str] = []
         for at, extent in enumerate(cast("MemRefType[Attribute]", value.type).get_shape()):
             extents.append(extent)
@@ -527,10 +489,7 @@ class Emitter:
         last_lanes: int = 1,
         mask: str | None = None,
     ) -> str:
-        """The flat index of an element, after bounds checks.
-
-        The access covers `last_lanes` elements along the last dimension, except masked ones.
-        """
+        """The flat index, after bounds checks of `last_lanes` elements of the last dimension, except masked ones."""
         if len(indices) != len(buffer.extents):
             raise CompileError.at(
                 op, f"'{op.name}' gives {len(indices)} indices for {len(buffer.extents)} dimensions of {buffer.hint}"
@@ -590,7 +549,7 @@ class Emitter:
         return f"{stride} * {extent}"
 
     def _product(self, index: str, stride: int | str) -> str:
-        """`index * stride`, computed once per iteration if the index is a loop variable."""
+        """`index * stride`, computed once per iteration of a loop variable."""
         key = (index, stride)
         if key in self._hoisted:
             return self._hoisted[key]
@@ -605,7 +564,6 @@ class Emitter:
 
 
 def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
-    """The flat index of an element of a view."""
     strides = buffer.strides or ()
     terms = [i if s == 1 else f"{i} * {s}" for i, s in zip(indices, strides, strict=True) if s != 0]
     return " + ".join(terms if buffer.offset == 0 and terms else [*terms, str(buffer.offset)])
@@ -614,7 +572,6 @@ def place_in_view(indices: Sequence[str], buffer: BufferSource) -> str:
 def out_of_bounds(
     op: Operation, buffer: str, index: list[int], shape: list[int], mask: Sequence[bool] = (True,)
 ) -> None:
-    """Raise the error for an access, if an unmasked lane is out of bounds."""
     for lane, active in enumerate(mask):
         place = [*index[:-1], index[-1] + lane] if index else []
         if active and not all(0 <= i < extent for i, extent in zip(place, shape, strict=True)):

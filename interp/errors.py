@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 class InterpreterError(CompileError):
     """Undefined behaviour at run time: an access out of bounds, a read of memory never written, a division by zero.
-
-    Errors of accesses have `buffer` (its name in the IR), `index` and `shape`.
-    """
+    Errors of accesses have `buffer` (its name), `index` and `shape`."""
 
     def __init__(
         self,
@@ -42,8 +40,6 @@ class IterationLimitError(CompileError):
 
 @dataclass
 class IterationLimit:
-    """Maximum number of iterations of all loops of a call."""
-
     most: int
     left: int = 0
 
@@ -51,7 +47,7 @@ class IterationLimit:
         self.left = self.most
 
     def spend(self, operation: Operation, iterations: int) -> bool:
-        """Count `iterations`; return True. Raises `IterationLimitError`."""
+        """Returns True. Raises `IterationLimitError`."""
         self.left -= iterations
         if self.left < 0:
             message = f"a call runs more than {self.most:,} iterations, the limit"
@@ -59,7 +55,6 @@ class IterationLimit:
         return True
 
     def counted(self, operation: Operation, iterable: Sequence[int]) -> Sequence[int]:
-        """Count the elements as iterations."""
         is_range = isinstance(iterable, range)  # `len` rejects long ranges
         count = max(-((iterable.start - iterable.stop) // iterable.step), 0) if is_range else len(iterable)
         self.spend(operation, count)
@@ -67,9 +62,8 @@ class IterationLimit:
 
 
 def fail(operation: Operation, message: str, *values: object) -> NoReturn:
-    """Raise `InterpreterError` with `message` formatted with `values`."""
     raise InterpreterError(operation, message.format(*values))
 
 
 class AssumptionError(InterpreterError, ValueError):
-    """A call violates an assumption on extents and index parameters."""
+    """A call violates an assumption on extents or index parameters."""

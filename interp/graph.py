@@ -64,8 +64,7 @@ _WIDER: Final = {
 
 
 def operator(op: Operator, extents: dict[str, int], *operands: Array) -> tuple[Array, ...]:
-    """Run an operator's reference, in float32 for floats of at most 16 bits; `extents` are the values of names in its
-    properties."""
+    """Run a reference, in float32 for floats of at most 16 bits; `extents` are the values of names in properties."""
     wide = [a.astype(_WIDER.get(a.dtype.name, a.dtype), copy=False) for a in operands]
     arguments = op.arguments(lambda shape: tuple(evaluate(cast("KnownExtent", extent), extents) for extent in shape))
     try:
@@ -160,7 +159,6 @@ def loop(
     shapes: tuple[tuple[int, ...], ...],
     *operands: Array,
 ) -> tuple[Array, ...]:
-    """The carried values after the last step, and the stacked results of the steps."""
     first, last = len(op.carried), len(op.carried) + len(op.scanned)
     carried, rows = operands[:first], list[tuple[Array, ...]]()
     for step in range(steps):
@@ -187,7 +185,6 @@ def repeat(
     shapes: tuple[tuple[int, ...], ...],
     *operands: Array,
 ) -> tuple[Array, ...]:
-    """The carried values after the last step."""
     count = len(op.carried)
     carried, captured = operands[:count], operands[count:]
     while test(*carried, *captured)[0]:
@@ -215,8 +212,7 @@ def _emit_call(
 
 
 def _extent_text(emitter: Emitter, op: Operation, extent: Extent) -> str:
-    """An extent as Python source, with names read from shapes. Raises `CompileError` if it is unknown or a name is
-    unbound."""
+    """Raises `CompileError` for unknown extents and unbound names."""
     if isinstance(extent, int):
         return str(extent)
     if extent is None:
@@ -272,7 +268,7 @@ def over_tensors(
     shapes: tuple[tuple[int, ...], ...],
     *given: Array | int,
 ) -> tuple[Array, ...]:
-    """Call a function over tensors. `given`: operands, then passed extents."""
+    """`given`: operands, then passed extents."""
     taken = graph.callee_of(op).function_type.inputs
     results = callee(
         *(
@@ -289,7 +285,6 @@ def over_tensors(
 def over_buffers(
     op: graph.CallTirOp, callee: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], *given: Array | int
 ) -> tuple[Array, ...]:
-    """Call a function that writes its results into buffers. `given`: operands, then passed extents."""
     inputs: list[BufferStorage | int] = []
     for position, value in enumerate(given):
         if isinstance(value, int):
@@ -323,6 +318,5 @@ def _filled(op: graph.CallTirOp, buffer: BufferStorage, result: SSAValue) -> Arr
 def over_arrays(
     op: graph.CallDpsOp, name: str, shapes: tuple[tuple[int, ...], ...], *operands: Array
 ) -> tuple[Array, ...]:
-    """Call a registered Python function with operands, and results to fill, as NumPy arrays."""
     results = [(shape, _element_type(value)) for shape, value in zip(shapes, op.results, strict=True)]
     return filled(op, name, operands, [_element_type(value) for value in op.operands], results)

@@ -2,7 +2,7 @@
 
     Interpreter(module).call("mm_relu", a, b, c)
 
-Each function is compiled once to Python source, by `registry`. Memref parameters are written when the call ends; if it
+Functions are compiled once to Python source, by `registry`. Memref parameters are written when the call ends; if it
 fails, all arrays are unchanged.
 """
 
@@ -42,8 +42,6 @@ _FILE_PREFIX = "<interpreted "
 
 @dataclass(frozen=True)
 class InterpretedSource:
-    """The Python source of a function, stored in its globals for errors."""
-
     source: str
     lines: list[Operation | None]
     """The op of each line."""
@@ -52,8 +50,6 @@ class InterpretedSource:
 
 
 class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
-    """Functions by name, compiled at the first call."""
-
     def __init__(self, find: Callable[[str], FuncOp], options: Options) -> None:
         super().__init__()
         self._find = find
@@ -65,10 +61,8 @@ class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
 
 
 def compile_function(function: FuncOp, options: Options, functions: Functions) -> Callable[..., tuple[Any, ...]]:
-    """Compile to a Python function from run-time values (see `registry`) to a tuple of them.
-
-    Raises `CompileError` for an op without semantics, and for a body of no or several blocks.
-    """
+    """Compile to a Python function on run-time values. Raises `CompileError` for an op without semantics, and for a
+    body of no or several blocks."""
     name = function.sym_name.data
     if function.is_declaration:
         meaning = meaning_of(function)
@@ -137,7 +131,7 @@ def places_of(buffer: BufferStorage) -> tuple[int, ...]:
 
 
 def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Python errors in the source become `InterpreterError` at the op of the line."""
+    """Python errors become `InterpreterError` at the op of the line."""
     try:
         return run(*arguments)
     except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError, RecursionError) as error:
@@ -145,7 +139,6 @@ def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ..
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
-    """The innermost frame of interpreted code, with its line."""
     found: tuple[FrameType, int] | None = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -183,7 +176,6 @@ def _translated(error: Exception) -> Exception:
 
 
 def _unwritten_read(op: Operation, compiled: InterpretedSource, frame: FrameType) -> InterpreterError | None:
-    """The error if an operand of `op` was never written."""
     for operand in op.operands:
         value = _value_in(frame, compiled, operand)
         if not (value is None or (isinstance(value, list) and None in cast("list[object]", value))):
@@ -214,12 +206,9 @@ def _literal_of(text: str) -> object:
 
 
 class Interpreter:
-    """Functions of `module`, callable by name.
-
-    `order` is that of `parallel` and `vectorized` loops ("forward", "interleaved", ...: see `Options`): a correct
-    program computes the same in all. With `check_uninitialised`, reads of unwritten temporaries are errors, otherwise
-    zero. `max_iterations` limits the iterations of all loops of a call, by default not.
-    """
+    """A correct program computes the same in each `order` of loops (see `Options`). With `check_uninitialised`,
+    reads of unwritten temporaries are errors, otherwise zero. `max_iterations` limits the iterations of all loops of
+    a call."""
 
     def __init__(
         self,
@@ -256,7 +245,7 @@ class Interpreter:
         return self._by_name[name]
 
     def compiled(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        """The function on run-time values, compiled on first use. Raises `CompileError`."""
+        """Raises `CompileError`."""
         return self._functions[name]
 
     def signature(self, name: str) -> Signature:
@@ -265,10 +254,9 @@ class Interpreter:
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
         """Call @name with arrays and scalars, by position or parameter name.
 
-        Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` if the arguments do not
-        match the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
-        written, arrays that overlap), `InterpreterError` for undefined behaviour of the program, and
-        `IterationLimitError` above `max_iterations`.
+        Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` if arguments do not match
+        the parameters (count, dtype, rank, shape, contradictory extents, a read-only array that is written,
+        overlaps), `InterpreterError` for undefined behaviour, and `IterationLimitError` above `max_iterations`.
         """
         if self.options.limit is not None:
             self.options.limit.begin()

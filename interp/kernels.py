@@ -1,9 +1,9 @@
 """Kernels: a launch runs every thread block; the threads of a block synchronise at barriers and ops of warps.
 
-Each thread is a Python generator. It pauses at barriers, shuffles and ops on tensor cores with a `Synchronisation`. In
-order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so that races show. In other
-orders blocks, and threads between synchronisations, run sequentially: forward, reversed or shuffled. Barriers and
-shuffles that not all threads reach, and reads of unwritten memory, are errors.
+Each thread is a Python generator, which pauses at barriers, shuffles and ops on tensor cores with a
+`Synchronisation`. In order "interleaved" it also pauses around stores, and all thread blocks run concurrently, so
+that races show; else they run sequentially. Barriers and shuffles that not all threads reach, and reads of unwritten
+memory, are errors.
 
 Before distribution to threads, ops on tiles run once. For `wmma`, whose layout is unspecified, thread l holds the n
 elements from l * n on, in row-major order and cyclically.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Synchronisation:
-    """The request of a thread: without a value at a barrier, with operands at an op of its warp."""
+    """The request of a thread, with operands at an op of its warp."""
 
     op: Operation
     value: Any = None
@@ -136,14 +136,13 @@ def emit_warp_op(emitter: Emitter, op: low_tensor_cores.WarpOp) -> None:
 
 
 def run_warp_op(op: Operation, lanes: Lanes) -> None:
-    """Run an op that all threads of a warp reached. Raises `InterpreterError` if some are missing or differ."""
+    """Raises `InterpreterError` if threads of the warp are missing or differ."""
     if len(lanes) != WARP:
         raise InterpreterError(op, f"'{op.name}' is for {WARP} threads, and the warp has {len(lanes)}")
     _MEANINGS[op.name](op, lanes)
 
 
 def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
-    """An operand that must be equal in all threads."""
     values = [lane[operand] for lane in lanes]
     for number, value in enumerate(values):
         if not _is_same(values[0], value):
@@ -179,14 +178,12 @@ def _registers(op: Operation, lanes: Lanes, operand: int, count: int) -> list[Po
 
 
 def _scatter(fragment: FragmentAttr, registers: Sequence[Pointer], tile: Sequence[Any]) -> None:
-    """Distribute a row-major tile to registers."""
     count = fragment.elements_per_thread
     for lane, (memory, at) in enumerate(registers):
         memory[at : at + count] = [tile[(lane * count + number) % len(tile)] for number in range(count)]
 
 
 def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]:
-    """The row-major tile in the registers."""
     rows, columns = fragment.tile
     count = fragment.elements_per_thread
     return [element for memory, at in registers for element in memory[at : at + count]][: rows * columns]
@@ -195,7 +192,7 @@ def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]
 def _row_starts(
     op: low_tensor_cores.WmmaLoadOp | low_tensor_cores.WmmaStoreOp, tile: Pointer, distance: int
 ) -> Iterator[int]:
-    """The rows of a tile in memory, each aligned to the elements of a thread (PTX ISA, "Matrix Storage")."""
+    """Rows of a tile in memory, aligned to a thread's elements (PTX ISA, "Matrix Storage")."""
     (memory, at), (rows, columns) = tile, op.fragment.tile
     for row in range(rows):
         start = at + row * distance
@@ -294,14 +291,13 @@ Thread: TypeAlias = "Generator[Synchronisation | None, Any, Any]"
 
 
 def refuse_threads_in_step(function: FuncOp) -> None:
-    """Raise `CompileError` for ops of kernel threads in a function that is being lowered to kernels."""
     for op in function.walk():
         if op.has_trait(low_kernel.InKernel) or (isinstance(op, ForOp) and op.kind.data is LoopKind.THREAD_BINDING):
             raise CompileError.at(op, "kernels are interpreted when they are functions; here their threads run in step")
 
 
 def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
-    """Begin the body; return the parameters in addition to the function's."""
+    """Returns the parameters in addition to the function's."""
     emitter.in_kernel = True
     emitter.interleaved = [IDS]
     emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
@@ -313,7 +309,6 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
 
 
 def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
-    """The name of memory shared by the threads of a block."""
     data = emitter.fresh(op.memref.name_hint or "shared")
     fill = "None" if emitter.options.check_uninitialised else "0"
     key = f"{data!r}"
@@ -365,8 +360,6 @@ def emit_atomic(emitter: Emitter, op: low_kernel.AtomicOp) -> None:
 
 
 class AsyncCopies:
-    """Incomplete copies of one thread, by group."""
-
     def __init__(self) -> None:
         self.groups: list[list[tuple[list[Any], int, list[Any], int, int]]] = [[]]
 
@@ -418,7 +411,7 @@ def launch(
     order: str,
     seed: int,
 ) -> None:
-    """Run every block. The order of blocks is also that of threads."""
+    """The order of blocks is also that of threads."""
     if min(block) < 1 or min(grid) < 0:
         raise InterpreterError(op, f"'{op.name}' starts {grid} blocks of {block} threads")
     places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
@@ -446,7 +439,7 @@ def _put_in_order(parts: list[Any], order: str, generator: random.Random) -> Non
 
 @dataclass
 class _Block:
-    """The running threads of a block. `waiting` has their requests."""
+    """The running threads of a block, and their requests (`waiting`)."""
 
     threads: list[Thread]
     order: str
@@ -461,7 +454,6 @@ class _Block:
             yield from self._advance(self._shuffle() or self._pass_barrier())
 
     def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
-        """Resume the threads in `answers` until each waits or ends."""
         running = list(answers)
         _put_in_order(running, self.order, self.generator)
         if self.order in INTERLEAVED:
@@ -475,7 +467,6 @@ class _Block:
                 answer = None
 
     def _step(self, thread: int, answer: Any) -> bool:
-        """Resume a thread until it pauses; return whether it can continue without waiting."""
         try:
             request = self.threads[thread].send(answer)
         except StopIteration:
@@ -487,7 +478,7 @@ class _Block:
         return False
 
     def _shuffle(self) -> dict[int, Any]:
-        """Results, by thread, of warp ops that all threads of a warp reached."""
+        """Results, by thread, of warp ops that all threads reached."""
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
@@ -525,7 +516,7 @@ class _Block:
 
 
 def _shuffled(op: low_kernel.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
-    """The value that each lane receives; None (never written) from a missing lane."""
+    """The value of each lane; None (never written) from a missing one."""
     width = op.lanes
     results: list[Any] = []
     for lane, request in enumerate(lanes):

@@ -1,6 +1,6 @@
 """`linalg` on memrefs and tensors: the loops of a structured op around its region.
 
-Extents are those of the operands, which must agree on each loop.
+Operands must agree on the extent of each loop.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource | 
 def _extents(
     emitter: Emitter, op: Operation, structure: Structure, sources: Sequence[BufferSource | None]
 ) -> list[int | str]:
-    """The extent of each loop, after checks that the operands agree."""
     found: dict[int, int | str] = {}
     for map_, source in zip(structure.maps, sources, strict=True):
         for expr, extent in zip(map_.results, () if source is None else source.extents, strict=True):

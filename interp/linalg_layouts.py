@@ -82,7 +82,6 @@ def _tiles(op: LayoutOp, sizes: Sequence[int]) -> list[int]:
 
 
 def _order(op: LayoutOp) -> list[int]:
-    """Dimensions of a tensor with split tiled dimensions, in packed order."""
     place: list[int] = []
     for dimension in range(op.rank):
         place.append(dimension + sum(other < dimension for other in op.tiled))
@@ -90,7 +89,6 @@ def _order(op: LayoutOp) -> list[int]:
 
 
 def _split(op: LayoutOp, shape: Sequence[int], tiles: Sequence[int]) -> list[int]:
-    """The split shape of a plain tensor of whole tiles."""
     sizes = dict(zip(op.tiled, tiles, strict=True))
     found: list[int] = []
     for dimension, extent in enumerate(shape):
@@ -102,7 +100,6 @@ def _split(op: LayoutOp, shape: Sequence[int], tiles: Sequence[int]) -> list[int
 def move(
     op: PackOp | UnpackOp, source: Array | BufferStorage, dest: Array | BufferStorage, *others: Any
 ) -> Array | None:
-    """Pack or unpack; buffers are written."""
     if isinstance(source, BufferStorage):
         source = elements_of(op, source, cast("MemRefType[Attribute]", op.source.type).element_type)
     shape = tuple(dest.shape)

@@ -34,7 +34,7 @@ class LinalgShapes:
                 self._add(structure_of(op))
 
     def complete(self, shapes: Sequence[list[int] | None], choose: Callable[[], int]) -> None:
-        """Set unknown extents (`DYNAMIC_INDEX`) to numbers that agree, or to numbers from `choose`."""
+        """Set unknown extents (`DYNAMIC_INDEX`) to numbers that agree, or from `choose`."""
         dims = [(argument, shape, d) for argument, shape in self._parameters(shapes) for d in range(len(shape))]
         for argument, shape, d in dims:
             if shape[d] != DYNAMIC_INDEX:

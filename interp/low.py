@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _mask(type_: Any) -> int:
-    """The mask for reading a number as unsigned, or as its low bits; -1 keeps all bits."""
+    """The mask for unsigned numbers or low bits; -1 keeps all bits."""
     return -1 if is_signed(type_) else (1 << type_.width.data) - 1
 
 
@@ -54,7 +54,6 @@ def emit_dot(emitter: Emitter, op: DotOp) -> None:
 def dot(
     sums: Sequence[int], left: Sequence[int], right: Sequence[int], group: int, left_mask: int, right_mask: int
 ) -> list[int]:
-    """Each sum plus the dot product of its group."""
     found: list[int] = []
     for lane, total in enumerate(sums):
         for at in range(lane * group, (lane + 1) * group):
@@ -64,7 +63,7 @@ def dot(
 
 
 def float_dot(sums: Sequence[float], left: Sequence[float], right: Sequence[float], group: int) -> list[float]:
-    """Each sum plus the dot product of its group of bf16, rounded to f32 after each product."""
+    """Sums of bf16 products, rounded to f32 after each."""
     found: list[float] = []
     for lane, total in enumerate(sums):
         for at in range(lane * group, (lane + 1) * group):
@@ -120,7 +119,6 @@ def tile_product(
     extents: Sequence[int],
     group: int,
 ) -> None:
-    """Add a product of matrices, with a reduction over several levels, to a matrix, or overwrite it."""
     (left, a_first), (a_rows, *a_steps), a_mask = a
     (right, b_first), (b_rows, *b_steps), b_mask = b
     (sums, c_first), c_rows, from_zero = c
@@ -152,7 +150,6 @@ def emit_tile_interleave(emitter: Emitter, op: TileInterleaveOp) -> None:
 
 
 def interleave(source: Pointer, distance: int, target: Pointer, lanes: int, rows: int) -> None:
-    """Interleave rows."""
     (read, first), (written, start) = source, target
     for row in range(rows):
         at = first + row * distance
@@ -185,7 +182,7 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
 
 
 def ldexp(significand: float, exponent: float) -> float:
-    """significand * 2^exponent, in double precision; the type of the op rounds it once, and is exact enough for f32."""
+    """significand * 2^exponent in double precision, exact enough for f32: the op rounds it once."""
     if not math.isfinite(exponent):
         return significand * 2.0**exponent
     try:
@@ -197,7 +194,7 @@ def ldexp(significand: float, exponent: float) -> float:
 def gather(
     op: Operation, name: str, data: list[Any], indices: Sequence[int], mask: Sequence[bool] | None, zero: float | int
 ) -> list[Any]:
-    """`data[i]` for the active lanes, zero for the others."""
+    """Zero for inactive lanes."""
     lanes: list[Any] = []
     for lane, index in enumerate(indices):
         if mask is not None and not mask[lane]:
@@ -217,7 +214,7 @@ def scatter(
     mask: Sequence[bool] | None,
     values: Sequence[Any],
 ) -> None:
-    """`data[i] = value` for the active lanes, which must be pairwise different."""
+    """Active lanes must be pairwise different."""
     active = [lane for lane in range(len(indices)) if mask is None or mask[lane]]
     for lane in active:
         if not 0 <= indices[lane] < len(data):

@@ -53,8 +53,8 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
 
 @emits(StrideOp)
 def emit_stride(emitter: Emitter, op: StrideOp) -> None:
-    """Row-major, because the interpreter works on copies. The layout of a caller's view must not be visible: its
-    strides may only be stated for other buffers and used with pointers to tiles."""
+    """Row-major: the interpreter works on copies. The layout of a caller's view must not be visible: its strides are
+    only stated for other buffers and used with pointers to tiles."""
     is_view = strides_of(op.buffer.type) is not None
     if is_view and any(not isinstance(use.operation, AssumeStridesOp | TileOp) for use in op.stride.uses):
         raise emitter.unsupported(op.stride)
@@ -95,19 +95,18 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
 
 
 def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str]) -> None:
-    """Check the extents of the result of `op`."""
     message = f"'{op.name}' needs extents of at least 0, got {', '.join(['{}'] * len(sizes))}"
     emitter.refuse(f"min({', '.join(sizes)}, 0) < 0", message, op, *sizes)
 
 
 @emits(memref.DeallocOp)
 def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
-    """Later accesses raise IndexError, which is reported as a use after deallocation."""
+    """Later accesses raise IndexError, reported as use after deallocation."""
     emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
 
 
 def check_alive(emitter: Emitter, buffer: SSAValue, op: Operation) -> None:
-    """A line for accesses to several elements, which would not raise on an empty list."""
+    """A check before accesses to several elements, which would not raise on an empty list."""
     if any(isinstance(use.operation, memref.DeallocOp) for use in buffer.uses):
         emitter.line(f"if not {emitter.buffer(buffer).data}: {emitter.helper(deallocated)}()", op)
 
@@ -178,7 +177,7 @@ def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequ
 
 @emits(memref.CastOp)
 def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
-    """The extents stated in the type are checked."""
+    """Extents stated in the type are checked."""
     if isinstance(op.dest.type, UnrankedMemRefType) or isinstance(op.source.type, UnrankedMemRefType):
         raise CompileError.at(op, f"'{op.name}': the interpreter has no buffers without a rank")
     buffer, type_ = emitter.buffer(op.source), op.dest.type
@@ -256,7 +255,6 @@ class ElementsInBytes(Sequence["Scalar | None"]):
 
 
 def _computed(emitter: Emitter, op: Operation, text: str) -> int | str:
-    """A number, or a local with the value of an expression."""
     try:
         return int(text)
     except ValueError:

@@ -32,11 +32,8 @@ computations do not produce."""
 def filled(
     op: Operation, name: str, inputs: Sequence[Array], types: Sequence[Attribute], results: Shapes
 ) -> tuple[Array, ...]:
-    """The results that the function registered as `name` writes, given the interpreter's tensors.
-
-    Raises `InterpreterError` if it is missing, raises, returns a value, or leaves an element unwritten; the last is not
-    detected for 16-bit integers and bytes.
-    """
+    """Results that the function `name` writes. Raises `InterpreterError` if it is missing, raises, returns a value,
+    or leaves an element unwritten; undetected for 16-bit integers and bytes."""
     given = [narrow(array, type_) for array, type_ in zip(inputs, types, strict=True)]
     outputs = [_unwritten(op, shape, type_) for shape, type_ in results]
     element_types = (*types, *(type_ for _, type_ in results))

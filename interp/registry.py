@@ -1,6 +1,4 @@
-"""Registry of the semantics of operations: one table, filled by a module per dialect.
-
-A module `interp/<room>.py` defines each op of its dialect in one of two ways.
+"""Registry of the semantics of operations: one table, filled by a module per dialect, `interp/<room>.py`.
 
 **Source** (`emits`), for ops on scalars, buffers and control flow. The rule emits Python lines:
 
@@ -9,20 +7,17 @@ A module `interp/<room>.py` defines each op of its dialect in one of two ways.
         result = emitter.define(op.result)
         emitter.line(f"{result} = {emitter.value(op.lhs)} + {emitter.value(op.rhs)}", op)
 
-`emitter.value(ssa)` is the Python expression (a name or a literal) of a value that was defined before;
-`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` emits one line, and records `op`
-for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits the ops
-of a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
-`emitter.constant(object, hint)` makes any Python object available under a name. `Emitter` documents the other methods.
+Element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`, then call
+`emitter.region(block)`. Errors that a line raises are reported at its `op`.
 
-**Calls** (`evaluates`), for ops on tensors. The rule is a Python callable on run-time values, called at each execution:
+**Calls** (`evaluates`), for ops on tensors. The rule is a Python callable, called at each execution:
 
     @evaluates(graph.AddOp)
     def add(op: graph.AddOp, lhs: Array, rhs: Array) -> Array:
         return round_array(lhs + rhs, op.result.type)
 
-It takes the op and one value per operand, and returns the value of the result (a tuple for several results, None for no
-result). It may raise `InterpreterError(op, message)`.
+It takes the op and one value per operand, and returns the value of the result (a tuple for several results, None for
+no result). It may raise `InterpreterError(op, message)`.
 
 **Values at run time**
 
@@ -35,11 +30,10 @@ result). It may raise `InterpreterError(op, message)`.
 | `memref` | in emitted code a flat `list` and its extents (`emitter.buffer(ssa)`); between functions a `Buffer` |
 | `tensor` | NumPy array of `carrier_dtype(element type)`: that of the type, float32 (holding bf16 values) for bf16 |
 
-None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element
-access in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
+None in a buffer marks an element that was never written.
 
-Ops of a dialect that is not listed in `ROOMS` have no semantics here and raise `CompileError`, unless they are defined
-by `weft.register_operation`.
+Ops of a dialect that is not listed in `ROOMS` raise `CompileError`, unless they are defined by
+`weft.register_operation`.
 """
 
 from __future__ import annotations
@@ -75,7 +69,6 @@ _events: ContextVar[list[IntrinsicEvent] | None] = ContextVar("events", default=
 
 @contextmanager
 def recorded_calls() -> Generator[list[IntrinsicEvent]]:
-    """Record calls and ops with possible effects."""
     events: list[IntrinsicEvent] = []
     token = _events.set(events)
     try:
@@ -91,7 +84,6 @@ def _record(name: str, arguments: Sequence[Any]) -> None:
 
 
 def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
-    """A declared function on run-time values, None without semantics."""
     noted = function.attributes.get(INTRINSIC)
     name = noted.data if isinstance(noted, StringAttr) else function.sym_name.data
     intrinsic = intrinsics().get(name)
@@ -111,7 +103,6 @@ def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
 
 
 def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
-    """The semantics of an op of `weft.register_operation`, if any."""
     meaning = registered_meaning(op_name)
     if meaning is None:
         return None
@@ -134,7 +125,6 @@ def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
 
 @contextmanager
 def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator[None]:
-    """Report errors of a user's function at the op."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -198,7 +188,7 @@ def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
 
 
 def emit_nothing(emitter: object, op: Operation) -> None:
-    """The rule of facts, hints, and terminators, which the parent op reads."""
+    """A rule for assumptions, hints, and terminators, which the parent op reads."""
 
 
 @cache
@@ -213,7 +203,6 @@ def emit_rule(op_name: str) -> EmitRule | None:
 
 
 def elementwise_rule(op_name: str) -> EmitRule | None:
-    """The rule of `arith` and `math` on tensors."""
     if not op_name.startswith(("arith.", "math.")):
         return None
     return importlib.import_module(f"{__package__}.tensor").emit_elementwise

@@ -1,9 +1,9 @@
 """`arith` and `math`, on scalars and lanes of vectors.
 
-Integers wrap to their width; floats are rounded to their type at each op. Division by zero, a quotient that overflows,
-and a shift by the width or more are errors. Conversions of floats to integers are defined for all numbers
-(`weft.support.float_to_integer`). Elementary functions are computed in double and rounded: the error is half a unit in
-the last place, plus that of the C library in double.
+Integers wrap to their width; floats are rounded to their type at each op. Division by zero, a quotient that
+overflows, and a shift by the width or more are errors. Conversions of floats to integers are total
+(`weft.support.float_to_integer`). Elementary functions are computed in double and rounded: the error is half a unit
+in the last place, plus that of the C library in double.
 """
 
 from __future__ import annotations
@@ -61,12 +61,11 @@ def lane_type(type_: Attribute) -> Attribute:
 
 
 def integer_width(type_: Attribute) -> int:
-    """64 for index."""
+    """The width; 64 for index."""
     return type_.width.data if isinstance(type_, IntegerType) else 64
 
 
 def interval_fits(interval: Interval, type_: Attribute) -> bool:
-    """Integers in `interval` need no wrapping."""
     if isinstance(type_, IndexType):
         return True
     if not isinstance(type_, IntegerType) or interval[0] is None or interval[1] is None:
@@ -84,12 +83,9 @@ def elementwise(
     converts: bool = False,
     **helpers: object,
 ) -> None:
-    """Define ops by an expression.
-
-    A `template` may be a string, with Python functions as `helpers` (see `_from_text`). `finish`: round or wrap the
-    result. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has the others). `silent`: Python would
-    accept None, so unwritten operands need a check.
-    """
+    """Define ops by a `template`, possibly text (`_from_text`) with Python functions as `helpers`. `finish`: round
+    or wrap the result. `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has the others). `silent`:
+    Python would accept None, so unwritten operands need a check."""
     rule: Template = _from_text(template, converts=converts, **helpers) if isinstance(template, str) else template
     TEMPLATES.update((op_class.name, (rule, finish)) for op_class in op_classes)
 
@@ -103,9 +99,9 @@ def elementwise(
 
 
 def _from_text(text: str, *, converts: bool = False, **helpers: object) -> Template:
-    """In the string, `{0}`, `{1}`, ... are the operands and `{all}` their list, `{s[0]}`, `{u[0]}` integers read as
-    signed and unsigned, `{width}` the result's width, `{op}` the op, and `{name}` a function of `helpers`. `converts`:
-    operands are not of the result's type."""
+    """In `text`, `{0}`, `{1}`, ... are the operands and `{all}` their list, `{s[0]}`, `{u[0]}` integers read as
+    signed and unsigned, `{width}` the result's width, `{op}` the op, and `{name}` a function of `helpers`.
+    `converts`: operands are not of the result's type."""
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
         type_ = lane_type((op.operands if converts else op.results)[0].type)
@@ -167,10 +163,7 @@ def assign(
     finish: bool = True,
     span: Interval = UNBOUNDED,
 ) -> None:
-    """Assign an expression to a scalar result; round or wrap it if `finish`.
-
-    `span` is the range before wrapping.
-    """
+    """Round or wrap the expression if `finish`. `span` is the range before wrapping."""
     type_ = result.type
     if not isinstance(type_, IntegerType | IndexType) or integer_width(type_) == 1:
         name = emitter.define(result)
@@ -188,7 +181,6 @@ def assign(
 
 
 def rounded(emitter: Emitter, name: str, text: str, type_: Attribute) -> str:
-    """Assign a rounded floating-point expression to `name`."""
     if isinstance(type_, Float32Type):
         return f"_cell[0] = {text}; {name} = _cell[0]"
     return f"{name} = {finished_scalar(emitter, text, type_)}"
@@ -205,7 +197,7 @@ def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
 
 
 def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, silent: bool) -> None:
-    """Compute lanes by a comprehension; a scalar operand (the condition of a select) is for all lanes."""
+    """A scalar operand (the condition of a select) is for all lanes."""
     check_lane_type(op, op.results[0].type)
     lanes: list[str] = []
     sources: list[str] = []
@@ -225,7 +217,6 @@ def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, s
 
 
 def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, finish: bool = True) -> str:
-    """A comprehension over `loop`, rounded or wrapped if `finish`."""
     if not finish or isinstance(type_, IndexType | Float64Type):
         return f"[{text} {loop}]"
     if isinstance(type_, Float32Type):
@@ -234,7 +225,7 @@ def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, fin
 
 
 def literal(value: float | int | bool) -> str | None:
-    """The literal of a scalar, None for infinities and NaN."""
+    """The literal of a scalar, unless infinite or NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     text = repr(value)
@@ -271,7 +262,7 @@ def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPE
 def combined(
     emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str, type_: Attribute | None = None
 ) -> str:
-    """Combine two scalars, by default of the type of the first result of `op`, by an op of `arith`."""
+    """Combine scalars, by default of `op`'s result type, by an op of `arith`."""
     rule, finish = TEMPLATES[combining.name]
     text = rule(emitter, op, [left, right])
     return finished_scalar(emitter, text, type_ or op.results[0].type) if finish else text
@@ -313,7 +304,7 @@ elementwise(arith.RemUIOp, template="{u[0]} % {u[1]}")
 def _signed_division(
     quotient: str, positive: str, *, overflows: bool = True, **helpers: Callable[..., int]
 ) -> Template:
-    """`positive` is the expression for operands known to be non-negative."""
+    """`positive` is for operands known to be non-negative."""
     general = _from_text(quotient, converts=False, **helpers)
 
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -344,7 +335,6 @@ for _shift, _text in ((arith.ShLIOp, "{s[0]} <<"), (arith.ShRUIOp, "{u[0]} >>"),
 
 
 def _extended(op_class: type[Operation], text: str) -> None:
-    """The low and the high part."""
     rule = _from_text(text)
 
     def emit(emitter: Emitter, op: Operation) -> None:

@@ -1,7 +1,7 @@
 """Helpers for operations that differ from Python's: rounding, division, NaN, conversions.
 
-An f32 `+ - * /` or square root computed in double and rounded to f32 is correctly rounded, because 53 bits are at least
-2 * 24 + 2 (Figueroa 1995). So are f16 and bf16.
+`+ - * /` and square roots computed in double and rounded to f32, f16 or bf16 are correctly rounded, because 53 bits
+are at least 2 * 24 + 2 (Figueroa 1995).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def wrap(x: int, width: int) -> int:
-    """The signed value of the low `width` bits of `x`."""
+    """The signed value of the low `width` bits."""
     half = 1 << (width - 1)
     return ((x + half) & ((1 << width) - 1)) - half
 
@@ -68,7 +68,6 @@ def minimum_number(a: float, b: float) -> float:
 
 
 def check_overflow(op: Operation, value: int, width: int) -> int:
-    """Check a quotient: only the least integer divided by -1 is out of range."""
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):
         raise InterpreterError(op, f"'{op.name}' overflows: the quotient {value} does not fit {width} bits")
     return value
@@ -81,7 +80,7 @@ def check_shift(op: Operation, amount: int, width: int) -> int:
 
 
 def int_to_double(n: int) -> float:
-    """A double that rounds to narrower types like `n` (wide integers are rounded to odd at 50 bits)."""
+    """A double that rounds to narrower types like `n` (rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50
     if excess <= 3:
         return float(n)
@@ -118,7 +117,7 @@ def fma_double(a: float, b: float, c: float) -> float:
 
 
 def total(function: Callable[..., float], fallback: Callable[..., Any]) -> Callable[..., float]:
-    """With IEEE results where `function` raises (poles, overflow, outside the domain)."""
+    """IEEE results where `function` raises (poles, overflow, outside the domain)."""
 
     def run(*operands: float) -> float:
         try:
@@ -138,7 +137,7 @@ def reciprocal_root(x: float) -> float:
 
 
 def to_integral(x: float, rounding: Callable[[float], int]) -> float:
-    """Rounding that keeps infinities, NaN and the sign of zero."""
+    """Keeps infinities, NaN and the sign of zero."""
     return math.copysign(float(rounding(x)), x) if math.isfinite(x) else x
 
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 
 class SharedElements(Sequence["Scalar | None"]):
-    """An array as a flat list; assignments modify all arrays that share its memory.
-
-    With `places`, the elements' indices, gaps contain None.
-    """
+    """An array as a flat list; assignments modify all arrays that share its memory. With `places`, the elements'
+    indices, gaps contain None."""
 
     def __init__(self, array: Array, element_type: Attribute, places: Sequence[int] | None = None) -> None:
         self._array = array
@@ -56,7 +54,7 @@ class SharedElements(Sequence["Scalar | None"]):
 
 
 def copies_of_overlapping(signature: Signature, arrays: Mapping[int, Array]) -> dict[int, Array]:
-    """Copies, by position, of arrays that overlap, with memory shared in the same way."""
+    """Copies, by position, of overlapping arrays, with memory shared alike."""
     specs = ((at, signature.args[at]) for at, array in arrays.items() if array.size)
     exposed = [at for at, spec in specs if isinstance(spec, ArraySpec) and spec.may_overlap]
     found = {at for pair in combinations(exposed, 2) if share_memory(*map(arrays.__getitem__, pair)) for at in pair}
@@ -74,7 +72,7 @@ def copies_of_overlapping(signature: Signature, arrays: Mapping[int, Array]) -> 
 
 
 def _groups(spans: Mapping[int, tuple[int, int]]) -> list[list[int]]:
-    """The connected components of overlapping spans."""
+    """Connected components of overlapping spans."""
     groups: list[list[int]] = []
     end = -1
     for at, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
@@ -86,7 +84,6 @@ def _groups(spans: Mapping[int, tuple[int, int]]) -> list[list[int]]:
 
 
 def _span(array: Array) -> tuple[int, int]:
-    """The addresses of the first byte and of the byte after the last."""
     start = int(array.__array_interface__["data"][0])
     steps = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape, strict=True)]
     below, above = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)

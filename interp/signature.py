@@ -38,10 +38,10 @@ Place: TypeAlias = tuple[FuncOp, int]
 
 
 def call_signature(function: FuncOp, written: Set[Place] = frozenset()) -> Signature:
-    """The signature of a function of any level. Callers pass all arguments, except results that it allocates.
+    """The signature of a function of any level: all arguments, except results that it allocates.
 
-    `written` is the result of `written_parameters`; only low functions declare them. Raises `CompileError` for a type
-    without NumPy values, and for a written parameter of a low function that is declared read.
+    Only low functions declare the parameters that are `written` (see `written_parameters`). Raises `CompileError`
+    for a type without NumPy values, and for a written parameter declared read.
     """
     if PARAMS in function.attributes:
         try:
@@ -75,7 +75,7 @@ def _name_hints(function: FuncOp) -> Sequence[str | None]:
 
 
 def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_exposed: bool) -> ArraySpec | ScalarSpec:
-    """A parameter of a function that is not low; unknown extents have unique names."""
+    """Unknown extents get unique names."""
     if not isinstance(type_, MemRefType | TensorType):
         return ScalarSpec(name, element_dtype(function, name, type_))
     element = type_.element_type
@@ -91,8 +91,7 @@ def _argument(function: FuncOp, name: str, type_: Attribute, written: bool, is_e
 
 
 def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
-    """Buffer parameters that functions may write, also through calls and launches: the least fixed point, which visits
-    each use of a parameter once."""
+    """Buffer parameters that functions may write, also through calls and launches: the least fixed point."""
     passed_by: dict[Place, list[Place]] = defaultdict(list)
     written: set[Place] = set()
     defined = [function for function in functions.values() if not function.is_declaration]
@@ -114,7 +113,6 @@ def written_parameters(functions: Mapping[str, FuncOp]) -> Set[Place]:
 
 
 def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
-    """The parameter to which a use passes a buffer, if the module has the callee's body."""
     match use.operation:
         case CallOp() as op:
             callee, position = functions.get(op.callee.string_value()), use.index
@@ -126,17 +124,13 @@ def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
 
 
 def _writes(use: Use) -> bool:
-    """Whether an op may write a buffer, other than through a function of the module."""
     user = use.operation
     return isinstance(user, CallOp | LaunchOp) or user.operands[use.index] in effects_of(user).writes
 
 
 class Binding:
-    """The arguments of a call, and copies of them.
-
-    The interpreter works on copies, with strides of its choice unless the function states them. Raises `TypeError` and
-    `ValueError` as `bind_arguments` does.
-    """
+    """Copies of arguments, with strides of the interpreter's choice unless the function states them. Raises
+    `TypeError` and `ValueError` as `bind_arguments`."""
 
     def __init__(
         self, function: FuncOp, signature: Signature, arguments: Sequence[Any], by_name: Mapping[str, Any]
@@ -177,7 +171,6 @@ class Binding:
         self.values = tuple(values)
 
     def write_back(self) -> None:
-        """Copy written elements into the caller's arrays."""
         new = [self._elements(*written) for written in self._written]
         for (_, array, _, _), elements in zip(self._written, new, strict=True):
             array[...] = elements
@@ -230,7 +223,6 @@ class Binding:
         return places(array.shape, strides)
 
     def _elements(self, spec: ArraySpec, array: Array, buffer: BufferStorage, element_type: Attribute) -> Array:
-        """The elements after the call, in the array's format."""
         if array.size and not buffer.data:
             raise InterpreterError(
                 self._function, f"the function deallocates its argument {spec.name}", buffer=spec.name

@@ -1,7 +1,7 @@
 """`stablehlo` and `chlo`: whole tensors as NumPy arrays, by the loops of the specification.
 
-Elementwise ops are references of `te.ops`. Regions of reductions, windows, scatters and sorts run on arrays, so that
-one run combines all elements. Source: the StableHLO specification, "Ops".
+Regions of reductions, windows, scatters and sorts run on arrays, so that one run combines all elements. Source: the
+StableHLO specification, "Ops".
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def _finished(op: Operation, array: object, position: int = 0) -> Array:
-    """Round or wrap the result of an op."""
     element = _element(op.results[position])
     if carrier_dtype(element) is None:
         raise InterpreterError(op, f"the interpreter has no arrays of {element}")
@@ -143,7 +142,6 @@ def broadcast_elementwise(op: chlo.BroadcastingOp, *operands: Array) -> Array:
 
 
 def _spread(x: Array, dims: Sequence[int], rank: int) -> Array:
-    """Add dimensions of extent 1 outside of `dims`."""
     places = dict(zip(dims, x.shape, strict=True))
     return x.reshape([places.get(d, 1) for d in range(rank)])
 
@@ -301,7 +299,6 @@ def real_dynamic_slice(op: Operation, x: Array, *bounds: Array) -> Array:
 
 
 def _corner(starts: Sequence[Array], extents: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """A slice clamped to be in bounds."""
     firsts = [max(0, min(int(s), e - n)) for s, e, n in zip(starts, extents, sizes, strict=True)]
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
@@ -339,7 +336,7 @@ def padded(x: Array, value: Array, low: Sequence[int], high: Sequence[int], inte
 
 
 def _vectors(layout: KeyedAttr, indices: Array, names: Sequence[int]) -> tuple[Array, list[dict[int, int]]]:
-    """The indices with vectors along the last axis, and, in batch order, the start in each axis."""
+    """The indices with vectors along the last axis, and the starts in batch order."""
     vector = layout.number("index_vector_dim")
     moved = np.moveaxis(indices, vector, -1) if vector < indices.ndim else indices[..., None]
     return moved, [dict(zip(names, map(int, moved[place]), strict=True)) for place in np.ndindex(moved.shape[:-1])]
@@ -351,7 +348,6 @@ def gather(op: stablehlo.GatherOp, x: Array, indices: Array, *sizes: Array) -> A
 
 
 def gathered(layout: KeyedAttr, x: Array, indices: Array, extents: Sequence[int]) -> Array:
-    """Slices that start at `indices`, clamped to be in bounds."""
     collapsed, batching = layout.dims("collapsed_slice_dims"), layout.dims("operand_batching_dims")
     kept = [axis for axis in range(x.ndim) if axis not in collapsed and axis not in batching]
     moved, starts = _vectors(layout, indices, layout.dims("start_index_map"))
@@ -489,7 +485,6 @@ def sort(op: stablehlo.SortOp, operands: Sequence[Array], region: Region) -> lis
 
 
 def select_and_scatter(op: stablehlo.SelectAndScatterOp, operands: Sequence[Array], *regions: Region) -> list[Array]:
-    """Window by window, in the order of the specification."""
     operand, source, initial = operands
     select, combine = regions
     ones = (1,) * operand.ndim
@@ -536,14 +531,12 @@ def emit_combining(emitter: Emitter, op: stablehlo.RegionOp) -> None:
 def run_combining(
     op: stablehlo.RegionOp, operands: Sequence[Array], captured: Sequence[SSAValue], values: Sequence[Array]
 ) -> list[Array]:
-    """Apply an op with a region to operands and captured values."""
     outside = dict(zip(captured, values, strict=True))
     found = _COMBINING[type(op)](op, operands, *(partial(_run, region.block, outside) for region in op.regions))
     return [np.asarray(_finished(op, array, position)) for position, array in enumerate(found)]
 
 
 def _run(block: Block, outside: Mapping[SSAValue, Array], arguments: Sequence[Array]) -> list[Array]:
-    """Run a region on arrays of all elements for its scalars."""
     op = cast("Operation", block.parent_op())
     known = {**outside, **dict(zip(block.args, arguments, strict=True))}
     for inner in block.ops:
@@ -601,7 +594,7 @@ def emit_while(emitter: Emitter, op: stablehlo.WhileOp) -> None:
 
 @emits(chlo.ScanOp)
 def emit_scan(emitter: Emitter, op: chlo.ScanOp) -> None:
-    """A loop over the slices; the region is emitted once."""
+    """The region is emitted once, in a loop over the slices."""
     names = [emitter.define(result) for result in op.results]
     outputs = names[: len(op.outputs)]
     carried = names[len(outputs) :]

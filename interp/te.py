@@ -1,7 +1,7 @@
 """`te` and the reads of `tensor`: tensors computed element by element, in row-major order.
 
-Between ops a tensor is a NumPy array. Element regions read it as a flat list, created at the first read. Reductions
-start with the identity and combine in the order of their axes, the last one fastest.
+Element regions read NumPy arrays as flat lists, created at the first read. Reductions start with the identity and
+combine in the order of their axes, the last one fastest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def tensor_source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
-    """The flat list of a tensor, created in the current scope if necessary."""
+    """The flat list of a tensor, created if necessary."""
     known = emitter.tensors.get(value)
     if known is not None and known.data:
         return known
@@ -82,7 +82,6 @@ emits(te.YieldOp)(emit_nothing)
 
 
 def _prepare_reads(emitter: Emitter, op: Operation) -> None:
-    """Create the lists and extents that the region of `op` reads, before its loops."""
     for inner in op.walk():
         if isinstance(inner, tensor.ExtractOp):
             tensor_source(emitter, inner.tensor, inner)
@@ -106,7 +105,6 @@ def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
 
 
 def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Extent]) -> list[int | str]:
-    """Numbers and names, checked to be non-negative."""
     texts = [extent if isinstance(extent, int) else emitter.written(extent, op) for extent in extents]
     unsure = [
         str(text)
@@ -162,7 +160,6 @@ def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
 
 
 def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """The accumulators after combining `new` values."""
     match op.kind:
         case Combiner.CUSTOM if op.combine is not None:
             block = op.combine.block
@@ -183,8 +180,8 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
 def least_of(
     sign: int, mask: int | None, value: float, index: int, other: float, other_index: int
 ) -> tuple[float, int]:
-    """The pair with the least value times `sign`, and the lesser index among equals; NaN is least. With a mask, values
-    are unsigned integers."""
+    """The pair with the least value times `sign`, NaN first, then the lesser index. With a mask, values are unsigned
+    integers."""
 
     def rank(pair: tuple[float, int]) -> tuple[bool, float, int]:
         return (*_rank(sign * (pair[0] if mask is None else cast("int", pair[0]) & mask)), pair[1])
@@ -193,5 +190,4 @@ def least_of(
 
 
 def _rank(value: float) -> tuple[bool, float]:
-    """NaN is first."""
     return (True, value) if value == value else (False, 0.0)

@@ -1,6 +1,6 @@
 """`tensor`, and `arith` and `math` on tensors: whole tensors as immutable NumPy arrays.
 
-`tensor.empty` is zero here: programs with defined behaviour do not read it.
+`tensor.empty` is zero: programs with defined behaviour do not read it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _type(value: SSAValue) -> TensorType[Attribute]:
 
 
 def shape_of_result(op: Operation, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The shape with dynamic extents `sizes`. Raises `InterpreterError` for negative ones."""
+    """`sizes` are the dynamic extents. Raises `InterpreterError` for negative ones."""
     dynamic = iter(sizes)
     shape = tuple(next(dynamic) if n == DYNAMIC_INDEX else n for n in _type(op.results[0]).get_shape())
     if min(shape, default=0) < 0:
@@ -68,7 +68,7 @@ def cast_shape(op: tensor.CastOp, source: Array) -> Array:
 
 
 def _stated(op: Operation, array: Array) -> Array:
-    """Check the shape in the result type. Raises `InterpreterError`."""
+    """Raises `InterpreterError` for another shape than the result type's."""
     if isinstance(op.results[0].type, UnrankedTensorType):
         return array
     stated = _type(op.results[0]).get_shape()
@@ -118,7 +118,6 @@ def extract_slice(op: tensor.ExtractSliceOp, source: Array, *values: int) -> Arr
 
 @evaluates(tensor.InsertSliceOp, upstream.ParallelInsertSliceOp)
 def insert_slice(op: Operation, source: Array, target: Array, *values: int) -> Array:
-    """`scf.forall` calls it for parallel insertions."""
     place, sizes = part_of(op, target, values)
     if source.size != math.prod(sizes):
         raise InterpreterError(op, f"'{op.name}' inserts {source.shape} into a slice of sizes {sizes}")
@@ -200,7 +199,6 @@ def scatter(op: upstream.ScatterOp, source: Array, dest: Array, indices: Array) 
 
 
 def _elements(emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], interior: str = "") -> str:
-    """The values that `block` yields for each index; 0 within the slices `interior`."""
     elements = emitter.fresh("elements")
     emitter.line(f"{elements} = []", op)
     with emitter.count(block.args, extents, op):
@@ -242,7 +240,6 @@ def emit_pad(emitter: Emitter, op: tensor.PadOp) -> None:
 def padded_shape(
     op: tensor.PadOp, source: tuple[int, ...], amounts: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[slice, ...]]:
-    """The padded shape, and the slice of the source."""
     dynamic = iter(amounts)
     low, high = (
         [next(dynamic) if n == DYNAMIC_INDEX else n for n in numbers.get_values()]

@@ -1,8 +1,7 @@
 """Run-time values, and their conversion from and to NumPy arrays.
 
-Arrays of i1 are bool, iN intN, uiN uintN, index int64, f16/f32/f64 float16/32/64. Functions other than graphs read
-unsigned integers as signed ones of the same width. bf16 is `ml_dtypes.bfloat16` if that package is loaded, else 16 bits
-in uint16; inside the interpreter it is float32.
+i1 is bool, iN intN, uiN uintN (intN outside of graphs), index int64, f16/f32/f64 float16/32/64. bf16 is
+`ml_dtypes.bfloat16` if that package is loaded, else 16 bits in uint16; inside the interpreter it is float32.
 """
 
 from __future__ import annotations
@@ -59,7 +58,6 @@ class BufferStorage:
 
 
 def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:
-    """The dtype of callers' arrays, if any."""
     if isinstance(element_type, BFloat16Type):
         return bfloat16_dtype()
     return carrier_dtype(element_type)
@@ -78,7 +76,7 @@ def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
 
 
 def complex_dtype(element_type: ComplexType[Any]) -> np.dtype[Any] | None:
-    """None unless the parts are float32 or float64."""
+    """The dtype, or None unless the parts are float32 or float64."""
     return {f32: np.dtype(np.complex64), f64: np.dtype(np.complex128)}.get(element_type.element_type)
 
 
@@ -107,7 +105,6 @@ def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = 
 
 
 def _as_elements(array: Array, element_type: Attribute) -> Array:
-    """Reinterpret integers, or bytes of a storage type, as elements of the same width."""
     dtype = carrier_dtype(element_type)
     if dtype is None or array.dtype == dtype or dtype.itemsize != array.dtype.itemsize:
         return array
@@ -115,7 +112,6 @@ def _as_elements(array: Array, element_type: Attribute) -> Array:
 
 
 def places(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> list[int]:
-    """The offsets of elements in memory, in row-major order."""
     found = np.asarray(offset)
     for extent, stride in zip(shape, strides, strict=True):
         found = found[..., np.newaxis] + np.arange(extent) * stride
@@ -123,12 +119,11 @@ def places(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> lis
 
 
 def flat_list(array: Array) -> list[Any]:
-    """Python scalars in row-major order."""
     return array.ravel().tolist()
 
 
 def array_of(elements: Sequence[Scalar], shape: Sequence[int], element_type: Attribute) -> Array:
-    """A tensor from rounded Python scalars in row-major order; indices, of arbitrary precision, wrap to 64 bits."""
+    """A tensor from rounded Python scalars, row-major; indices wrap to 64 bits."""
     dtype = carrier_dtype(element_type)
     try:
         array = np.array(elements, dtype=dtype)
@@ -159,7 +154,6 @@ def _round_array_bf16(array: NDArray[np.float64]) -> Array:
 
 
 def finisher(type_: Attribute) -> Callable[[Any], Any]:
-    """The function that rounds or wraps to a type."""
     rounding = ROUNDINGS.get(element_name(type_) or "")
     if rounding is not None:
         return lambda x: rounding(float(x))
@@ -178,7 +172,6 @@ def finisher(type_: Attribute) -> Callable[[Any], Any]:
 
 
 def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
-    """The interpreter's tensor in the shape of the type, None if there is none."""
     element_type = value.get_element_type()
     dtype = carrier_dtype(element_type)
     if dtype is None:

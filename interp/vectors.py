@@ -34,7 +34,6 @@ def lane_count(op: Operation, type_: Attribute) -> int:
 def _lanes_at(
     emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue], count: int, mask: str | None = None
 ) -> tuple[BufferSource, str]:
-    """The buffer, and the index of the first lane, after the checks."""
     buffer = emitter.buffer(base)
     check_alive(emitter, base, op)
     if buffer.strides is not None and buffer.strides[-1:] != (1,):
@@ -51,7 +50,6 @@ def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
 
 
 def load_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Load consecutive lanes as the result of `op`."""
     count = lane_count(op, op.results[0].type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
     name = emitter.define(op.results[0], maybe_unwritten=True)
@@ -64,7 +62,6 @@ def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
 
 
 def store_lanes(emitter: Emitter, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Store the first operand of `op` to consecutive elements."""
     value = op.operands[0]
     count = lane_count(op, value.type)
     buffer, first = _lanes_at(emitter, op, base, indices, count)
@@ -135,7 +132,6 @@ def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
 
 
 def _lane_position(emitter: Emitter, op: vector.ExtractOp | vector.InsertOp, type_: Attribute) -> str:
-    """The lane that an op accesses, after a check."""
     count = lane_count(op, type_)
     positions = op.get_mixed_position()
     if len(positions) != 1:
@@ -172,7 +168,7 @@ def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
 
 @emits(vector.ReductionOp)
 def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
-    """Reduce the lanes in order, starting with the accumulator if there is one; each step rounds."""
+    """Lanes are reduced in order, after the accumulator if any; each step rounds."""
     lane_count(op, op.vector.type)
     type_ = op.dest.type
     check_lane_type(op, type_)

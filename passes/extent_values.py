@@ -31,9 +31,9 @@ _OPERATIONS: Final = {"floordiv": FloorDivSIOp, "mod": RemSIOp, "min": MinSIOp, 
 
 
 class ExtentValues:
-    """The index values of extents, computed before an operation at their first use.
+    """Index values of extents, computed before an operation at first use. `know` binds names.
 
-    `know` binds names to values. Raises `CompileError` for an unbound name.
+    Raises `CompileError` for an unbound name.
     """
 
     def __init__(self, anchor: Operation, function: FuncOp) -> None:
@@ -42,7 +42,7 @@ class ExtentValues:
         self._values: dict[Expression, SSAValue] = {}
 
     def move(self, anchor: Operation) -> None:
-        """Compute new values before `anchor`, which must follow the previous anchor."""
+        """Compute new values before `anchor`, which must follow the previous one."""
         self._anchor = anchor
 
     def __contains__(self, extent: Expression) -> bool:
@@ -53,7 +53,6 @@ class ExtentValues:
         value.name_hint = value.name_hint or lone_name(extent)
 
     def value(self, extent: KnownExtent) -> int | SSAValue:
-        """The extent as a number or an index value."""
         if isinstance(extent, int):
             return extent
         if extent not in self._values:
@@ -77,7 +76,7 @@ class ExtentValues:
             if atom.kind in ("floordiv", "mod") and right.is_constant and right.constant > 0:
                 return left // right.constant if atom.kind == "floordiv" else left % right.constant
             if atom.kind == "mod" and not (is_not_negative(left) and is_not_negative(right)):
-                # The remainder of a truncated division differs, because sides of preconditions may be differences.
+                # The remainder of a truncated division differs for negative sides of preconditions.
                 quotient = self._combined(FloorDivSIOp, left, right)
                 return left - self._combined(MuliOp, right, quotient)
             return self._combined(_OPERATIONS[atom.kind], left, right)
@@ -96,13 +95,13 @@ class ExtentValues:
         return Index.of(result_before(op_type(*values), self._anchor))
 
     def assume(self, fact: CallPrecondition) -> None:
-        """Insert the assumption before the anchor that one of the comparisons of a precondition is true."""
+        """Insert the assumption that a comparison of a precondition is true."""
         names = {name: symbol(name) for name in fact.names}
         comparison = fact.comparisons[0]
         sides = [self.index(comparison.left(names)), self.index(comparison.right(names))]
         relation = Relation(comparison.relation)
         if len(fact.comparisons) > 1:
-            # Minima of indices have no limit of factors, unlike those of extents.
+            # Minima of indices, unlike those of extents, have any factors.
             negative = [self.index(_negative(Relation(c.relation), c.difference(names))) for c in fact.comparisons]
             sides, relation = [reduce(partial(self._combined, MinSIOp), negative), Index.of(0)], Relation.LESS
         (left, right), operands = exprs_of(sides)
@@ -110,7 +109,7 @@ class ExtentValues:
 
 
 def _negative(relation: Relation, difference: KnownExtent) -> KnownExtent:
-    """An extent that is negative if and only if the difference of two sides satisfies `relation`."""
+    """Negative exactly if the difference satisfies `relation`."""
     if relation is Relation.EQUAL:
         difference = choose("max", difference, multiply(difference, -1))
     return difference if relation is Relation.LESS else add(difference, -1)

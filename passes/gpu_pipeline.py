@@ -1,4 +1,4 @@
-"""The passes from tir to low for GPUs, in order, each with the reason for its position."""
+"""The passes from tir to low for GPUs, with the reason for each position."""
 
 from __future__ import annotations
 
@@ -34,48 +34,47 @@ if TYPE_CHECKING:
 
 
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
-    """The passes from scheduled tir to low for GPUs: nests of bound loops are outlined as kernels."""
+    """Outlines nests of bound loops of scheduled tir as kernels."""
     return (
         # First: marks the reductions that are combined across blocks.
         LowerAtomicReductionsPass(),
-        # It applies schedule primitives, which are for blocks.
+        # Applies schedule primitives, which need blocks.
         ApplyAnnotationsPass(on_device=True),
-        # Before buffers are placed: it creates blocks and temporaries, which the passes below lower like all others.
+        # Before buffers are placed: creates blocks and temporaries.
         FactorThreadReductionsPass(),
-        # As for CPUs: privatization of temporaries is decided on the sequential program.
+        # Privatization is decided on the sequential program.
         PlaceBuffersPass(),
-        # While there are loops and blocks: imported code is attached to them as annotations.
+        # While there are loops and blocks, to which imported code is attached.
         CollectImportsPass(),
         # After privatization; the program is SIMT from here on.
         BindThreadsPass(target),
-        # After loops of one axis are merged: a thread-private temporary may be used in several of them.
+        # After loops of one axis are merged: they may share a thread-private temporary.
         AssignSpacesPass(),
-        # After spaces are assigned: partial results are thread-private. Before inits are split off.
+        # After spaces: partial results are thread-private. Before inits are split off.
         LowerThreadReductionsPass(target),
-        # Before blocks are lowered: it reads which iterators reduce.
+        # Before blocks, whose iterators it reads, are lowered.
         LowerReductionsPass(),
-        # Only loops, conditions, loads and stores remain after this pass.
+        # Leaves only loops, conditions, loads and stores.
         LowerBlocksPass(),
-        # After blocks, so that indices are functions of loop variables; before barriers, because iterations share the
-        # storage of a compacted buffer.
+        # After blocks: indices are functions of loop variables. Before barriers: iterations share a compacted buffer.
         CompactBuffersPass(),
-        # After temporaries have the size that one virtual thread needs.
+        # After temporaries have the size for one virtual thread.
         DistributeVirtualThreadsPass(),
-        # Before loops are partitioned, so that both versions of the kernel are.
+        # Before loops are partitioned: both versions of the kernel are.
         PartitionBlocksPass(),
-        # Before barriers, which must not be placed under a divergent condition.
+        # Before barriers, which must not be under a divergent condition.
         PartitionLoopsPass(),
-        # Before flattening: dependence tests are cheaper and more exact with one index per dimension.
+        # Before flattening: dependence tests are more exact with one index per dimension.
         InsertBarriersPass(),
-        # After barriers, which separate the part of a loop that fetches from the part that computes.
+        # After barriers, which separate fetching from computing.
         PipelineLoopsPass(target),
-        # After barriers and pipelining, which analyse accesses to whole tiles; before indices are those of a thread.
+        # After barriers and pipelining, which analyse whole tiles; before indices are those of a thread.
         LowerTilesPass(),
-        # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
+        # Before vectorization: strides are coefficients of flat indices.
         FlattenPass(),
-        # While loops still have kinds. Threads read single elements, whole vectors only where these are consecutive.
+        # While loops have kinds. Threads read whole vectors only where elements are consecutive.
         LowerVectorizedPass(shuffles=False),
-        # After vectorization: the width of a vector is the size of an asynchronous copy.
+        # After vectorization: vector width is the size of an asynchronous copy.
         AsyncCopiesPass(),
         # After vectorization, which removes loops.
         UnrollRegistersPass(),

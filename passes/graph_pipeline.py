@@ -1,4 +1,4 @@
-"""The passes from graphs to tir, in order, each with the reason for its position."""
+"""The passes from graphs to tir, with the reason for each position."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 def graph_to_tir(
     target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, named: tuple[str, ...] = ()
 ) -> tuple[ModulePass, ...]:
-    """The passes from graphs, and functions of tensor expressions, to functions over buffers. `named` functions are
-    lowered even if they only copy tensors."""
+    """From graphs and functions of tensor expressions to functions over buffers. `named` functions are lowered even if
+    they only copy tensors.
+    """
     kind = target.partition(" ")[0]
     on_device = kind in GPU_KINDS  # host code does not address parts of device buffers
     has_views = kind in ("llvm", "c") or on_device
@@ -40,47 +41,44 @@ def graph_to_tir(
     tables = ("tables",) if parsed is not None and has_table_lookup(parsed) else ()
     has_precision = bool(options.precision) or (options.rewrite and kind in ("llvm", "c"))
     return (
-        # First, because all others read the types.
+        # First: all others read the types.
         GraphInferTypesPass(),
-        # Before constants are folded, so that unused values are not evaluated.
+        # Before constants are folded: unused values are not evaluated.
         GraphSimplifyPass(),
-        # Before constants are folded, among them dequantized weights, which are integers here.
+        # Before constants are folded: dequantized weights are integers here.
         *((GraphRewritePass((*tables, "quantized", "dequantized")),) if options.rewrite else ()),
         # Before fusion, which would treat operators on constants as producers.
         GraphFoldConstantsPass(),
-        # Before patterns are recognised, which are those of float32. Kernels for GPUs multiply f16 natively.
+        # Before patterns, which are those of float32. Kernels for GPUs multiply f16 natively.
         *((GraphWidenFloatsPass(),) if options.rewrite and not on_device else ()),
-        # After these: patterns expect equal operators once, and weights as constants. Before fusion, which groups the
-        # remaining operators.
+        # Patterns expect equal operators once, and weights as constants. Before fusion groups the rest.
         *((GraphRewritePass(_rules_for(target, options)),) if options.rewrite else ()),
-        # After it: weights are complete, and attention is one operator. Before layouts, which depend on types, and
-        # before fusion, which makes casts parts of the kernels that compute their operands.
+        # After rules: weights are complete, attention is one operator. Before layouts, which depend on types, and
+        # fusion, which includes casts in kernels.
         *((GraphPrecisionPass(target, options.precision),) if has_precision else ()),
-        # After it, because scales are then part of weights. Before fusion, because biases are laid out with the
-        # convolutions.
+        # Scales are parts of weights now. Before fusion: biases are laid out with convolutions.
         *((GraphBlockLayoutsPass(target, winograd=options.winograd),) if options.layouts else ()),
-        # After constants are folded, because zero points may be computed. Before fusion, because they are operands of
-        # products.
+        # After constants are folded: zero points may be computed. Before fusion: they are operands of products.
         *((GraphPackWeightsPass(target),) if options.layouts and kind in ("llvm", "c") else ()),
-        # After layouts are chosen; before fusion, which makes transposes parts of groups and leaves reshapes as views.
+        # Before fusion, which makes transposes parts of groups and leaves reshapes as views.
         GraphLowerPacksPass(),
-        # While there are operators, of which groups consist.
+        # While there are operators.
         *((GraphFusePass(target),) if options.fuse else ()),
-        # Each group and each remaining operator becomes a tensor expression.
+        # Groups and remaining operators become tensor expressions.
         LegalizeGraphToTePass(),
         # Callees work on buffers before the graph function allocates and passes them.
         LowerTeToTirPass(named),
-        # The graph function calls the functions made by the preceding passes.
+        # Calls the preceding passes' functions.
         LowerGraphToTirPass(views=has_views, parts=not on_device),
-        # The calls are in order.
+        # Calls are in order.
         *((PlanMemoryPass(arena=not on_device),) if has_views else ()),
-        # Last: functions that write over an operand exist, and their callers pass views of what memory is planned for.
+        # Last: callers pass views of planned memory.
         *((CollapseDimensionsPass(),) if has_views else ()),
     )
 
 
 def _rules_for(target: str, options: BuildOptions) -> tuple[str, ...]:
-    """The rules for a target, including products of bytes, which layouts in blocks of channels use, if it has them."""
+    """Includes products of bytes, for layouts in blocks of channels, on targets with them."""
     return (
         (*DEFAULT_RULES, "bytes")
         if options.layouts and has_dot_product(Target.parse(target), BYTE, SIGNED_BYTE)

@@ -1,4 +1,4 @@
-"""Index arithmetic and conditions as IR, and small rewrites shared by passes of several levels."""
+"""Index arithmetic and conditions as IR, and small rewrites for several levels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NO_FLAGS = (
 
 @lru_cache(maxsize=4096)
 def index_attribute(value: int) -> IntegerAttr[IndexType]:
-    """An index attribute, modulo 2^64; cached, because programs use the same few values repeatedly."""
+    """An index attribute, modulo 2^64; cached, because few values are frequent."""
     return IntegerAttr((value + (1 << 63)) % (1 << 64) - (1 << 63), _INDEX)
 
 
@@ -61,7 +61,7 @@ def number_attribute(number: float | int, type_: Attribute) -> FloatAttr | Integ
 
 
 def index_op(index: Index) -> Operation:
-    """A detached op that computes `index`: an `arith.constant` or an `affine.apply`."""
+    """A detached `arith.constant` or `affine.apply`."""
     if index.is_constant:
         return ConstantOp.create(result_types=[_INDEX], properties={"value": index_attribute(index.constant)})
     expr, operands = index.to_expr()
@@ -73,7 +73,7 @@ def index_op(index: Index) -> Operation:
 
 
 def arith_op(op_class: type[Operation], left: SSAValue, right: SSAValue) -> Operation:
-    """A detached `arith` op on two numbers or vectors, without flags."""
+    """A detached `arith` op on numbers or vectors, without flags."""
     properties: dict[str, Attribute] = {name: none for base, name, none in _NO_FLAGS if issubclass(op_class, base)}
     return op_class.create(operands=[left, right], result_types=[left.type], properties=properties)
 
@@ -85,8 +85,7 @@ def divided(
     ranges: RangeOf,
     binary: Callable[[type[Operation], SSAValue, SSAValue], SSAValue],
 ) -> SSAValue:
-    """The value of a quotient or remainder, computed by ops that `binary` emits; unsigned if the numerator is
-    non-negative."""
+    """A quotient or remainder by ops of `binary`; unsigned if the numerator is non-negative."""
     low, _ = atom.numerator.range(ranges)
     unsigned = low is not None and low >= 0
     if isinstance(atom, Quotient):
@@ -98,7 +97,6 @@ def divided(
 
 
 def materialize(index: Index) -> tuple[SSAValue, list[Operation]]:
-    """The value of `index`, and the ops to insert before its use, if it is not an existing value."""
     value = index.single_value
     if value is not None:
         return value, []
@@ -117,7 +115,6 @@ def bool_constant(value: bool) -> arith.ConstantOp:
 
 
 def insert_before(anchor: Operation, ops: Sequence[Operation]) -> None:
-    """Insert `ops` before `anchor`, with its location."""
     block = anchor.parent
     if block is None or not ops:
         return
@@ -127,7 +124,7 @@ def insert_before(anchor: Operation, ops: Sequence[Operation]) -> None:
 
 
 def result_before(op: Operation, anchor: Operation) -> SSAValue:
-    """Insert a detached `op` before `anchor`; returns its first result."""
+    """Insert a detached `op`; returns its first result."""
     insert_before(anchor, [op])
     return op.results[0]
 
@@ -137,12 +134,11 @@ def constant_before(value: int, anchor: Operation) -> SSAValue:
 
 
 def extent_before(extent: int | SSAValue, anchor: Operation) -> SSAValue:
-    """An extent as a value; a static one is computed before `anchor`."""
     return extent if isinstance(extent, SSAValue) else constant_before(extent, anchor)
 
 
 def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
-    """The value of `index`, computed just before `anchor` unless it is an existing value."""
+    """An existing value, or one computed before `anchor`."""
     value, ops = materialize(index)
     insert_before(anchor, ops)
     if ops and hint is not None:
@@ -151,7 +147,6 @@ def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SS
 
 
 def product_before(left: Index, right: Index, anchor: Operation) -> Index:
-    """The product of two indices; if both vary, a value computed before `anchor`."""
     if right.is_constant:
         return left * right.constant
     if left.is_constant:
@@ -161,14 +156,13 @@ def product_before(left: Index, right: Index, anchor: Operation) -> Index:
 
 
 def dim_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
-    """The extent of a buffer, computed before `anchor`."""
     extent = cast("MemRefType[Attribute]", buffer.type).get_shape()[dimension]
     number = constant_before(dimension if extent == DYNAMIC_INDEX else extent, anchor)
     return number if extent != DYNAMIC_INDEX else result_before(memref.DimOp(buffer, number), anchor)
 
 
 def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue, ...]:
-    """The extents of a buffer or view; unknown ones are computed before `anchor`."""
+    """Unknown extents are computed before `anchor`."""
     type_ = buffer.type
     if not isinstance(type_, MemRefType):
         raise CompileError.at(anchor, f"expected a buffer, got {type_}")
@@ -180,8 +174,7 @@ def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue,
         return index_before(count, anchor)
 
     def read(buffer: SSAValue, dimension: int) -> SSAValue:
-        """An extent of a parameter, from an existing `memref.dim` or `tir.assume_shape` in the block that defines the
-        buffer, if there is one."""
+        """Reuses a `memref.dim` or `tir.assume_shape` in the block that defines the buffer."""
         for op in (use.operation for use in buffer.uses):
             if op.parent is None or op.parent.parent_op() is not buffer.owner.parent_op():
                 continue
@@ -195,7 +188,6 @@ def extents_before(buffer: SSAValue, anchor: Operation) -> tuple[int | SSAValue,
 
 
 def add_at_end(block: Block, op: Operation) -> None:
-    """Insert an op at the end of a block, before its terminator."""
     last = block.last_op
     if last is not None and last.has_trait(IsTerminator):
         block.insert_op_before(op, last)
@@ -204,27 +196,24 @@ def add_at_end(block: Block, op: Operation) -> None:
 
 
 def index_arithmetic(anchor: Operation) -> Arithmetic[Index]:
-    """Sums and products of indices; products of two varying indices are computed before `anchor`."""
+    """Products of varying indices are computed before `anchor`."""
     return Arithmetic(Index.of, Index.__add__, lambda left, right: product_before(left, right, anchor))
 
 
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
-    """The truth of `left predicate right` (signed), computed just before `anchor`."""
+    """The truth of `left predicate right`, signed."""
     return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
 
 
 def conjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-    """The conjunction of `conditions` (at least one), computed just before `anchor`."""
     return reduce(lambda left, right: result_before(arith.AndIOp(left, right), anchor), conditions)
 
 
 def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-    """The disjunction of `conditions` (at least one), computed just before `anchor`."""
     return reduce(lambda left, right: result_before(arith.OrIOp(left, right), anchor), conditions)
 
 
 def insert_at_start(block: Block, op: Operation) -> None:
-    """Insert `op` at the start of `block`, detaching it first if needed."""
     if op.parent is not None:
         op.detach()
     Rewriter.insert_op(op, InsertPoint.at_start(block))
@@ -232,7 +221,6 @@ def insert_at_start(block: Block, op: Operation) -> None:
 
 @contextmanager
 def end_of(block: Block) -> Generator[Operation]:
-    """A temporary insertion point at the end of `block`."""
     anchor = scf.YieldOp()
     block.add_op(anchor)
     yield anchor
@@ -241,8 +229,7 @@ def end_of(block: Block) -> Generator[Operation]:
 
 @contextmanager
 def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Operation]:
-    """An anchor for ops that run if `condition` holds: the end of an `scf.if` before `anchor`; without a condition
-    `anchor` itself."""
+    """The end of an `scf.if` before `anchor`, or `anchor` itself without condition."""
     if condition is None:
         yield anchor
         return
@@ -253,12 +240,11 @@ def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Op
 
 
 def if_around(condition: SSAValue, ops: Iterable[Operation], others: Iterable[Operation] | None = None) -> scf.IfOp:
-    """A detached `scf.if` without results that runs the detached `ops` if `condition` holds, else `others`."""
+    """A detached `scf.if` without results around detached ops."""
     return scf.IfOp(condition, [], [*ops, scf.YieldOp()], None if others is None else [*others, scf.YieldOp()])
 
 
 def insert_where(conditions: Sequence[SSAValue], ops: Sequence[Operation], anchor: Operation) -> None:
-    """Insert detached `ops` before `anchor`, to run if all `conditions` hold."""
     if conditions:
         ops = [if_around(conjunction_before(conditions, anchor), ops)]
         ops[0].location = anchor.location
@@ -273,20 +259,17 @@ def detached_ops(block: Block) -> list[Operation]:
 
 
 def dissolve(loop: ForOp, variable: SSAValue) -> None:
-    """Replace `loop` by its body, with `variable` for the induction variable."""
     Rewriter.inline_block(loop.body.block, InsertPoint.before(loop), [variable])
     Rewriter.erase_op(loop)
 
 
 def erase_dead(block: Block) -> None:
-    """Erase the ops of `block` without effects and uses."""
     for op in reversed(list(block.ops)):
         if op.results and all(result.first_use is None for result in op.results) and is_side_effect_free(op):
             Rewriter.erase_op(op)
 
 
 def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:
-    """Replace operands of `ops` and of all nested ops."""
     for op in [inner for root in ops for inner in operations_in(root)]:
         for position, operand in enumerate(op.operands):
             if operand in mapping:
@@ -298,7 +281,7 @@ def defining_block(value: SSAValue) -> Block | None:
 
 
 def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
-    """Erase the ops and values of `unused` that are pure and have no uses, and then their operands, recursively."""
+    """Erase pure ops and values without uses, then their operands, recursively."""
     pending = list(unused)
     while pending:
         item = pending.pop()
@@ -311,7 +294,7 @@ def erase_if_unused(unused: Iterable[Operation | SSAValue]) -> None:
 
 
 def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
-    """Erase the elements of `values` that are pointers or strides without uses."""
+    """Erase unused pointers and strides."""
     for value in dict.fromkeys(values):
         op = value.owner
         if value.first_use is None and isinstance(op, AccessPtrOp | StrideOp):
@@ -321,13 +304,12 @@ def erase_unused_pointers(values: Iterable[SSAValue]) -> None:
 
 
 def set_access(op: BufferAccess, buffer: SSAValue, indices: Iterable[SSAValue]) -> None:
-    """Redirect the access of `op` to `buffer` at `indices`, and erase the computations that only the old indices
-    used."""
+    """Redirect an access, and erase what only the old indices used."""
     old = list(op.indices)
     op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
     erase_if_unused(old)
 
 
 def divided_up(index: Index, divisor: int) -> Index:
-    """The ceiling division of `index` by a positive divisor."""
+    """Ceiling division by a positive divisor."""
     return (index + (divisor - 1)) // divisor

@@ -14,9 +14,9 @@ from weft.support.packages import installed_universe
 
 
 def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> list[PipelineStep]:
-    """The steps of a sequence with the user passes at `before:POINT` and `after:POINT`.
+    """The steps of a sequence with user passes at `before:POINT` and `after:POINT`.
 
-    Raises `CompileError` for an unknown point, and for items that are neither passes nor their names.
+    Raises `CompileError` for an unknown point, and for items that are neither passes nor names.
     """
     points = points_of(passes)
     given = {_point(key, points): _passes(key, inserted) for key, inserted in insertions.items()}
@@ -29,7 +29,7 @@ def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> lis
 
 
 def parse_insertions(texts: Sequence[str]) -> dict[str, Inserted]:
-    """Parse insertions on the command line: `before:vectorize=my-pass{x=1},other` each. Raises `CompileError`."""
+    """Parse `before:vectorize=my-pass{x=1},other`, one per text. Raises `CompileError`."""
     found: dict[str, Inserted] = {}
     for text in texts:
         key, equals, pipeline = text.partition("=")

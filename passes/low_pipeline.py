@@ -1,4 +1,4 @@
-"""The passes from loops of tir to low, in order, each with the reason for its position."""
+"""The passes from loops of tir to low, with the reason for each position."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 def loops_to_low(target: str) -> tuple[ModulePass, ...]:
-    """The passes from loops of tir over flat buffers to low, as the target takes it."""
+    """The passes from loops over flat buffers to low for a target."""
     kind = target.partition(" ")[0]
     return (
-        # First: the passes before simplify indices by the ranges of tir loops.
+        # First: the passes before simplify indices by ranges of tir loops.
         LowerLoopsPass(),
         # Emitters print the module as it is.
         LowCanonicalizePass(),
-        # After CSE, which makes equal indices one value. Kernel compilers do not have to promote buffers then.
+        # After CSE, which makes equal indices one value. Kernel compilers need not promote buffers then.
         *((ForwardStoresPass(),) if kind in GPU_KINDS else ()),
-        # Before legalisation: lowering rules are selected by the types of the program.
+        # Before legalisation: rules are selected by the types of the program.
         LowerIntrinsicsPass(kind),
         # After CSE, which makes equal addresses one value; before conversions are widened.
         LowerDotsPass(target),
-        # After rules registered by users, which take precedence. C compilers expand functions themselves.
+        # After rules of users, which take precedence. C compilers expand functions themselves.
         *((LowExpandMathPass(target),) if kind in ("llvm", *GPU_KINDS) else ()),
-        # It rewrites what the passes before have left or inserted.
+        # Rewrites what the passes before leave or insert.
         *((LowLegalizePass(target),) if kind in LEGALIZED else ()),
-        # Last: functions are expanded to the instructions that it counts.
+        # Last: counts instructions of expanded functions.
         *((ChooseThreadsPass(target),) if kind in ("llvm", "c") else ()),
     )

@@ -18,9 +18,8 @@ from weft.support.build_options import BuildOptions
 class LowerGraphPass(PassSequence):
     """Lower graph functions, and functions of tensor expressions, to functions over buffers: `pipelines.graph_to_tir`.
 
-    The module then contains a function of block loops for each different group of operators, and each graph function is
-    replaced by one that calls them. With `fuse=false` each operator is a separate function. `func` names functions to
-    lower even if they only copy tensors.
+    Each different group of operators (with `fuse=false` each operator) becomes a function of block loops, and each
+    graph function one that calls them. `func` names functions to lower even if they only copy tensors.
 
     Requires: graph functions.
 
@@ -61,16 +60,15 @@ class LowerGraphPass(PassSequence):
 def lower_graph(
     ctx: Context, op: ModuleOp, target: str, options: BuildOptions, run: RunStep, func: Sequence[str] = ()
 ) -> None:
-    """Lower the graph functions of a module, and the functions named in `func`. `run` runs a step."""
+    """Lower graph functions and those in `func`; `run` runs each step."""
     for step in graph_steps(op, target, options, func):
         run(step, ctx, op)
 
 
 def graph_steps(op: ModuleOp, target: str, options: BuildOptions, func: Sequence[str] = ()) -> Sequence[PipelineStep]:
-    """The steps that lower the graph functions of a module, and the functions named in `func`."""
+    """The steps of `lower_graph`."""
     check_no_cycles(op)
-    # After simplification, a graph function may contain no operators. Called functions are found by their calls, and
-    # some become part of a group.
+    # Simplification may leave no operators. Called functions are found by their calls; some join a group.
     graphs = [function.sym_name.data for function in graph_functions(op)]
     called = control_callees(op) | tensor_callees(op)
     named = dict.fromkeys(name for name in (*func, *graphs) if name not in called)

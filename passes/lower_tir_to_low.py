@@ -36,12 +36,12 @@ from weft.support.target import Target, is_target_kind, target_kinds
 class LowerTirToLowPass(PassSequence):
     """Lower the tir functions of a module: `lower-tir-to-low{target=llvm}`, or `{target="cuda -arch=sm_90"}`.
 
-    A function is lowered if it contains an op of the tir level, or if `func` names it; all others are unchanged, and
-    calls from and to them stay valid (`tir-flatten`). Runs `pipelines.tir_to_low`. User passes run at named points of
-    it, as in `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists the
-    points. The program is checked at tir level after the passes inserted at the first point. Schedules (`sched.func`)
-    are dropped. `{bounds=true}` guards accesses that are not proved to stay in their buffers (`tir-check-bounds`).
-    Raises CompileError if a function is not at tir level, or the target, a point or a named function is unknown.
+    Lowers functions with an op of the tir level, and those in `func`; calls between them and others stay valid
+    (`tir-flatten`). Runs `pipelines.tir_to_low`, with user passes at named points (`docs/inserting-passes.md`), as in
+    `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`. The program is checked at tir level after passes
+    inserted at the first point. Schedules (`sched.func`) are dropped. `{bounds=true}` guards accesses that are not
+    proved to stay in their buffers (`tir-check-bounds`). Raises CompileError if a function is not at tir level, or the
+    target, a point or a named function is unknown.
 
     Requires: functions of block loops (tir).
 
@@ -74,11 +74,10 @@ def lower_tir_to_low(
     named: Collection[str] = (),
     is_trusted: bool = False,
 ) -> None:
-    """Lower the tir functions of a module, and those in `named`. `run` runs a step.
+    """Lower tir functions and those in `named`; `run` runs each step.
 
-    With `options.checked`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm`
-    and `c`. If the program `is_trusted`, as results of schedules are, neither it nor the results of the passes are
-    verified.
+    `options.checked` guards accesses that may leave their buffers (targets `llvm` and `c`). `is_trusted` programs, such
+    as results of schedules, are not verified, nor the passes' results.
     """
     kind = target.split()[0] if target.split() else ""
     if not is_target_kind(kind):
@@ -110,9 +109,9 @@ def lower_tir_to_low(
 
 
 def outline_kernels(module: ModuleOp, target: Target) -> None:
-    """Lower a scheduled, trusted module in place up to `tir-outline-kernels`: to kernels over flat buffers in their
-    memories, and host functions that launch them. Raises the errors of the passes, such as `ScheduleError` for kernels
-    beyond the limits of the target."""
+    """Lower a scheduled, trusted module in place to kernels over flat buffers, and host functions that launch them.
+    Raises the passes' errors, such as `ScheduleError` for kernels beyond the target's limits.
+    """
     from weft.passes.gpu_pipeline import kernels_to_low  # start-up: 40 ms
 
     _begin(module, check_program=False)
@@ -123,8 +122,7 @@ def outline_kernels(module: ModuleOp, target: Target) -> None:
 
 
 def lowering_steps(module: ModuleOp, target: str, options: BuildOptions = DEFAULT_OPTIONS) -> Sequence[PipelineStep]:
-    """Prepare a trusted module for its lowering as a library, which exports all functions, and return the steps, which
-    run in order."""
+    """The steps that lower a trusted module, prepared here, as a library, which exports all functions."""
     for schedule in [s for s in module.ops if isinstance(s, ScheduleOp)]:
         Rewriter.erase_op(schedule)
     _mark_named(module, [function.sym_name.data for function in buffer_functions(module)])
@@ -141,7 +139,7 @@ def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
 
 
 def _begin(module: ModuleOp, check_program: bool, *, is_checked: bool = False) -> set[Operation]:
-    """Check, mark and return the functions to lower, since ops of the level vanish during lowering."""
+    """Check, mark and return the functions to lower, whose tir ops vanish during lowering."""
     owned: set[Operation] = set()
     if check_program:
         state_preconditions(module, is_checked=is_checked)
@@ -159,7 +157,7 @@ def _is_lowered(op: Operation) -> bool:
 
 
 def _refuse_foreign_ops(functions: Iterable[FuncOp]) -> None:
-    """Refuse registered ops that are invalid at the low level and that no user pass has replaced."""
+    """Refuse registered ops that no user pass replaced."""
     foreign = registered_elsewhere("low")
     for function in functions if foreign else ():
         for op in operations_in(function):
@@ -169,7 +167,7 @@ def _refuse_foreign_ops(functions: Iterable[FuncOp]) -> None:
 
 
 def _verify_result(function: FuncOp, theirs: list[str]) -> None:
-    """Verify that the result is at low level; a failure is an internal error, unless user passes (`theirs`) ran."""
+    """A failure is an internal error, unless user passes ran."""
     problem = None
     try:
         verify_level(function, "low")

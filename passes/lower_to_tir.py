@@ -1,4 +1,4 @@
-"""Lowering of functions of upstream dialects and of tensors to functions over buffers."""
+"""Lowering of upstream dialects and tensors to functions over buffers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from weft.support.errors import CompileError
 def lower_to_tir(
     module: ModuleOp, target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS, run: RunStep = run_step
 ) -> None:
-    """Convert functions of upstream dialects and of tensors to functions over buffers, in place. `run` runs each pass
-    on graphs. Raises `CompileError`."""
-    # Only inserted passes can lower an unconverted function; without them, the reason is an error.
+    """Convert functions to functions over buffers, in place; `run` runs each pass on graphs. Raises `CompileError`."""
+    # An unconverted function is an error unless inserted passes may lower it.
     convert_from_upstream(Context(), module, strict=not options.passes)
     if options.precision and not any(graph_functions(module)):
         raise CompileError(

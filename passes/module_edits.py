@@ -1,4 +1,4 @@
-"""Modules of several functions: look up, replace, add and remove functions, merge modules, set attributes of functions.
+"""Modules of several functions: look up, replace, add and remove functions, merge modules, set attributes.
 
 ```python
 mod = weft.merge(te.create_func([A, B, Y], name="mm"), te.create_func([Y, C], name="relu"))
@@ -7,8 +7,7 @@ sch = weft.Schedule(mod)
 weft.update_function(mod, "mm", sch.mod)           # the scheduled @mm takes the place of the plain one
 weft.update_function(mod, "mm_plain", weft.lookup(other, "mm"))
 ```
-A module stays consistent: the callees of a function exist, with matching signatures. A change that would violate this
-raises `CompileError` and leaves the module unchanged.
+Callees exist with matching signatures: a change that would violate this raises `CompileError` and is not made.
 """
 
 from __future__ import annotations
@@ -43,26 +42,25 @@ AttributeValue: TypeAlias = Union[Attribute, bool, int, float, str, Sequence["At
 
 @checked
 def function_names(module: ModuleOp) -> list[str]:
-    """The names of the functions of a module that have a body, in order."""
+    """The names of functions with a body, in order."""
     return [function.sym_name.data for function in functions(module)]
 
 
 @checked
 def lookup(module: ModuleOp, name: str) -> FuncOp:
-    """Return the function called `name`, not a copy. Raises `CompileError` with suggestions if there is none."""
+    """The function called `name`, not a copy. Raises `CompileError` with suggestions."""
     return find_function(module, name)
 
 
 @checked
 def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) -> None:
-    """Replace the function called `name` by a copy of another one, in its place; add it at the end if there is none.
+    """Replace the function called `name`, in its place, by a copy of `function`, or add it at the end.
 
-    `function` may belong to this or another module, and have another name: the copy is renamed, with its recursive
-    calls. Of a module, the function called `name` is used, or else its only one. References to the old function op
-    become references to an erased op.
+    The copy is renamed, with recursive calls. Of a module, the function called `name` is used, or else its only one.
+    References to the old op become references to an erased op.
 
-    Raises `CompileError` if the symbol `name` is not a function, if a callee or used symbol is missing in the module or
-    has another signature, and if the new signature does not match existing calls of @name.
+    Raises `CompileError` if the symbol `name` is not a function, if a callee or used symbol is missing or has another
+    signature, and if existing calls do not match.
     """
     if not name:
         raise CompileError("update_function: the name of a function is not empty")
@@ -82,7 +80,7 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
 
 @checked
 def remove_function(module: ModuleOp, name: str) -> None:
-    """Remove the function called `name` (or its declaration).
+    """Remove a function or declaration.
 
     Raises `CompileError` with suggestions if there is none, and if another op calls, uses or schedules it.
     """
@@ -101,8 +99,8 @@ def remove_function(module: ModuleOp, name: str) -> None:
 def merge(*modules: ModuleOp) -> ModuleOp:
     """A new module with copies of the contents of the given ones, in order.
 
-    A declaration is replaced by the definition of the same name and type. Raises `CompileError` if two modules define
-    one name, or disagree on the type of a declared function or on an attribute of the module.
+    Definitions replace declarations. Raises `CompileError` if two modules define one name, or disagree on a declared
+    type or a module attribute.
     """
     if not modules:
         raise CompileError("merge takes at least one module")
@@ -128,17 +126,18 @@ def merge(*modules: ModuleOp) -> ModuleOp:
 
 @checked
 def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
-    """The attributes of the function called `name`: integers, floats, strings, and lists and dicts of them as Python
-    values, others as attributes. Raises `CompileError` if there is no such function."""
+    """A function's attributes: integers, floats, strings, lists and dicts as Python values. Raises `CompileError` for
+    an unknown function.
+    """
     return {key: value_of(attribute) for key, attribute in lookup(module, name).attributes.items()}
 
 
 @checked
 def set_function_attribute(module: ModuleOp, name: str, key: str, value: AttributeValue | None) -> None:
-    """Set an attribute of the function called `name`; None removes it.
+    """Set a function's attribute; None removes it.
 
-    Raises `CompileError` for an unknown function, a key that is a property of functions (such as `sym_name`), a value
-    that is not an attribute, and removal of a missing key.
+    Raises `CompileError` for an unknown function, a key that is a property (such as `sym_name`), a value that is not an
+    attribute, and removal of a missing key.
     """
     function = lookup(module, name)
     if not key or key in FuncOp.get_irdl_definition().properties:
@@ -155,20 +154,18 @@ def set_function_attribute(module: ModuleOp, name: str, key: str, value: Attribu
 
 
 def symbol_name(op: Operation) -> str | None:
-    """The symbol name of an op, or None."""
     interface = op.get_trait(SymbolOpInterface)
     symbol = interface.get_sym_attr_name(op) if interface is not None else None
     return None if symbol is None else symbol.data
 
 
 def named_ops(module: ModuleOp) -> dict[str, Operation]:
-    """The ops of a module with a symbol name, by name."""
     named = ((symbol_name(op), op) for op in module.body.block.ops)
     return {name: op for name, op in named if name is not None}
 
 
 def _chosen(function: FuncOp | ModuleOp, name: str) -> FuncOp:
-    """The selected function: of a module, the one called `name`, or else its only one."""
+    """Of a module, the function called `name`, or else its only one."""
     if isinstance(function, FuncOp):
         return function
     known = {f.sym_name.data: f for f in functions(function)}
@@ -190,7 +187,6 @@ def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
 
 
 def rename_symbol(root: Operation, old: str, new: str) -> None:
-    """Replace references to the symbol `old` in the ops inside of `root` by `new`."""
     for region in root.regions:
         for op in region.walk():
             for attributes in (op.properties, op.attributes):
@@ -199,7 +195,6 @@ def rename_symbol(root: Operation, old: str, new: str) -> None:
 
 
 def _with_symbol(attribute: Attribute, old: str, new: str) -> Attribute:
-    """The attribute with references to `old` replaced by `new`."""
     match attribute:
         case SymbolRefAttr() if attribute.root_reference.data == old:
             return SymbolRefAttr(new, attribute.nested_references)
@@ -230,7 +225,7 @@ def _symbols_in(attribute: Attribute) -> Iterator[str]:
 
 
 def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
-    """Each symbol that an op in `root` refers to, with the op."""
+    """Each symbol referred to in `root`, with the op."""
     for op in operations_in(root):
         for attributes in (op.properties, op.attributes):
             for attribute in attributes.values():
@@ -240,8 +235,9 @@ def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
 
 
 def calls_by_name(module: ModuleOp) -> dict[str, list[CallOp]]:
-    """The calls of each function of a module that has only calls as references, in order. A pass that changes the
-    parameters of such a function must change these calls, and no other op."""
+    """The calls of each function that only calls refer to. A pass may change its parameters together with these
+    calls.
+    """
     found: dict[str, list[CallOp]] = {name: [] for name, op in named_ops(module).items() if isinstance(op, FuncOp)}
     for name, op in symbol_uses(module):
         if not isinstance(op, CallOp):
@@ -259,7 +255,6 @@ def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
 
 
 def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
-    """The schedules of a module that refer to a function."""
     return {
         schedule.sym_name.data: step
         for schedule in module.body.block.ops
@@ -270,7 +265,6 @@ def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
 
 
 def _check_callees(module: ModuleOp, new: FuncOp) -> None:
-    """Check that the callees of a new function are in the module (or itself), with matching signatures."""
     known = {**named_ops(module), new.sym_name.data: new}
     for symbol, op in symbol_uses(new):
         if symbol not in known:
@@ -284,7 +278,6 @@ def _check_callees(module: ModuleOp, new: FuncOp) -> None:
 
 
 def _check_callers(module: ModuleOp, new: FuncOp) -> None:
-    """Check that the signature of the new function matches the existing calls of the one it replaces."""
     name = new.sym_name.data
     refused = {
         holder: (op, reason)
@@ -300,7 +293,6 @@ def _check_callers(module: ModuleOp, new: FuncOp) -> None:
 
 
 def _why_not_callable(op: Operation, callee: Operation) -> str | None:
-    """Explain why an op that refers to a function cannot call it, or None."""
     if not isinstance(callee, FuncOp) or not isinstance(op, CallTirOp | CallOp):
         return None
     if op.callee.string_value() != callee.sym_name.data:
@@ -324,10 +316,7 @@ def _show_signature(inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -
 
 
 def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> None:
-    """Replace the declaration by the definition, if two functions of one name are a declaration and a definition.
-
-    `second` is detached.
-    """
+    """Replace a declaration by the definition. `second` is detached."""
     if not (
         isinstance(first, FuncOp) and isinstance(second, FuncOp) and (first.is_declaration or second.is_declaration)
     ):
@@ -347,13 +336,11 @@ def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> N
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions of a module that have a body, by name."""
     return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
 
 
 def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """Return the function called `name`, or without a name the only one that no other function calls. Raises
-    `CompileError`."""
+    """The function called `name`, or the only one that no other calls. Raises `CompileError`."""
     functions = functions_of(module)
     if not functions:
         raise CompileError("the file holds no function with a body")

@@ -1,10 +1,8 @@
 """`func.func(cse,canonicalize)`: passes that run on each function separately.
 
-xDSL only has passes on modules. Therefore, while a pass runs on a function, the function is moved to a temporary
-module, together with the symbols that it may refer to: the other functions of its module as declarations, and copies of
-globals, schedules, patterns and other ops with a symbol. The pass may change the function, but neither its name and
-type nor the other ops, because the rest of the program relies on them. A pass that does so needs the whole module, and
-is refused.
+xDSL only has passes on modules. A function is therefore moved to a temporary module, with the symbols that it may refer
+to: other functions as declarations, copies of globals, schedules, patterns and other ops with a symbol. Passes that
+change the function's name or type, or other ops, are refused: the program relies on them.
 """
 
 from __future__ import annotations
@@ -29,10 +27,10 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class NestedPasses(PassSequence):
-    """Run `passes` on each operation called `name` directly in the module, one operation after the other.
+    """Run `passes` on each operation called `name` directly in the module.
 
-    Raises `CompileError` at operations that are not isolated from above, and for passes that change the interface to
-    the rest of the program.
+    Raises `CompileError` unless operations are isolated from above, and for passes that change the interface to the
+    program.
     """
 
     name: str  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -68,8 +66,6 @@ class NestedPasses(PassSequence):
 
 
 class _Alone:
-    """An operation that is temporarily moved to a separate module."""
-
     def __init__(self, operation: Operation, block: Block, parent: Operation, pass_name: str) -> None:
         self._operation, self._block, self._parent = operation, block, parent
         self._interface = _interface(operation)
@@ -77,7 +73,6 @@ class _Alone:
 
     @contextmanager
     def in_its_module(self) -> Generator[ModuleOp]:
-        """Move the operation into a module, and its replacement back."""
         operation, block = self._operation, self._block
         behind = operation.next_op
         others = [_visible(op) for op in block.ops if op is not operation and _symbol(op) is not None]
@@ -102,7 +97,7 @@ class _Alone:
         return [op for op in self._place.ops if op not in self._others]
 
     def result(self) -> Operation:
-        """The operation after the pass, possibly another one with the same interface. Raises `CompileError`."""
+        """The operation after the pass, or another one with its interface. Raises `CompileError`."""
         found = self._found()
         if len(found) == 1 and _interface(found[0]) != self._interface:
             self._refuse("changes the name or type of", found[0])
@@ -136,7 +131,7 @@ def _visible(op: Operation) -> Operation:
 
 
 def _interface(op: Operation) -> object:
-    """The interface of an operation: kind, symbol, and the type of a function; all attributes of other operations."""
+    """Kind, symbol, and type of a function; all attributes of others."""
     if isinstance(op, FuncOp):
         return op.name, op.sym_name, op.function_type
     symbol = _symbol(op)
@@ -149,6 +144,5 @@ def _symbol(op: Operation) -> StringAttr | None:
 
 
 def symbol_text(op: Operation) -> str:
-    """`@f`, or an empty text if the operation has no symbol."""
     symbol: Attribute | None = _symbol(op)
     return "" if symbol is None else f"@{symbol.data}"

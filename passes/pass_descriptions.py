@@ -1,15 +1,12 @@
-"""Read the description of a pass from its definition, for `docs/passes.md` and for `weft-opt --help-pass`.
+"""The description of a pass from its definition, for `docs/passes.md` and `weft-opt --help-pass`.
 
-A pass is described only in its definition:
+- The docstring of the class, whose first sentence is the summary. Paragraphs `Requires:` and `Leaves:` state the form
+  of input and output.
+- MLIR with a line `// becomes`: the IR before and after the pass, run by a test, which takes the module in
+  `docs/generators/pass_examples/` if the block is a sketch.
+- An option is a field, its meaning the string below, or `metadata["meaning"]` if generated.
 
-- The docstring of the class is the description; its first sentence is the summary. A paragraph that begins with
-  `Requires:` states the form of the input, one that begins with `Leaves:` the form of the output.
-- A fenced block of MLIR with a line `// becomes` has the IR before and after the pass. A test runs the pass on it, or
-  on the module in `docs/generators/pass_examples/`, if that is too long for a docstring and the block is a sketch.
-- An option is a field of the dataclass, and its meaning is the string below the field, or `metadata["meaning"]` of a
-  generated one.
-
-`describe_pass(SomePass)` returns a `PassDescription`, for any pass or target of xDSL. Missing parts are empty.
+Works for any pass or target of xDSL; missing parts are empty.
 """
 
 from __future__ import annotations
@@ -36,8 +33,6 @@ _SENTENCE_END = re.compile(r"(?<!\.)[.:](?=\s|$)(?![^()]*\))")
 
 @dataclass(frozen=True)
 class PassOption:
-    """An option of a pass, as users type it."""
-
     name: str
     """With dashes, as in `only-trace`."""
     type: str
@@ -50,8 +45,6 @@ class PassOption:
 
 @dataclass(frozen=True)
 class PassDescription:
-    """The description of a pass, from its definition."""
-
     name: str
     summary: str
     """The first sentence, on one line, without its full stop."""
@@ -63,7 +56,7 @@ class PassDescription:
 
     @property
     def usage(self) -> str:
-        """The pass with its options in the syntax of `-p`: `tir-split{block= loop= factors= [func=]}`."""
+        """The syntax of `-p`: `tir-split{block= loop= factors= [func=]}`."""
         shown = [f"{o.name}=" if o.default is None else f"[{o.name}=]" for o in self.options]
         return f"{self.name}{{{' '.join(shown)}}}" if shown else self.name
 
@@ -83,12 +76,12 @@ def describe_pass(pass_class: type[ArgSpecConvertible]) -> PassDescription:
 
 
 def summary_of(pass_class: type[ArgSpecConvertible]) -> str:
-    """The first sentence of the description, on one line, without its full stop; does not read the source."""
+    """The summary, without reading the source."""
     return _summary(_docstring(pass_class))
 
 
 def _docstring(pass_class: type[ArgSpecConvertible]) -> str:
-    """The docstring of the class itself, excluding that of a base and the signature that `dataclass` generates."""
+    """The docstring of the class itself, not a base's or `dataclass`'s signature."""
     doc = pass_class.__dict__.get("__doc__") or ""
     return "" if doc.startswith(f"{pass_class.__name__}(") else inspect.cleandoc(doc)
 
@@ -100,7 +93,7 @@ def _summary(text: str) -> str:
 
 
 def _take_paragraph(text: str, heading: str) -> tuple[str, str]:
-    """The text without the paragraph that begins with `heading`, and the text of that paragraph on one line."""
+    """The text without the paragraph of `heading`, and that paragraph on one line."""
     found = re.search(rf"^{heading}(.*?)(?=\n\n|\n```|\n\w+:|\Z)", text, re.DOTALL | re.MULTILINE)
     if found is None:
         return text, ""
@@ -135,7 +128,7 @@ def _default(field: dataclasses.Field[Any], type_: Any) -> str | None:
 
 
 def _field_docstrings(pass_class: type[ArgSpecConvertible]) -> dict[str, str]:
-    """Field -> the string literal below it in the source of the class or of a base, on one line."""
+    """String literals below fields, also of bases."""
     found: dict[str, str] = {}
     for cls in pass_class.__mro__:
         if not dataclasses.is_dataclass(cls) or not issubclass(cls, ArgSpecConvertible):

@@ -1,4 +1,4 @@
-"""Passes that consist of steps, which tools run one by one."""
+"""Passes that consist of steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POINTS: Mapping[str, str] = {"tir-lower-vectorized": "vectorize"}
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """A pass in a sequence. `point` is its name for users; None for a user pass."""
+    """A pass in a sequence; `point` is None for a user pass."""
 
     run: ModulePass
     point: str | None
@@ -31,12 +31,11 @@ class PipelineStep:
 
 
 class ForeignPassError(CompileError):
-    """A pass of another package failed by an exception that is not an error about the program: its `__cause__`."""
+    """Another package's pass failed by `__cause__`, no error about the program."""
 
 
 def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply a pass. Errors of a pass of another package name the pass, and become a `CompileError` unless they are
-    errors of weft."""
+    """Apply a pass. Errors of another package's pass name it, and become `CompileError`s unless they are weft's."""
     package = type(module_pass).__module__
     foreign = not package.startswith("weft.")
     try:
@@ -58,9 +57,9 @@ def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
 
 
 def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
-    """The changes of floating-point arithmetic that a pass makes, listed in its class attribute `fast_math` in the
-    words of `arith.fastmath`. A pass without them preserves each result, up to rounding, for all arguments. Raises
-    `CompileError` for other words."""
+    """Floating-point changes of a pass, which otherwise preserves results up to rounding: its attribute `fast_math`, in
+    words of `arith.fastmath`. Raises `CompileError` for other words.
+    """
     known = [flag.value for flag in FastMathFlag]
     flags: tuple[str, ...] = tuple(getattr(module_pass, "fast_math", ()))
     for flag in flags:
@@ -71,8 +70,9 @@ def fast_math_of(module_pass: ModulePass) -> frozenset[FastMathFlag]:
 
 
 def epsilon_of(module_pass: ModulePass) -> float:
-    """The distance from 1 to the next number of the format to which a pass rounds operands, its attribute `epsilon`; 0
-    for a pass that keeps the precision of the program."""
+    """The distance from 1 to the next number of the format to which operands are rounded (attribute `epsilon`); 0 if
+    not.
+    """
     return float(getattr(module_pass, "epsilon", 0.0))
 
 
@@ -84,18 +84,18 @@ def run_step(step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
 
 
 class PassSequence(ModulePass):
-    """A pass that consists of steps. Tools may also verify, print or measure each step."""
+    """A pass of steps, each of which tools may verify, print or measure."""
 
     @abstractmethod
     def run_steps(self, ctx: Context, op: ModuleOp, run: RunStep) -> None:
-        """Apply the pass: `run` each of its steps."""
+        """Apply each step by `run`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.run_steps(ctx, op, run_step)
 
 
 def points_of(passes: Sequence[ModulePass]) -> list[str]:
-    """The short name of each pass in a sequence: `vectorize`, `flatten`; the second of a kind is `canonicalize-2`."""
+    """Short names: `vectorize`, `flatten`; the second of a kind is `canonicalize-2`."""
     names: list[str] = []
     counts: dict[str, int] = {}
     for module_pass in passes:

@@ -1,8 +1,8 @@
 """Parse `pass-a,pass-b{option=value list=1,2 flag}` into passes, with errors that name the expected syntax.
 
-The grammar of passes is xDSL's (options are separated by blanks), with two extensions: a bare `flag` is true, and an
-integer is accepted for a float. Pipelines nest as in MLIR: `builtin.module(cse,func.func(canonicalize))` runs
-`canonicalize` on each function separately (`nested.py`); `any(...)` runs on operations of any kind.
+The grammar is xDSL's (options are separated by blanks), except that a bare `flag` is true and floats may be integers.
+Pipelines nest as in MLIR: `builtin.module(cse,func.func(canonicalize))` runs `canonicalize` on each function
+(`nested.py`); `any(...)` runs on any operations.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ MODULE = "builtin.module"
 
 
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
-    """The passes that `text` lists, nested ones as `NestedPasses`. `builtin.module(...)` or `any(...)` may enclose the
-    whole text. Raises `CompileError`."""
+    """Nested passes are `NestedPasses`; `builtin.module(...)` or `any(...)` may enclose the text. Raises
+    `CompileError`.
+    """
     elements = _Scanner(text).elements()
     if len(elements) == 1 and elements[0].name in (MODULE, ANY):
         elements = elements[0].nested or ()
@@ -66,7 +67,7 @@ def _passes(
 def parse_pipeline_text(
     text: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str
 ) -> tuple[ConvertibleT, ...]:
-    """The targets (or the kind named by `what`) that `text` lists. Raises `CompileError`."""
+    """The targets, or the kind named by `what`. Raises `CompileError`."""
     return tuple(_configured(_parse_specs(text, what), available, what))
 
 
@@ -77,7 +78,7 @@ def _configured(
 
 
 def load(name: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], what: str) -> type[ConvertibleT]:
-    """The class of a pass or target. Raises `CompileError` if there is none, or its package fails on import."""
+    """Raises `CompileError` if there is no such class, or its package fails on import."""
     if name not in available:
         raise CompileError(f"unknown {what} '{name}'{did_you_mean(name, available)}")
     try:
@@ -87,7 +88,7 @@ def load(name: str, available: Mapping[str, Callable[[], type[ConvertibleT]]], w
 
 
 def pipeline_text(passes: Sequence[ModulePass]) -> str:
-    """The passes as text that `parse_passes` accepts: `builtin.module(tir-split{block="B"},func.func(cse))`."""
+    """Text that `parse_passes` accepts: `builtin.module(tir-split{block="B"},func.func(cse))`."""
     return f"{MODULE}({','.join(map(_pass_text, passes))})"
 
 
@@ -110,8 +111,6 @@ def _value_text(value: str | float | bool) -> str:
 
 @dataclass(frozen=True)
 class _PipelineElement:
-    """One element of a pipeline: passes, or a nested pipeline for operations called `name`."""
-
     name: str
     specs: Sequence[ArgSpec] = ()
     nested: Sequence[_PipelineElement] | None = None
@@ -124,7 +123,7 @@ _TO_NEXT = re.compile(r"""(?:\[[^\]]*\]|[^,()\[])*""")
 
 
 class _Scanner:
-    """Finds the parentheses of a pipeline; xDSL's parser reads what is between them."""
+    """Finds parentheses; xDSL's parser reads what is between them."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -133,7 +132,6 @@ class _Scanner:
         """The operations of open pipelines, and the positions where they begin."""
 
     def elements(self) -> list[_PipelineElement]:
-        """The elements up to the closing parenthesis, or to the end."""
         found: list[_PipelineElement] = []
         while True:
             self._skip(_BLANKS)
@@ -173,7 +171,6 @@ class _Scanner:
         return _PipelineElement(name, _parse_specs(text, "pass", self._text, start))
 
     def _skip_options(self) -> None:
-        """Skip to the end of the matching brace, or of the text."""
         depth = 0
         while True:
             depth += {"{": 1, "}": -1}.get(self._text[self._at], 0)
@@ -195,7 +192,7 @@ class _Scanner:
 
 
 def _parse_specs(text: str, what: str, whole: str | None = None, offset: int = 0) -> list[ArgSpec]:
-    """The elements of `text`, which is at `offset` in `whole`."""
+    """Parse `text`, which is at `offset` in `whole`."""
     try:
         return list(parse_pipeline(text))
     except ArgSpecParseError as error:
@@ -207,8 +204,9 @@ def _parse_specs(text: str, what: str, whole: str | None = None, offset: int = 0
 
 
 def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocation | None]:
-    """Message and place of an `ArgSpecParseError`, parsed from its text: a headline, `file:line:column`, the source
-    line, carets, the message."""
+    """Message and place from the text of an `ArgSpecParseError`: a headline, `file:line:column`, source line, carets,
+    message.
+    """
     lines = rendered.rstrip("\n").split("\n")
     name = f"<{what} option>"
     remember_text(name, text)
@@ -220,7 +218,7 @@ def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocat
 
 
 def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> ConvertibleT:
-    """An instance of `kind` with the options of `spec`. Raises `CompileError` that names an invalid option."""
+    """An instance with options of `spec`. Raises `CompileError` for an invalid one."""
     subject = f"{what} '{spec.name}'"
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init and f.name != "name"}
     types = get_type_hints(kind)
@@ -231,7 +229,7 @@ def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> Convertible
             hint = did_you_mean(name.replace("_", "-"), options) if options else ": it has no options"
             raise CompileError(f"{subject} has no option '{name.replace('_', '-')}'{hint}")
     for name in sorted(kind.required_fields() - given.keys()):
-        # xDSL checks the text of an annotation, and treats `int | None` without default as required
+        # xDSL checks the text of an annotation, and requires `int | None` without default
         if NoneType in get_args(types[name]):
             given = {**given, name: ()}
         elif name in fields:
@@ -244,14 +242,12 @@ def configure(kind: type[ConvertibleT], spec: ArgSpec, what: str) -> Convertible
 
 
 def alternatives(expected: Any) -> tuple[Any, ...]:
-    """The types of a union, without None."""
     if get_origin(expected) in (Union, UnionType):
         return tuple(t for t in get_args(expected) if t is not NoneType)
     return (expected,)
 
 
 def _converted(values: ParameterListType, expected: Any, name: str, subject: str) -> ParameterListType:
-    """`values` in the form that xDSL accepts for a field of type `expected`."""
     types = alternatives(expected)
     if not values:
         if bool in types:
@@ -268,7 +264,7 @@ def _converted(values: ParameterListType, expected: Any, name: str, subject: str
 
 
 def _fits(values: ParameterListType, expected: Any) -> bool:
-    """Whether xDSL accepts `values` for `expected`, except that `true` is not an integer."""
+    """Whether xDSL accepts `values`, except that `true` is not an integer."""
     if any(isinstance(v, bool) for v in values) and expected is not bool and bool not in get_args(expected):
         return False
     return isa(values, expected) or (len(values) == 1 and isa(values[0], expected))
@@ -279,7 +275,7 @@ def _shown(value: str | float | bool) -> str:
 
 
 def type_in_words(expected: Any) -> str:
-    """The type of an option for users: "an integer", "'static' or 'dynamic'"."""
+    """ "an integer", "'static' or 'dynamic'"."""
     words = [
         " or ".join(map(_shown, get_args(t))) if get_origin(t) is Literal else _TYPE_WORDS.get(t, type_repr(t))
         for t in alternatives(expected)

@@ -1,4 +1,4 @@
-"""The passes from tir to low for CPUs, in order, each with the reason for its position."""
+"""The passes from tir to low for CPUs, with the reason for each position."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 
 def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) -> tuple[ModulePass, ...]:
-    """The passes from scheduled tir to low: for CPUs, for GPUs (`kernels_to_low`), or for a registered kind of target,
-    whose memory spaces are kept. With `checked`, accesses that are not proved in bounds are guarded (CPUs only)."""
+    """From scheduled tir to low for CPUs, GPUs (`kernels_to_low`), or a registered kind of target, whose memory spaces
+    are kept. `checked` guards accesses that are not proved in bounds (CPUs only).
+    """
     kind = target.partition(" ")[0]
     if kind in GPU_KINDS:
         from weft.passes.gpu_pipeline import kernels_to_low  # start-up: 40 ms
@@ -39,42 +40,41 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         return kernels_to_low(target)
     registered = registered_kind(kind)
     return (
-        # First: privatization of temporaries is decided on blocks, as schedule primitives decided it; a block's init is
-        # known to run before its updates.
+        # First: privatization is decided on blocks, as by schedule primitives; inits are known to run before updates.
         PlaceBuffersPass(),
-        # It applies schedule primitives, which are for blocks; temporaries of iterations are private by now.
+        # Applies schedule primitives, which need blocks; temporaries of iterations are private by now.
         ApplyAnnotationsPass(),
-        # While there are loops and blocks: imported code is attached to them as annotations.
+        # While there are loops and blocks, to which imported code is attached.
         CollectImportsPass(),
-        # After temporaries are placed, because it puts their uses under conditions; while accesses are in blocks, whose
-        # names the bounds log records; before passes that duplicate accesses.
+        # After temporaries are placed, because it puts uses under conditions; in blocks, whose names the bounds log
+        # has; before accesses are duplicated.
         *((CheckBoundsPass(),) if options.checked else ()),
-        # Before blocks are lowered: it reads which iterators reduce.
+        # Before blocks, whose iterators it reads, are lowered.
         LowerReductionsPass(),
-        # Only loops, conditions, loads and stores remain after this pass.
+        # Leaves only loops, conditions, loads and stores.
         LowerBlocksPass(),
-        # After blocks, so that indices are functions of loop variables; before partitioning, which duplicates accesses.
+        # After blocks: indices are functions of loop variables. Before partitioning duplicates accesses.
         CompactBuffersPass(),
-        # After temporaries are compacted; before partitioning, which duplicates accesses but no temporaries.
+        # After temporaries are compacted; before partitioning duplicates accesses.
         *(() if registered is None else (CheckScopesPass(kind),)),
-        # Before vectorization: a condition that is hoisted out of the loop needs no mask.
+        # Before vectorization: hoisted conditions need no mask.
         PartitionLoopsPass(),
-        # After partitioning, which leaves conditions in remainders; before vectorization, which makes masks of them. C
-        # compilers choose widths by themselves.
+        # After partitioning, which leaves conditions in remainders, and before they become masks. C compilers choose
+        # widths.
         *((NarrowVectorsPass(Target.parse(target).vector_bytes),) if kind == "llvm" else ()),
-        # After partitioning, which removes conditions around the checks; before vectorization: lanes do not log.
+        # After partitioning removes conditions around checks; before vectorization: lanes do not log.
         *((HoistChecksPass(),) if options.checked else ()),
-        # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
+        # Before vectorization: strides are coefficients of flat indices.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
-        # After flattening, which shows which accesses are contiguous. C compilers vectorize by themselves.
+        # After flattening, which shows contiguous accesses. C compilers vectorize.
         *((VectorizeSerialPass(target),) if kind == "llvm" else ()),
-        # Before vectorization, which would gather columns. Lanes of C are elements of arrays.
+        # Before vectorization would gather columns. Lanes of C are elements of arrays.
         *((TransposeTilesPass(),) if kind == "llvm" else ()),
-        # While loops still have kinds. Registered targets may have no shuffles.
+        # While loops have kinds. Registered targets may lack shuffles.
         LowerVectorizedPass(shuffles=registered is None),
-        # After vectorization, which merges the prefetches of lanes; while unrolled loops are marked.
+        # After vectorization merges prefetches of lanes; while unrolled loops are marked.
         HoistPrefetchesPass(),
         *loops_to_low(target),
-        # Last: passes of a registered target are written for its low level.
+        # Last: a registered target's passes are written for its low level.
         *(() if registered is None else registered.passes),
     )

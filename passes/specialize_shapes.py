@@ -48,13 +48,7 @@ from weft.support.names import free_name
 def specialize_shapes(
     module: ModuleOp, shapes: Mapping[str, Sequence[Axis]], name: str | None = None, what: str = "shapes"
 ) -> FuncOp:
-    """Specialise a function of a module, in place, to stated shapes of its parameters; returns the function.
-
-    Numbers replace symbols in the whole function, names rename them, and symbols of one name are equal. A range becomes
-    a precondition of calls. Functions that are not graphs are lowered to buffers first.
-
-    Raises `CompileError` for an unknown parameter, another rank, and shapes that contradict each other or the program.
-    """
+    """Specialise a function in place, as `SpecializeShapesPass`; returns it."""
     function = entry_function(module, name)
     if not shapes:
         return function
@@ -75,7 +69,7 @@ def specialize_shapes(
 
 
 def specialize_graph(module: ModuleOp, function: FuncOp, found: Specialization) -> None:
-    """Specialise a graph function, and copies of the functions that its control flow calls."""
+    """Includes copies of functions that control flow calls."""
     substitute_extents(function, found.values)
     add_preconditions(function, found.preconditions)
     names = named_ops(module)
@@ -98,7 +92,6 @@ def specialize_graph(module: ModuleOp, function: FuncOp, found: Specialization) 
 
 
 def _passed_numbers(callee: FuncOp, given: Sequence[Attribute]) -> dict[str, KnownExtent]:
-    """The symbols of a function that are numbers in a call with arguments of these types."""
     values: dict[str, KnownExtent] = {}
     for argument, type_ in zip(callee.args, given, strict=True):
         if isinstance(argument.type, TensorType) and isinstance(type_, TensorType):
@@ -112,13 +105,11 @@ def _passed_numbers(callee: FuncOp, given: Sequence[Attribute]) -> dict[str, Kno
 
 
 def buffer_shapes(function: FuncOp) -> dict[str, list[KnownExtent]]:
-    """The shapes of the parameters of a function over buffers, by the names that callers see."""
     signature = FlatSignature.of(function)
     return {signature.labels[at]: signature.shape_of(function.args[at]) for at in signature.memrefs}
 
 
 def specialize_buffers(function: FuncOp, found: Specialization) -> None:
-    """Specialise a function over buffers: replace extents of parameters by numbers, and propagate them."""
     if not found:
         return
     signature = FlatSignature.of(function)
@@ -137,7 +128,6 @@ def specialize_buffers(function: FuncOp, found: Specialization) -> None:
 
 
 def _state_numbers(function: FuncOp, values: Mapping[int, KnownExtent]) -> None:
-    """Replace index parameters that equal extents with known numbers by these numbers."""
     first = _first(function)
     for position, number in values.items():
         if isinstance(number, int):
@@ -153,7 +143,6 @@ def _state_symbols(
     values: Mapping[str, KnownExtent],
     found: Specialization,
 ) -> None:
-    """Name the remaining symbols, state which of them are equal, and bound them."""
     first = _first(function)
     extents = ExtentValues(first, function)
 
@@ -195,7 +184,7 @@ def _set_extent(function: FuncOp, quantity: Quantity, number: int) -> None:
 
 
 def _retype(buffer: SSAValue, numbers: Mapping[int, int]) -> None:
-    """Set dynamic extents of a buffer to numbers. Ops that fix the type of an operand get a cast."""
+    """Numbers for dynamic extents, with casts for ops that fix an operand's type."""
     old = cast("MemRefType[Attribute]", buffer.type)
     shape = [numbers.get(at, extent) for at, extent in enumerate(old.get_shape())]
     type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
@@ -215,7 +204,6 @@ def _retype(buffer: SSAValue, numbers: Mapping[int, int]) -> None:
 
 
 def _cast_users(buffer: SSAValue, type_: MemRefType[Attribute]) -> None:
-    """Cast a buffer to `type_` for the ops that fix its type."""
     fixed = [use for use in buffer.uses if not isinstance(use.operation, _POLYMORPHIC)]
     if not fixed:
         return
@@ -241,7 +229,7 @@ _POLYMORPHIC: Final = (
 
 
 def _propagate(function: FuncOp) -> None:
-    """Fold values that only depend on numbers: sizes of loops, blocks and temporaries, and stated extents."""
+    """Fold sizes of loops, blocks and temporaries, and stated extents."""
     changed = True
     while changed:
         changed = False
@@ -325,8 +313,8 @@ def _fix_block(op: BlockOp) -> None:
 class SpecializeShapesPass(ModulePass):
     """Specialise a function to stated shapes of its parameters: `specialize-shapes{shapes="x=b:1..8 x 128"}`.
 
-    A number replaces a symbolic extent in the whole function, a name renames one, symbols of one name are equal, and an
-    inclusive range becomes a precondition of calls. A function that is not a graph is lowered to buffers first.
+    A number replaces a symbolic extent in the whole function, a name renames it, symbols of one name are equal, and an
+    inclusive range becomes a precondition of calls. Functions other than graphs are lowered to buffers first.
 
     Raises `CompileError` for an unknown parameter, another rank, and shapes that contradict each other or the program.
 

@@ -1,4 +1,4 @@
-"""verify-level: check that a module only has ops of a level, and that definitions dominate uses."""
+"""verify-level: check the ops of a level, and dominance."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from weft.support.errors import CompileError, did_you_mean
 class VerifyLevelPass(ModulePass):
     """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
 
-    1. every op is valid at the level (`dialects/levels.py`);
-    2. every value is used after its definition, in a region that its definition is in; functions, schedules and modules
-       are not nested in functions;
-    3. at level tir: the loops run every instance of a block (once, if the block is not idempotent), accesses stay in
-       bounds, and every value that is read is written. These are decided by integer sets: `analysis/checks.py`.
+    1. Every op is valid at the level (`dialects/levels.py`).
+    2. Every value is used after its definition, in a region that its definition is in; functions, schedules and modules
+      are not nested in functions.
+    3. At level tir, integer sets show (`analysis/checks.py`) that loops run every instance of a block (once, unless
+      idempotent), accesses stay in bounds, and values read are written.
 
     Raises CompileError at the first violation.
 
@@ -43,8 +43,7 @@ class VerifyLevelPass(ModulePass):
 
 
 def verify_level(root: Operation, level: str | None) -> None:
-    """Check `root`, a module or one of its functions, as `VerifyLevelPass` does; if `level` is None, as at level tir
-    without check 1."""
+    """`VerifyLevelPass` on a module or function; None is level tir without check 1."""
     if level is not None and level not in LEVELS:
         raise CompileError(f"unknown level '{level}'{did_you_mean(level, LEVELS)}")
     allowed: dict[str, bool] = {}
@@ -78,7 +77,7 @@ def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed
 
 
 def _verify_block(block: Block, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
-    """Check a block. Its values are visible to its later ops only during the check."""
+    """Values are visible to later ops only during the check."""
     defined: list[SSAValue] = list(block.args)
     visible.update(defined)
     for op in block.ops:

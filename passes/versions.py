@@ -14,7 +14,7 @@
       func.return
     }
 
-The function that callers see keeps its preconditions; the versions are private. Constants of the module are shared.
+The visible function keeps its preconditions; versions are private and share constants.
 """
 
 from __future__ import annotations
@@ -50,8 +50,6 @@ _PRIVATE: Final = StringAttr("private")
 
 @dataclass
 class Dispatch:
-    """A function that selects a version of itself."""
-
     name: str
     axes: Mapping[str, Quantity]
     """The axis of a parameter that binds each symbol."""
@@ -60,8 +58,7 @@ class Dispatch:
 
 
 def add_graph_versions(module: ModuleOp, wanted: Sequence[Sizes]) -> list[Dispatch]:
-    """Add versions of the graph functions of a module for the sizes of their symbols. Raises `CompileError` for a size
-    outside of a stated range."""
+    """Versions of graph functions for sizes of symbols. Raises `CompileError` for a size outside a stated range."""
     found: list[Dispatch] = []
     names = named_ops(module)
     for function in list(graph_functions(module)):
@@ -79,7 +76,7 @@ def add_graph_versions(module: ModuleOp, wanted: Sequence[Sizes]) -> list[Dispat
 
 
 def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequence[Dispatch]) -> None:
-    """Let functions over buffers select their versions: those of graphs, and all others, whose versions are added here.
+    """Let functions over buffers select versions: those of graphs, and of all others, added here.
 
     Raises `CompileError` for symbols that no function has.
     """
@@ -113,7 +110,7 @@ def dispatch_versions(module: ModuleOp, wanted: Sequence[Sizes], graphs: Sequenc
 
 
 def share_constants(module: ModuleOp) -> None:
-    """Merge equal constants of a module: those of versions, and weights that versions pack in the same layout."""
+    """Merge equal constants, and weights that versions pack alike."""
     first: dict[tuple[Attribute, Attribute], GlobalOp] = {}
     equal: dict[str, str] = {}
     for op in list(module.ops):
@@ -147,14 +144,12 @@ def _copied(function: FuncOp, sizes: Sizes, names: dict[str, Operation]) -> Func
 
 
 def _is_entry(module: ModuleOp, function: FuncOp) -> bool:
-    """Whether a function is visible outside of the module, and no other op in the module uses it."""
     name = function.sym_name.data
     uses = (symbol for op in module.ops if op is not function for symbol, _ in symbol_uses(op))
     return function.sym_visibility != _PRIVATE and not function.is_declaration and name not in set(uses)
 
 
 def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[str, Operation]) -> None:
-    """Let a function keep its preconditions, and call the version for its sizes."""
     function = functions[dispatch.name]
     general = copy_of(function)
     general.sym_name = StringAttr(free_name(f"{dispatch.name}_any", names))
@@ -192,7 +187,6 @@ def _dispatch(functions: Mapping[str, FuncOp], dispatch: Dispatch, names: dict[s
 
 
 def call_with_casts(callee: FuncOp, arguments: Sequence[SSAValue]) -> list[Operation]:
-    """A call with arguments cast to the types of the callee."""
     ops: list[Operation] = []
     given: list[SSAValue] = []
     for argument, type_ in zip(arguments, callee.function_type.inputs.data, strict=True):

@@ -1,9 +1,7 @@
 """The cost of a plan on a machine: cycles of a core, and bytes that move between levels of memory.
 
-`cost(work, target)` is the estimate of a nest, by which the tuner's analytical model compares schedules. Rules compare
-register tiles by `step` and decide about threads by `threads_pay_from`; layouts of graphs are compared by `layouts.py`.
-`Work` counts instructions and describes operands without reference to IR. Facts of machines are in
-`support.processors`, constants of the estimate in `fitted.py`.
+The tuner's analytical model compares `cost`, rules compare `step`. Facts of machines are in `support.processors`,
+constants in `fitted.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """Instructions that a nest of loops executes on all threads together, and its operands."""
+    """Instructions of a loop nest on all threads, and operands, without reference to IR."""
 
     operations: float = 0.0
     """Additions, multiplications, comparisons and similar operations; a vector of several registers counts once for
@@ -43,9 +41,8 @@ class Work:
 
 @dataclass
 class Cost:
-    """An estimate: `cycles` of wall time, bytes by level, and the bounds that the cycles are composed of.
-
-    A bound is the time that one part of a core needs for its share of the work if it does not wait for other parts.
+    """An estimate: `cycles` of wall time, bytes by level, and the bounds of the cycles: the time of one part of a core
+    that does not wait for others.
     """
 
     cycles: float = 0.0
@@ -68,11 +65,10 @@ class Cost:
 
 
 def cost(work: Work, target: Target) -> Cost:
-    """Returns the cost of `work` on the CPU of `target`.
+    """The cost of `work` on the CPU of `target`.
 
-    Cycles are a share of the sum of the bounds, because the units of a core overlap, plus entries of loops and misses
-    of pages. Adding the transfers did not improve the order of measured schedules, because prefetching hides them
-    (docs/decisions/0088-what-the-cost-model-learns.md).
+    Cycles are a share of the sum of bounds, because units of a core overlap, plus loop entries and page misses, without
+    transfers, which prefetching hides (docs/decisions/0088-what-the-cost-model-learns.md).
     """
     cpu = target.processor
     second, third, memory = moved = [sum(bytes_from_beyond(work.nest, cache, cpu)) for cache in caches(target)]
@@ -93,10 +89,8 @@ def cost(work: Work, target: Target) -> Cost:
 
 
 def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, processor: Processor) -> float:
-    """Returns the cost of one step of a reduction over a register tile, in multiply-adds of vectors.
-
-    The step does `products` multiply-adds, and loads `vectors` vectors and `elements` elements. Fewer multiply-adds
-    than the ports have in flight wait for each other.
+    """The cost of one reduction step of a register tile, in multiply-adds of vectors: `products` of them, which wait
+    for each other if fewer than the ports have in flight, and loads of `vectors` and `elements`.
     """
     wait = max(1.0, processor.fmas_in_flight / products)
     loads = costs.vector * vectors + costs.element * elements
@@ -104,14 +98,12 @@ def step(costs: fitted.TileCosts, products: int, vectors: int, elements: float, 
 
 
 def threads_pay_from(processor: Processor) -> int:
-    """Returns the least number of scalar multiply-adds for which other threads are woken, at the peak rate of vectors
-    of 32 bytes."""
+    """The least scalar multiply-adds, at the peak rate of 32-byte vectors, for which other threads are woken."""
     return int(fitted.THREADS_PAY * processor.waking_cycles * processor.fma_ports * _LANES)
 
 
 def instructions_pay_from(processor: Processor) -> int:
-    """Returns the least number of instructions for which other threads are woken, if the number is known at run time
-    only."""
+    """The least instructions for which other threads are woken, if known at run time only."""
     return int(fitted.INSTRUCTIONS_PAY * processor.waking_cycles)
 
 

@@ -1,4 +1,4 @@
-"""Open decisions of plans: the default of each, unless a search decides otherwise."""
+"""Open decisions of plans, each with its default."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Protocol, TypeVar
 
 
 class HasRegisters(Protocol):
-    """A register tile: rows of vectors."""
-
     @property
     def rows(self) -> int: ...
     @property
@@ -19,7 +17,7 @@ TileT = TypeVar("TileT", bound=HasRegisters)
 
 
 class Decisions:
-    """Decides every open decision by its default."""
+    """Takes every default."""
 
     @property
     def are_open(self) -> bool:
@@ -33,14 +31,13 @@ class Decisions:
         return bool(self.choose((0, 1), int(default)))
 
     def size(self, default: int, most: int, least: int = 1) -> int:
-        """Returns a size from `least` to `most`: the default, a power of two, or a multiple or a part of the
-        default."""
+        """The default, a multiple or part of it, or a power of two."""
         powers = (1 << at for at in range(max(most, 1).bit_length()))
         near = (default // 4, default // 2, default * 2, default * 4)
         return self.choose(sorted({default, *(size for size in (*powers, *near) if least <= size <= most)}), default)
 
     def tile(self, tiles: Sequence[TileT], best: Callable[[Sequence[TileT]], TileT]) -> TileT:
-        """Returns one of several register tiles of equal lanes: the best, or one with other vectors or rows."""
+        """One of the tiles of equal lanes: the best, or one with other vectors or rows."""
         vectors = self.choose(list(dict.fromkeys(tile.vectors for tile in tiles)), best(tiles).vectors)
         tiles = [tile for tile in tiles if tile.vectors == vectors]
         rows = self.choose(list(dict.fromkeys(tile.rows for tile in tiles)), best(tiles).rows)

@@ -9,20 +9,18 @@ from weft.plans import fitted
 
 
 def conversion(elements: int) -> float:
-    """Returns the cost of a change of the layout of an image."""
     return fitted.CONVERSION * elements
 
 
 def plain_data(work: int, channels: int, products: int = 1) -> float:
-    """Cost of data that are not in blocks, for a convolution in blocks with `work` multiply-adds. Data in blocks allow
-    dot products of `products` channels."""
+    """The cost of data that are not in blocks, without dot products of `products` channels."""
     return fitted.PLAIN_DATA * work + (1 - 1 / products) * work if channels > fitted.FEW_CHANNELS else 0.0
 
 
 def saved_by_blocks(
     work: int, window: Sequence[int], *, is_depthwise: bool = False, is_strided: bool = False, is_integer: bool = False
 ) -> float:
-    """Returns the multiply-adds that NCHWc saves in a convolution with `work` multiply-adds."""
+    """The multiply-adds that NCHWc saves in a convolution of `work`."""
     if is_depthwise and is_strided:
         return fitted.PLAIN_STRIDED_CHANNELS * work
     if is_integer:
@@ -35,11 +33,11 @@ def saved_by_blocks(
 def saved_by_filtering(
     images: int, extents: Sequence[int], channels: int, filters: int, window: int, tiles: Iterable[int]
 ) -> tuple[int, float]:
-    """Returns the Winograd tile with the least cost, and the multiply-adds that it saves in a convolution with square
-    windows; (0, 0) if it saves too little.
+    """The cheapest Winograd tile, and the multiply-adds that it saves in a convolution with square windows; (0, 0) if
+    too few.
 
-    `extents` are rows and columns of the results, `tiles` the candidate sides of tiles of results. A tile of side `t`
-    needs `(t + window - 1) ** 2` products instead of `t ** 2 * window ** 2`, and transforms.
+    `extents` are rows and columns of results, `tiles` candidate sides. A tile of side `t` needs `(t + window - 1) ** 2`
+    products instead of `t ** 2 * window ** 2`, and transforms.
     """
     kernels = fitted.KERNEL_ELEMENT * channels * filters
     direct = window**2 * (images * prod(extents) * filters * channels + kernels)

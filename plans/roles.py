@@ -1,4 +1,4 @@
-"""Roles of the iterators of products and convolutions, on which rules base their plans."""
+"""Roles of the iterators of products and convolutions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.plans import fitted
 
 @dataclass(frozen=True)
 class ExtentBound:
-    """An extent that is known at run time only, and an upper bound of it."""
+    """An extent known at run time only, and its upper bound."""
 
     extent: SSAValue
     most: int
@@ -25,8 +25,9 @@ class ExtentBound:
 
 @dataclass(frozen=True)
 class Factor:
-    """One of the two factors: its position among the buffers that the block reads, the dimension that the row or column
-    indexes, and whether consecutive rows or columns are contiguous."""
+    """A factor: its position among the buffers read, the dimension that the row or column indexes, and whether
+    consecutive ones are contiguous.
+    """
 
     position: int
     dimension: int
@@ -41,10 +42,9 @@ class Factor:
 
 @dataclass(frozen=True)
 class ContractionRoles:
-    """`out[batch, rows, row, column] += left[batch, rows, row, reduced] * right[batch, reduced, column]`, with the
-    dimensions of each in any order. Iterators are positions among those of the block; symbolic extents are None.
-
-    The column is the iterator along which results are consecutive; it indexes the right factor.
+    """`out[batch, rows, row, column] += left[batch, rows, row, reduced] * right[batch, reduced, column]`, dimensions in
+    any order. Iterators are positions in the block; symbolic extents are None. Results are consecutive along the
+    column.
     """
 
     batch: tuple[int, ...]
@@ -80,8 +80,7 @@ class ContractionRoles:
 
 
 def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
-    """Returns the roles of the iterators of a contraction, or None for other blocks, and if the results are not
-    consecutive along an iterator of exactly one factor."""
+    """None for other blocks, and if results are not consecutive along an iterator of exactly one factor."""
     if pattern.kind is not PatternKind.CONTRACTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
     (write,) = pattern.writes
@@ -127,7 +126,6 @@ def _rows(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, bool, i
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
-    """Returns the properties of a factor, or None if its row or column indexes several dimensions."""
     dimensions = () if iterator is None else operand.dimensions_of(iterator)
     if iterator is not None and len(dimensions) != 1:
         return None
@@ -148,7 +146,7 @@ def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | N
 @dataclass(frozen=True)
 class ConvolutionRoles:
     """`out[shared, pixels, channels] += data[shared, pixels + window, reduced] * kernel[shared, channels, reduced]`,
-    with the dimensions of each in any order. Iterators are positions among those of the block.
+    dimensions in any order. Iterators are positions in the block.
     """
 
     data: Operand
@@ -175,23 +173,21 @@ class ConvolutionRoles:
     iterators: tuple[BlockArgument, ...]
 
     def stride(self, operand: Operand, at: int) -> int | None:
-        """Returns the distance of the elements of consecutive values of an iterator, or None if it varies."""
+        """The distance of elements for consecutive values; None if it varies."""
         return operand.stride_of(self.iterators[at])
 
     def moves_evenly(self, operand: Operand, at: int) -> bool:
-        """Returns whether the distance of the elements of consecutive values of an iterator is constant, though it may
-        be symbolic."""
+        """Whether that distance is constant, possibly symbolic."""
         value = self.iterators[at]
         return all(
             not (index - Index({value: index.coefficient(value)})).depends_on([value]) for index in operand.indices
         )
 
     def size(self, places: tuple[int, ...]) -> int:
-        """Returns the number of instances of some iterators together."""
         return prod(self.extents[at] for at in places)
 
     def known(self, at: int) -> int | None:
-        """Returns the extent of an iterator, or None if it is symbolic."""
+        """The extent; None if symbolic."""
         return None if at in self.symbolic else self.extents[at]
 
     @property
@@ -200,7 +196,7 @@ class ConvolutionRoles:
         return self.symbolic <= {*self.pixels}
 
     def data_extents(self) -> list[int]:
-        """Returns the extents of the data; symbolic ones exclude the elements between windows."""
+        """Symbolic extents exclude elements between windows."""
         extents: list[int] = []
         for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
             if extent < 0:
@@ -216,24 +212,23 @@ class ConvolutionRoles:
         return any(sum(index.depends_on([self.iterators[at]]) for at in spatial) > 1 for index in self.result.indices)
 
     def is_windowed(self, at: int) -> bool:
-        """Returns whether windows overlap along an iterator."""
         value = self.iterators[at]
         reduced = [self.iterators[r] for r in self.reduced]
         return any(index.depends_on([value]) and index.depends_on(reduced) for index in self.data.indices)
 
     @property
     def windowed(self) -> tuple[int, ...]:
-        """The pixels other than the column along which windows overlap."""
+        """Pixels, except the column, along which windows overlap."""
         return tuple(at for at in self.pixels if at != self.column and self.is_windowed(at))
 
     @property
     def has_symbolic_space(self) -> bool:
-        """Whether the extent of the column, or of another iterator along which windows overlap, is symbolic."""
+        """Whether the column or a `windowed` iterator has a symbolic extent."""
         return bool(self.symbolic & {self.column, *self.windowed})
 
     @property
     def flat_pixels(self) -> tuple[int, ...]:
-        """The pixels along which results are consecutive in memory, with the column last."""
+        """The pixels along which results are consecutive in memory, column last."""
         run = [self.column]
         step = self.extents[self.column]
         while True:
@@ -245,14 +240,14 @@ class ConvolutionRoles:
 
     @property
     def sums_one_window(self) -> bool:
-        """Whether each result sums one window of one channel, and lanes are columns."""
+        """Whether each result sums one window of one channel, with columns in lanes."""
         reduced = [self.iterators[at] for at in self.reduced if self.extents[at] > 1]
         pixels = [self.iterators[at] for at in self.pixels]
         sums_channels = any(index.depends_on(reduced) and not index.depends_on(pixels) for index in self.data.indices)
         return self.column in self.pixels and not sums_channels and not self.channels
 
     def rows_of_data(self, row: int, around: tuple[int, ...]) -> RowsOfData:
-        """Returns the rows of the data for rows of results along an iterator, inside of the iterators `around`."""
+        """The data for rows of results, inside the iterators `around`."""
         value, others = self.iterators[row], [self.iterators[at] for at in around]
         size, step, span = bytes_of(self.data.element_type), 1, 1
         for extent, index in zip(self.data_extents(), self.data.indices, strict=True):
@@ -266,8 +261,6 @@ class ConvolutionRoles:
 
 @dataclass(frozen=True)
 class RowsOfData:
-    """The data that a row of results depends on."""
-
     bytes: int
     """The bytes of a row of the data, with all channels."""
     step: int
@@ -276,13 +269,12 @@ class RowsOfData:
     """Rows of the data for one row of results, from the first to the last."""
 
     def results(self, size: int) -> int:
-        """Returns the number of rows of results that `size` bytes of data suffice for."""
+        """The rows of results for which `size` bytes of data suffice."""
         return (size // self.bytes - self.span) // max(self.step, 1) + 1
 
 
 def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
-    """Returns the roles of the iterators of a convolution, or None for other blocks, and if the results are not
-    consecutive along any iterator."""
+    """None for other blocks, and if results are not consecutive along an iterator."""
     if pattern.kind is not PatternKind.CONVOLUTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
     sliding = [factor for factor in pattern.factors if slides(pattern.block, factor)]
@@ -329,8 +321,7 @@ def convolution_roles(pattern: BlockPattern) -> ConvolutionRoles | None:
 
 
 def group_of(pattern: BlockPattern) -> tuple[int, int] | None:
-    """Returns the position of an iterator whose quotient by a number selects a group of channels, and that number, or
-    None."""
+    """An iterator whose quotient selects a group of channels, and the divisor; or None."""
     for factor in pattern.factors or ():
         for index in factor.indices:
             for atom in index.terms:

@@ -8,19 +8,16 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 Loop: TypeAlias = tuple[int, ...]
-"""A loop of a plan: the position of an iterator of the block, then for each split of its loop the position of a part,
-from 0 for the outermost. `(2,)` is the loop of the third iterator; after a split its parts are `(2, 0)` and `(2,
-1)`."""
+"""A loop of a plan: the position of an iterator of the block, then for each split the position of a part, outermost 0.
+`(2,)` is the loop of the third iterator; a split makes it `(2, 0)` and `(2, 1)`.
+"""
 
 Factors: TypeAlias = tuple[int | None, ...]
-"""The numbers of iterations of the parts of a loop, outermost first. One may be None, which is derived from the others
-and the extent."""
+"""Iterations of the parts of a loop, outermost first. One may be None, which follows from the others and the extent."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The split of a loop into parts."""
-
     loop: Loop
     factors: Factors
 
@@ -31,8 +28,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Digit:
-    """One dimension of a packed layout: `index // divisor % modulus` of a dimension of the unpacked one; no remainder
-    if `modulus` is 0."""
+    """One dimension of a packed layout: `index // divisor % modulus` of an unpacked dimension; no remainder if
+    `modulus` is 0.
+    """
 
     dimension: int
     divisor: int = 1
@@ -41,36 +39,34 @@ class Digit:
 
 Layout: TypeAlias = tuple[Digit, ...]
 """The dimensions of a packed buffer. `(Digit(1, 16), Digit(0), Digit(1, 1, 16))` are panels of 16 columns of a
-matrix."""
+matrix.
+"""
 
 
 def digits_of(dimensions: Sequence[int]) -> Layout:
-    """Returns a permutation of the dimensions."""
+    """A layout that permutes the dimensions."""
     return tuple(Digit(dimension) for dimension in dimensions)
 
 
 def panels(rank: int, at: int, width: int, *, outermost: bool = False) -> Layout:
-    """Returns panels of `width` elements of a dimension: the panel number replaces the dimension, or precedes all
-    others, and the position in the panel is last."""
+    """Panels of `width` elements of dimension `at`: the panel number replaces it, or precedes all others; the position
+    in the panel is last.
+    """
     rest = digits_of([dimension for dimension in range(rank) if dimension != at])
     panel = 0 if outermost else at
     return (*rest[:panel], Digit(at, width), *rest[panel:], Digit(at, 1, width))
 
 
 def moved_last(rank: int, at: int) -> Layout:
-    """Returns a layout with the dimension `at` after the others."""
     return digits_of([*(dimension for dimension in range(rank) if dimension != at), at])
 
 
 def parted(rank: int, step: int) -> Layout:
-    """Returns a layout with the last dimension split by residue modulo `step`, so that elements `step` apart are
-    consecutive."""
+    """The last dimension split by residue modulo `step`: elements `step` apart become consecutive."""
     return (*digits_of(range(rank - 1)), Digit(rank - 1, 1, step), Digit(rank - 1, step))
 
 
 def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
-    """Returns the map from indices of the unpacked buffer to those of the packed one."""
-
     def mapped(*indices: int) -> tuple[int, ...]:
         result: list[int] = []
         for digit in layout:
@@ -83,7 +79,7 @@ def index_map(layout: Layout) -> Callable[..., tuple[int, ...]]:
 
 
 def packed_shifts(shifts: Sequence[int], layout: Layout) -> tuple[int, ...]:
-    """Returns the distances along the dimensions of a layout that correspond to distances `shifts` before packing."""
+    """Distances in a layout that correspond to distances `shifts` before packing."""
     return tuple(
         shifts[digit.dimension] // digit.divisor % digit.modulus
         if digit.modulus
@@ -98,57 +94,55 @@ ALL: Final = 1 << 10
 
 @dataclass(frozen=True)
 class Nest:
-    """The splits of the own loops of a copy: those that are not around the block that uses it.
+    """Splits of a copy's own loops: those that are not around the block that uses it.
 
-    The loop of one dimension is split into `factors`, and each part is placed outside `inside` loops of the other
-    dimensions, the innermost of which may be split first. The innermost loop of all is vectorized or unrolled. A nest
-    without factors is unchanged.
+    The loop of one dimension is split into `factors`, each part outside `inside` loops of the other dimensions, the
+    innermost of which may be split first. The innermost loop of all is vectorized or unrolled. Without factors the nest
+    is unchanged.
     """
 
     factors: Factors = ()
     dimension: int | None = None
     """The dimension whose loop is split; None for the innermost loop. A dimension of extent 1 has no loop: the nest is
-    then unchanged."""
+    unchanged.
+    """
     inside: tuple[int, ...] | None = None
-    """For each part, the number of loops of other dimensions inside it; None keeps the order."""
+    """Loops of other dimensions inside each part; None keeps the order."""
     steps: int = 0
-    """Iterations of a piece of the innermost loop of the other dimensions; 0 does not split it."""
+    """Iterations of a piece of the innermost loop of the others; 0 does not split it."""
     divides: bool = False
-    """Whether `steps` is replaced by a divisor of the extent, if one is not much smaller."""
+    """Whether a divisor of the extent replaces `steps`, if not much smaller."""
     vector: bool = True
-    """Whether the innermost loop is vectorized; otherwise it is unrolled."""
+    """Whether the innermost loop is vectorized, else unrolled."""
     unrolled: int = 0
-    """The number of loops around the innermost one that are unrolled."""
+    """Loops around the innermost one that are unrolled."""
     exact: tuple[int, ...] = ()
-    """Numbers of lanes, the first of which that divides the extent replaces the last factor. If none divides it, the
-    nest is unchanged."""
+    """Lanes, the first of which that divides the extent replaces the last factor. Without one the nest is unchanged."""
     stepped: int | None = None
-    """The dimension whose loop is split into pieces of `steps`, if it is not the innermost of the others."""
+    """The dimension whose loop is split into `steps`, if not the innermost of the others."""
     intrinsic: str = ""
     """The tensor intrinsic that computes the innermost two loops."""
     threads: int = 0
-    """Threads of a kernel's block that share all loops of the copy, which are fused. The factors are then ignored."""
+    """Threads of a kernel's block that share all loops of the copy, which are fused. Factors are then ignored."""
     thread_bytes: int = 0
-    """Limit of the bytes that a thread moves at once, if rows of known length are aligned."""
+    """Limit of bytes that a thread moves at once, if rows of known length are aligned."""
     fused: int = 1
-    """The number of innermost loops that are fused first."""
+    """Innermost loops that are fused first."""
 
 
 @dataclass(frozen=True)
 class Prefetch:
-    """A prefetch of buffers that a block reads or writes, at a distance along iterators."""
+    """A prefetch of accessed buffers, at a distance along iterators."""
 
     write: bool
     shifts: tuple[int, ...]
     position: int | None = None
-    """Position among the buffers that are read, or written; None for all that are read."""
+    """Position among the buffers read, or written; None for all that are read."""
     block: str = ""
-    """The label of the block that accesses the buffers, if it is another one."""
+    """The label of the block that accesses the buffers, if another."""
 
 
 class MadeBy(Enum):
-    """The block that makes a staged operand."""
-
     COPY = auto()
     """A copy of the buffer that is read."""
     PRODUCER = auto()
@@ -164,110 +158,106 @@ class MadeBy(Enum):
 
     @property
     def is_producer(self) -> bool:
-        """Whether the elementwise producer makes the operand."""
         return self in (MadeBy.PRODUCER, MadeBy.ONLY_PRODUCER, MadeBy.INLINED_PRODUCER)
 
 
 @dataclass(frozen=True)
 class Staged:
-    """An operand that is computed or copied before the block reads it."""
+    """An operand computed or copied before the block reads it."""
 
     operand: int
     """Position among the buffers that the block reads."""
     at: Loop | None = None
-    """The loop whose iterations copy the part that they read; None copies all of it before the nest."""
+    """The loop whose iterations copy the part that they read; None copies all before the nest."""
     made_by: MadeBy = MadeBy.COPY
     reindexed: tuple[int, ...] = ()
-    """The iterators of the block for which the copy has a dimension each."""
+    """Iterators of the block, each a dimension of the copy."""
     recoded: str = ""
-    """The encoding that the operand is recoded to before it is copied."""
+    """The encoding of the operand before it is copied."""
     source: Nest | None = None
-    """The nest by which the block that recodes or pads the operand is computed, for each piece of the copy."""
+    """The nest of the block that recodes or pads the operand, per piece of the copy."""
     scope: str = "global"
     fuses_producer: bool = False
-    """Whether the elementwise producer of the operand is computed while it is copied."""
+    """Whether the elementwise producer is computed while it is copied."""
     layout: Layout = ()
     align: int = 0
-    """The number of elements to whose multiples the starts of rows of the copy are aligned."""
+    """Elements to whose multiples rows of the copy are aligned."""
     nest: Nest = Nest()
     prefetches: tuple[Prefetch, ...] = ()
-    """Prefetches of the buffers that the copy accesses, along its dimensions."""
+    """Prefetches of buffers that the copy accesses, along its dimensions."""
     parallel: bool = False
     """Whether threads share the outermost loop of the copy."""
     shared: bool = False
-    """Whether threads share the copy if profitable; otherwise each thread copies the elements that it reads, or one
-    copies all."""
+    """Whether threads share the copy if profitable; otherwise each copies the elements that it reads, or one copies
+    all.
+    """
 
 
 @dataclass(frozen=True)
 class Result:
-    """The copy of results from their accumulator, with the elementwise consumers."""
+    """The copy of results from their accumulator, with elementwise consumers."""
 
     at: Loop
     """The loop whose iterations copy results."""
     scope: str = "local"
     padded: bool = False
-    """Whether the copy that omits the padding replaces another one."""
+    """Whether the copy that omits padding replaces another one."""
     reindexed: bool = False
-    """Whether the accumulator has a dimension for each iterator of the block."""
+    """Whether the accumulator has a dimension per iterator of the block."""
     align: int = 0
     layout: Layout = ()
     """The layout of the accumulator."""
     kept: int | None = None
-    """The number of innermost loops of the copy that are kept in registers, or None for all of those inside `at`."""
+    """Innermost loops of the copy kept in registers; None for all inside `at`."""
     nest: Nest | None = None
-    """The loops of the copy, if they are not kept in registers and the copy computes something."""
+    """The loops of the copy, if not in registers and the copy computes something."""
     prefetch: Prefetch | None = None
     is_first: bool = False
-    """Whether the copy of results is made before the copies of operands, which determines the order of allocations."""
+    """Whether the copy of results precedes those of operands, which determines the order of allocations."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A reduction in parts. The sums of each part are added to the results in turn."""
+    """A reduction in parts, whose sums are added to the results in turn."""
 
     steps: int
-    """Iterations of the first reduced iterator in a part. Its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
+    """Iterations of the first reduced iterator in a part: its loop is `(at, 0)` over parts and `(at, 1)` in a part."""
     at: Loop
-    """The loop whose iterations add the sums of a part to the results."""
+    """The loop whose iterations add a part's sums to the results."""
     dimensions: tuple[int, ...] = ()
-    """The iterators of the dimensions of the results, if sums are added to the results in place."""
+    """Iterators of the dimensions of the results, if sums are added in place."""
 
 
 @dataclass(frozen=True)
 class TilePlan:
-    """The schedule of a block with the operands that are staged for it. Loops are those of the block."""
-
     order: tuple[Loop, ...] = ()
-    """The loops after all splits, outermost first; other loops keep their positions."""
+    """Loops after all splits, outermost first; others keep their positions."""
     outermost: tuple[Loop, ...] = ()
-    """The order to which loops are permuted before the splits."""
+    """The order of loops before the splits."""
     fused: tuple[tuple[Loop, ...], ...] = ()
-    """Adjacent loops that are fused before the splits; the result has the name of the first."""
+    """Adjacent loops fused before the splits; the result has the name of the first."""
     splits: tuple[Split, ...] = ()
     joined: tuple[tuple[Loop, ...], ...] = ()
-    """Adjacent loops that are fused after all loops are reordered."""
+    """Adjacent loops fused after all loops are reordered."""
     flat: tuple[int, ...] = ()
-    """Adjacent iterators that are fused in the block, in the dimensions of its accumulator, and in reindexed copies of
-    operands."""
+    """Adjacent iterators fused in the block, in its accumulator, and in reindexed copies."""
     padding: tuple[int, ...] = ()
-    """For each iterator, after `flat` ones are fused, the divisor of its extent after zero padding."""
+    """Per iterator, after `flat` ones are fused, the divisor of its zero-padded extent."""
     staged: tuple[Staged, ...] = ()
     result: Result | None = None
     parts: Parts | None = None
     start: Loop | None = None
     """The loop before which accumulators are initialised."""
     registers: int = 1
-    """The number of innermost loops that are kept in registers: the last is vectorized, the others are unrolled."""
+    """Innermost loops in registers: the last is vectorized, the others are unrolled."""
     lanes: int = 0
-    """Lanes of the vector axis, or 0 for all iterations of its loop."""
+    """Lanes of the vector axis; 0 for all iterations of its loop."""
     intrinsic: str = ""
     """The intrinsic that computes the innermost `intrinsic_loops` loops."""
     intrinsic_loops: int = 2
-    """The number of these loops: 2 for dot products (lanes, and the group that each lane sums), and all loops of the
-    sums for tiles."""
+    """2 for dot products (lanes, and the group that each lane sums), and all loops of the sums for tiles."""
     reassociated: bool = False
-    """Whether the vector axis is that of the reduction: lanes are combined at the end of it."""
+    """Whether the vector axis is that of the reduction: lanes are combined at its end."""
     prefetches: tuple[Prefetch, ...] = ()
     """Prefetches of the buffers that the block accesses."""
     nontemporal: tuple[int, ...] = ()
@@ -275,12 +265,12 @@ class TilePlan:
     unrolled: tuple[Loop, ...] = ()
     """Other loops that are unrolled."""
     interior: Loop | None = None
-    """The loop around a tile that has versions for the interior and for the border of a domain of symbolic extents."""
+    """The loop around a tile with versions for interior and border of a domain of symbolic extents."""
     bound: tuple[tuple[Loop, str], ...] = ()
-    """Loops bound to threads, or thread blocks, of a kernel along an axis."""
+    """Loops bound to threads, or blocks, of a kernel along an axis."""
     unit: str = ""
-    """The axis of a single thread, or thread block, around the nest."""
+    """The axis of a single thread, or block, around the nest."""
     threads: tuple[Loop, ...] | None = None
-    """Adjacent loops that threads share, or None for the outermost ones, if profitable."""
+    """Adjacent loops that threads share; None for the outermost ones, if profitable."""
     most_shared: int | None = None
-    """Maximum number of loops that threads share."""
+    """Maximum loops that threads share."""

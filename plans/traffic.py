@@ -1,4 +1,4 @@
-"""Bytes and pages that a loop nest moves between levels of memory, from the accesses of its operands."""
+"""Bytes and pages that a loop nest moves between levels of memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class LoopNest:
-    """Loops, outermost first, and the operands of their body. Vectorized and unrolled loops are innermost."""
+    """Loops, outermost first (vectorized and unrolled ones innermost), and operands of the body."""
 
     loops: Sequence[int] = ()
     """The extents of the loops."""
@@ -33,14 +33,14 @@ class LoopNest:
 
 @dataclass(frozen=True)
 class Cache:
-    """The size of a cache and of one of its ways: lines at that distance are in the same set."""
+    """Sizes of a cache and of a way: lines at that distance share a set."""
 
     bytes: int
     way_bytes: int
 
 
 def caches(target: Target) -> tuple[Cache, Cache, Cache]:
-    """Returns L1, L2 and L3 of a core; L2 replaces an L3 that is not larger."""
+    """L1, L2 and L3 of a core; L2 replaces an L3 that is not larger."""
     second = Cache(target.l2_bytes, target.l2_bytes // max(target.l2_ways, 1))
     third = Cache(target.l3_bytes, target.l3_bytes) if target.l3_bytes > target.l2_bytes else second
     # L1 is indexed by the offset in a page.
@@ -48,11 +48,11 @@ def caches(target: Target) -> tuple[Cache, Cache, Cache]:
 
 
 def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> list[float]:
-    """Returns the bytes, in whole lines, that a nest moves from beyond a cache for each operand.
+    """Bytes per operand, in whole lines, that a nest moves from beyond a cache.
 
-    The largest inner part of the nest whose operands fit in the cache moves them once. It runs once per iteration of
-    the loops around it, except that the iterations of the innermost of these share common elements. Lines whose
-    distance is a multiple of a large power of two compete for few sets, and occupy more of the cache.
+    The largest inner part whose operands fit moves them once. It runs once per iteration of the loops around it, but
+    iterations of the innermost of these share elements. Lines at distances that are multiples of a large power of two
+    compete for few sets and occupy more of the cache.
     """
     line = processor.line_bytes
 
@@ -63,7 +63,7 @@ def bytes_from_beyond(nest: LoopNest, cache: Cache, processor: Processor) -> lis
 
 
 def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
-    """Returns the number of pages whose translation a nest requests from beyond the first-level TLB."""
+    """The number of pages that the first-level TLB lacks."""
 
     def pages(box: _Box) -> float:
         return box.pages(processor.page_bytes)
@@ -74,8 +74,6 @@ def pages_from_beyond(nest: LoopNest, processor: Processor) -> float:
 def _moved(
     nest: LoopNest, capacity: float, amount: Callable[[_Box], float], room: Callable[[_Box], float]
 ) -> list[float]:
-    """Returns the amounts per operand that a nest moves from beyond a memory of limited capacity."""
-
     def touched(depth: int) -> list[_Box]:
         return [_Box(operand.boxes[depth], operand.shape, operand.element_bytes) for operand in nest.operands]
 
@@ -97,7 +95,7 @@ class _Box:
     element_bytes: int
 
     def _runs(self) -> tuple[float, int]:
-        """Returns the number of contiguous runs, and the bytes of one."""
+        """The number of contiguous runs, and the bytes of one."""
         run = self.element_bytes
         for extent, whole in zip(reversed(self.extents), reversed(self.shape), strict=True):
             run *= extent
@@ -106,21 +104,18 @@ class _Box:
         return prod(self.extents) * self.element_bytes / max(run, 1), run
 
     def bytes(self, line: int) -> float:
-        """Returns the bytes of the box, in whole lines."""
         runs, run_bytes = self._runs()
         whole = float(prod(self.shape) * self.element_bytes)
         return min(runs * ceil(run_bytes / line) * line, max(whole, line))
 
     def pages(self, page: int) -> float:
-        """Returns the number of pages that the box contains elements of."""
         runs, run_bytes = self._runs()
         strides, last = self._strides(), self.element_bytes
         span = last + sum((extent - 1) * stride for extent, stride in zip(self.extents, strides, strict=True))
         return min(runs * ceil(run_bytes / page), span // page + 1)
 
     def room(self, way: int) -> float:
-        """Returns the bytes of a cache, with ways of that size, that the lines of the box occupy, given conflicts in
-        sets."""
+        """The bytes of a cache that the lines occupy, given conflicts in sets."""
         ways = 1
         for extent, stride in zip(self.extents, self._strides(), strict=True):
             ways *= ceil(extent * gcd(stride, way) / way)

@@ -61,10 +61,23 @@ def _label(device: Any) -> str:
     return f"{device.platform.name.strip()}: {device.name.strip()} ({device.version.strip()})"
 
 
+def _why_unusable(device: Any) -> str:
+    """Returns the reason for which the driver of a processor compiles no program, or an empty text. PoCL 3.0 refuses
+    processors that are newer than its LLVM 14."""
+    cl = _pyopencl()
+    if device.platform.name.strip() != _PORTABLE:
+        return ""
+    try:
+        cl.Program(cl.Context([device]), "kernel void weft_probe(void) {}").build()
+    except cl.Error as error:
+        return next((line for line in str(error).splitlines() if line.startswith("error: ")), str(error))
+    return ""
+
+
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
     """The device with `name` in its name, version or platform (case-insensitive); by default a GPU, else a processor.
-    Raises `DeviceError`, with a list of the devices, if there is none."""
+    Raises `DeviceError`, with a list of the devices, if there is none, or if its driver compiles no programs."""
     devices = _all_devices()
     if not devices:
         raise DeviceError(f"there is no OpenCL device on this machine: {_INSTALL}")
@@ -77,6 +90,10 @@ def pick_device(name: str = "") -> OpenClDevice:
     if not chosen:
         listed = ", ".join(f"'{_label(d)}'" for d in devices)
         raise DeviceError(f"no OpenCL device is named '{name}' (there are: {listed})")
+    if reason := _why_unusable(chosen[0]):
+        others = ", ".join(f"'{_label(d)}'" for d in devices if d != chosen[0])
+        hint = f" (-device= names another one: {others})" if others else ""
+        raise DeviceError(f"the driver of '{_label(chosen[0])}' compiles no program for this processor: {reason}{hint}")
     return OpenClDevice(chosen[0])
 
 

@@ -1,4 +1,4 @@
-"""Recording of schedules: a module, the trace of its steps, and handles for loops, blocks and integers."""
+"""Recording of schedules: a module, its trace, and handles."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ C = TypeVar("C", bound=type)
 
 
 def step_methods(class_: C) -> C:
-    """Class decorator: arguments are `checked`, and a call that raises removes the `get_block` steps for blocks given
-    by name."""
+    """Class decorator: checks arguments; a call that raises removes its `get_block` steps."""
     for name, method in list(vars(class_).items()):
         if name == "__init__":
             setattr(class_, name, checked(method))
@@ -67,7 +66,7 @@ class _Named:
 
 @dataclass(frozen=True, repr=False)
 class BlockHandle(_Named):
-    """A block. `sch.get(handle)` returns the op."""
+    """A block; `sch.get(handle)` returns the op."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +85,6 @@ NO_DECISIONS: Final[Mapping[sched.StepOp, Decision | None]] = {}
 
 @contextmanager
 def undone_on_error(schedule: Recorder) -> Generator[None]:
-    """Undo the steps inside if one of them raises."""
     steps, copy = schedule.trace.body.block, copy_of(schedule.mod)
     replay = schedule._replay  # pyright: ignore[reportPrivateUsage]
     last, handles = steps.last_op, dict(replay.handles)
@@ -111,7 +109,7 @@ def is_live(schedule: Recorder, handle: BlockHandle | LoopHandle) -> bool:
 
 @step_methods
 class Recorder:
-    """Runs steps on a copy of a module and records them. `Schedule` adds a method per step."""
+    """Runs steps on a copy of a module. `Schedule` adds a method per step."""
 
     is_of_search: bool = False
     """Whether a search makes the choices that rules of default schedules leave open."""
@@ -133,13 +131,12 @@ class Recorder:
         return copy_of(mod)
 
     def replay(self, trace: sched.FuncOp, decisions: Sequence[Decision | None] | None = None) -> None:
-        """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module.
+        """Run the steps of another schedule's trace (or a parsed `sched.func`).
 
-        Sampling steps keep their decisions, or take those in `decisions`: one for each of them, None to draw again (see
-        `weft.schedule.traces.decisions_of`).
+        Sampling steps keep their decisions, or use `decisions`, in which None draws again
+        (`weft.schedule.traces.decisions_of`).
 
-        Raises the errors of the steps, and `CompileError` if a step has another number of results here; the preceding
-        steps stay applied.
+        Raises the steps' errors, and `CompileError` for another number of results; preceding steps stay applied.
         """
         steps = [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
         drawing = [step for step in steps if isinstance(step, sched.SamplingOp)]
@@ -157,8 +154,8 @@ class Recorder:
         mapping: dict[SSAValue, SSAValue],
         decided: Mapping[sched.StepOp, Decision | None] = NO_DECISIONS,
     ) -> None:
-        """Run a step of another trace. `mapping` maps handles of that trace to this one, and receives the results.
-        Raises the errors of the step."""
+        """`mapping` maps the other trace's handles to this one's, and receives the results. Raises the step's
+        errors."""
         copy = step.clone(value_mapper=mapping)
         if step in decided:
             set_decision(copy, decided[step])
@@ -167,7 +164,7 @@ class Recorder:
         check_handles(step, len(recorded.results))
 
     def fork(self, handles: dict[SSAValue, SSAValue]) -> Self:
-        """A schedule in the same state, on a copy of the module. Adds to `handles` the new handle of each one."""
+        """A copy in the same state. Adds new handles to `handles`."""
         made = copy(self)
         made.mod = copy_of(self.mod)
         made.trace = copy_of(self.trace, handles)
@@ -203,7 +200,7 @@ class Recorder:
         return True
 
     def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
-        """Always refused: another element type changes rounding or wrapping, and thus results."""
+        """Always refused, because another element type changes results."""
         name = block if isinstance(block, str) else self._replay.block(block.value).label
         raise CompileError(
             f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
@@ -241,7 +238,7 @@ class Recorder:
         return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
-        """A handle for a block whose name is unique in its function: `get_block` without a search of the module."""
+        """A handle for a block whose name is unique in its function, without a search."""
         func = function_of(block).sym_name
         step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
         return BlockHandle(self._add(step, StepOutcome([block])).results[0])
@@ -278,7 +275,7 @@ def _type(found: HandleValue) -> Attribute:
 
 
 def _hint(found: HandleValue, at: int) -> str | None:
-    """The name of a handle: that of its loop, or of its block in lower case; t0, t1, ... for integers."""
+    """Named after a loop or lower-case block; integers are t0, t1, ..."""
     if isinstance(found, int):
         return f"t{at}"
     if isinstance(found, ComputeLocation):

@@ -1,5 +1,4 @@
-"""Steps of schedules from arguments of methods: handles, names, functions and numbers become operands and
-attributes."""
+"""Arguments of methods as operands and attributes of steps."""
 
 from __future__ import annotations
 

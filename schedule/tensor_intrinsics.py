@@ -1,4 +1,4 @@
-"""Registration of tensor intrinsics, with a check that the implementation computes its description."""
+"""Registration of tensor intrinsics."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from weft.support.errors import CompileError
 def register_tensor_intrinsic(
     name: str, description: ModuleOp, implementation: ModuleOp, *, override: bool = False
 ) -> None:
-    """Register a tensor intrinsic for `Schedule.tensorize` under `name`.
+    """Register a tensor intrinsic for `Schedule.tensorize`, which replaces nests of `description` by `implementation`.
 
-    `description` and `implementation` are modules with one tir function each, over the same buffers of static shape
-    (memory spaces included). `tensorize` replaces the nest of the description by the implementation, which may contain
-    any tir ops, or calls of external functions, which its module declares, on pointers into the buffers:
+    Both are modules of one tir function, over the same buffers of static shape and memory space. The implementation
+    contains any tir ops, or calls of external functions that its module declares, on pointers into the buffers:
 
     ```mlir
     func.func private @copy16(!ptr_xdsl.ptr, !ptr_xdsl.ptr)
@@ -31,8 +30,8 @@ def register_tensor_intrinsic(
       func.return
     }
     ```
-    If it calls none, both are run on the same arguments and must agree. Raises `CompileError` if they do not, if their
-    parameters differ, or if the name is taken (unless `override`).
+    Without such calls, both are run and must agree. Raises `CompileError` if they do not, if their parameters differ,
+    or if the name is taken (unless `override`).
     """
     intrinsic = intrinsic_of(name, description.clone(), implementation.clone())
     if not intrinsic.calls:

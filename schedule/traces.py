@@ -1,4 +1,4 @@
-"""Traces: decisions, simplification, and their Python form, with one call of a `Schedule` method per line.
+"""Traces: decisions, simplification, and Python form.
 
 ```
 y = sch.get_block("Y", func_name="mm_relu")
@@ -42,13 +42,13 @@ def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
 
 @checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
-    """The decision of each sampling step in order, None if it has none yet. `Schedule.replay` accepts the list."""
+    """The sampling steps' decisions, for `Schedule.replay`; None before sampling."""
     drawing = [step for step in steps_of(trace) if isinstance(step, sched.SamplingOp)]
     return [cast("Decision | None", plain_value(step.properties.get("decision"))) for step in drawing]
 
 
 def trace_without_decisions(trace: sched.FuncOp) -> str:
-    """The text of a trace whose sampling steps draw again."""
+    """Text whose sampling steps draw again."""
     copy = trace.clone()
     for step in steps_of(copy):
         step.properties.pop("decision", None)
@@ -57,7 +57,7 @@ def trace_without_decisions(trace: sched.FuncOp) -> str:
 
 @checked
 def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched.FuncOp:
-    """Drop queries and, unless `keep_sampling`, sampling steps whose results are unused."""
+    """Drop unused queries and, unless `keep_sampling`, unused sampling steps."""
     left_out = sched.QueryOp if keep_sampling else LOOKING
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
@@ -73,8 +73,8 @@ def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched
 
 @checked
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
-    """Calls of the methods of a `Schedule` called `name`, for `exec` or `run_python`. Raises `CompileError` for a step
-    with a property that has no Python form."""
+    """Calls on the schedule `name`, for `exec` or `run_python`. Raises `CompileError` for properties without a Python
+    form."""
     return "".join(f"{call}\n" for call in calls_of(trace, name))
 
 
@@ -85,8 +85,8 @@ def calls_of(
     *,
     named: bool = False,
 ) -> Iterator[str]:
-    """The calls of `trace_as_python`. `handle_name` returns a name for a handle that differs from the given names; with
-    `named`, handles and labels are keyword arguments."""
+    """Calls of `trace_as_python`. `handle_name` returns unique names; with `named`, handles and labels are keyword
+    arguments."""
     names: dict[SSAValue, str] = {}
     for step in steps_of(trace):
         arguments = ", ".join(_argument_texts(step, names, named))
@@ -153,11 +153,11 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
 def run_python(
     schedule: Schedule, text: str, name: str = "sch", handles: MutableMapping[str, object] | None = None
 ) -> None:
-    """Run a trace in its Python form, which may only call methods of the schedule. `handles` has the handles that calls
-    may use, by name, and receives those that calls assign; names may be paths as `Y.i` and `Y[0]`.
+    """Run a trace's Python form, which only calls methods of the schedule. `handles`, named such as `Y.i` and `Y[0]`,
+    receives assigned ones.
 
-    The calls may be the body of one function of the schedule, as in traces that TVM prints: `def apply_trace(sch:
-    tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and the errors of the steps.
+    The calls may be the body of a function of the schedule, as TVM prints: `def apply_trace(sch: tir.Schedule) ->
+    None:`. Raises `CompileError` with line and column for anything else, and the steps' errors.
     """
     remember_text("<trace>", text)
     try:

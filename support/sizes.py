@@ -68,7 +68,7 @@ def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[Weig
         for value in values.split(","):
             found = _SIZE.match(value)
             if found is None or (found[2] and not is_weighted):
-                kind = "a size that is not negative" + ", and a weight such as 128:0.5" * is_weighted
+                kind = "a size of at least 0" + ", and a weight such as 128:0.5" * is_weighted
                 raise CompileError(f"{what}: '{name}' takes {kind}, got '{value}'")
             choices[name].append((int(found[1]), float(found[2] or 1.0)))
     if not choices:
@@ -109,5 +109,5 @@ def _combined(given: Mapping[str, int | Sequence[int]], what: str) -> list[Sizes
     for name, sizes in choices.items():
         for size in sizes:
             if size < 0:
-                raise CompileError(f"{what}: '{name}' takes a size that is not negative, got {size}")
+                raise CompileError(f"{what}: a size of '{name}' is an integer of at least 0, got {size}")
     return [dict(zip(choices, chosen, strict=True)) for chosen in itertools.product(*choices.values())]

@@ -30,7 +30,7 @@ def shortened(error: BaseException, traceback: TracebackType | None) -> Tracebac
         entries.append(traceback)
         traceback = traceback.tb_next
     whole = entries[0] if entries else None
-    if not entries or os.environ.get(_FULL, "0") not in ("", "0") or not _is_users(error, entries[-1]):
+    if not entries or os.environ.get(_FULL, "0") not in ("", "0") or not _is_user_error(error, entries[-1]):
         return whole
     import sysconfig  # start-up: 1 ms
 
@@ -44,7 +44,7 @@ def shortened(error: BaseException, traceback: TracebackType | None) -> Tracebac
     return kept
 
 
-def _is_users(error: BaseException, last: TracebackType) -> bool:
+def _is_user_error(error: BaseException, last: TracebackType) -> bool:
     """Returns True for errors of weft, and for built-in errors that a `raise` statement of weft raised on purpose."""
     if not _is_weft(last):
         return False

@@ -33,7 +33,7 @@ from weft.texpr.tensor import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """The memory layout of a tensor in `binds`."""
+    """A tensor's layout in `binds`."""
 
     shape: tuple[Extent, ...]
     dtype: str
@@ -55,7 +55,7 @@ def decl_buffer(
 ) -> Buffer:
     """A buffer with strides in elements: integers, variables, or None if calls determine them.
 
-    Without strides the buffer is dense and row-major. `offset_factor` and `data_alignment`, from TVM, have no effect.
+    Dense and row-major by default. TVM's `offset_factor` and `data_alignment` have no effect.
     """
     del offset_factor, data_alignment
     label = checked_name(name, "buffer")
@@ -67,7 +67,7 @@ def decl_buffer(
 def set_strides(function: FuncOp, parameters: Sequence[Tensor | Var], binds: Binds | None) -> None:
     """Set the strides of placeholders and `binds` on a function over buffers, in place.
 
-    Calls check that strides, extents and parameters given by one variable are equal.
+    Calls check that strides, extents and parameters of one variable are equal.
     """
     stated = dict(_stated(parameters, binds or {}))
     if not stated:
@@ -99,8 +99,6 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
 
 
 class _Ties:
-    """Emits values of variables, and ops that state strides, at the top of a function."""
-
     def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
         block = function.body.block
         self._arguments = function.args
@@ -127,7 +125,7 @@ class _Ties:
                 known = None if stride is None else self._known(stride)
                 is_tied = is_tied or known is not None
                 if known is None and stride is not None:
-                    # The hint of the first stride of this name is also the symbol in the signature.
+                    # The first stride's hint is also the symbol in the signature.
                     known = self._values[stride] = self._stride(buffer, dimension, value_name(stride.name))
                 values.append(known)
             if is_tied:
@@ -136,7 +134,6 @@ class _Ties:
                 self._append(AssumeStridesOp(buffer, stated_values))
 
     def _known(self, variable: Var) -> SSAValue | None:
-        """The value of a parameter, an extent, or an earlier stride."""
         if variable not in self._values and variable in self._extents:
             source, axis = self._extents[variable]
             position = ConstantOp(IntegerAttr(axis, IndexType()))

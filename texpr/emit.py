@@ -1,7 +1,6 @@
-"""Emission of expressions as the IR of element regions.
+"""Emission of expressions as the IR of element regions, each once per scope, at first use.
 
-Each expression is emitted once per scope, at its first use. The affine part of an index expression becomes one
-`affine.apply`; products of symbols, elements of tensors and other parts are its operands.
+The affine part of an index expression is an `affine.apply` of the rest: products of symbols, elements of tensors, etc.
 """
 
 from __future__ import annotations
@@ -81,10 +80,9 @@ _INDEX = IndexType()
 
 
 class ElementEmitter:
-    """Emits expressions into blocks, first the entry block of a function."""
+    """Emits into blocks, first the entry block of a function."""
 
     def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
-        """`tensors` and `variables` may be extended later."""
         self.place: SourceLocation | None = None
         """The source location of the expressions being emitted."""
         self._entry = entry
@@ -103,7 +101,6 @@ class ElementEmitter:
         return UnknownLoc() if self.place is None else self.place.attribute()
 
     def append(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Append `op`; return its first result."""
         self.finish(op)
         if hint is not None:
             op.results[0].name_hint = hint
@@ -111,7 +108,7 @@ class ElementEmitter:
 
     @contextmanager
     def inside(self, block: Block, iterators: Mapping[IterVar, SSAValue] | None = None) -> Generator[None]:
-        """Emit into a region of an op that is not appended yet; values are not reused outside."""
+        """Emit into a region of an op not appended yet; values are not reused outside."""
         added = dict(iterators or {})
         self._blocks.append(block)
         self._written.append({})
@@ -125,7 +122,6 @@ class ElementEmitter:
                 del self._iterators[iterator]
 
     def finish(self, op: Operation) -> None:
-        """Append an op whose results are not used here."""
         op.location = self.location
         self._blocks[-1].add_op(op)
 
@@ -144,18 +140,17 @@ class ElementEmitter:
         return self._remember(key, self.append(make(), hint)) if known is None else known
 
     def _identity_of(self, expr: Expr | Reduction) -> int:
-        """A key for `expr`, which is kept alive because Python reuses identities."""
+        """Keeps `expr` alive, because Python reuses identities."""
         self._alive[id(expr)] = expr
         return id(expr)
 
     def bind(self, expr: Expr, value: SSAValue) -> None:
-        """Use `value` for `expr` in the current block and nested blocks."""
+        """Use `value` for `expr` in this and nested blocks."""
         self._remember(self._identity_of(expr), value)
 
-    # Constants and extents: at the top of the function
+    # Constants and extents: at the top
 
     def constant(self, number: Number, type: Attribute) -> SSAValue:
-        """Emitted once per function."""
         attribute = FloatAttr(number, type) if isinstance(type, AnyFloat) else _integer(int(number), type)
         # -0.0 equals 0.0 in Python.
         key = (attribute, math.copysign(1.0, number))
@@ -175,7 +170,6 @@ class ElementEmitter:
         return op.result
 
     def extent(self, extent: Extent) -> int | SSAValue:
-        """Emitted once, in the entry block."""
         if isinstance(extent, int):
             return extent
         key = self._extent_key(extent)
@@ -187,13 +181,12 @@ class ElementEmitter:
         return self._extents[key]
 
     def _extent_key(self, extent: Expr) -> object:
-        """Equal for structurally equal extents."""
         if isinstance(extent, Binary):
             return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
         return extent.value if isinstance(extent, Const) else self._identity_of(extent)
 
     def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
-        """The value in its dtype; index expressions are converted to `dtype`."""
+        """The value in its dtype; index expressions get `dtype`."""
         target = dtype or expr.dtype
         if isinstance(expr, Const):
             return self.constant(float(expr.value) if is_float(target) else expr.value, value_type_of(target))
@@ -226,7 +219,6 @@ class ElementEmitter:
         return [self._affine(expr, operands) for expr in exprs], operands
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
-        """`expr` as an affine expression over `operands`, which grow."""
         if isinstance(expr, Const):
             return AffineConstantExpr(int(expr.value))
         if isinstance(expr, IterVar):
@@ -251,7 +243,6 @@ class ElementEmitter:
         return _dimension(self._index_leaf(expr), operands)
 
     def is_not_negative(self, value: SSAValue) -> bool:
-        """Whether an index is composed of iterators and extents of tensors, and thus non-negative."""
         low = self._range(value)[0]
         return low is not None and low >= 0
 
@@ -272,7 +263,6 @@ class ElementEmitter:
         return UNBOUNDED if combine is None else combine(*(self._range(operand) for operand in op.operands))
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
-        """An index that is not affine."""
         key = (self._identity_of(expr), "leaf")
         known = self._known(key)
         if known is not None:
@@ -289,14 +279,14 @@ class ElementEmitter:
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
 
     def _as_signed(self, expr: Expr) -> SSAValue:
-        """Signed, because index casts sign-extend."""
+        """A signed integer, since index casts sign-extend."""
         if has_sign(expr.dtype) or bits(expr.dtype) == 64:
             return self._native(expr)
         value = self._native(expr)
         return self._once(("extend", value), lambda: arith.ExtUIOp(value, i64))
 
     def _native(self, expr: Expr) -> SSAValue:
-        """The value of an expression other than an index. Iterative, because sums can be long."""
+        """Non-index expressions. Iterative: sums can be long."""
         pending = [expr]
         while pending:
             top = pending[-1]
@@ -387,7 +377,6 @@ class ElementEmitter:
         return self.append(IfOp(condition, results, Region(chosen), Region(other)))
 
     def _reduction(self, reduction: Reduction) -> Sequence[SSAValue]:
-        """Emitted once per scope."""
         keys = [(self._identity_of(reduction), position) for position in range(len(reduction.values))]
         known = self._known(keys[0])
         if known is not None:
@@ -424,7 +413,6 @@ class ElementEmitter:
 
 
 def _operands(expr: Expr) -> list[Expr]:
-    """The subexpressions evaluated directly before `expr`, in order."""
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
@@ -457,7 +445,6 @@ def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
 
 
 def _constant_hint(number: Number, type: Attribute) -> str:
-    """`zero`, `one`, `c7`, `c7_i32`, `cst`."""
     if number in (0, 1) and not isinstance(type, IndexType):
         return ("false", "true")[int(number)] if isinstance(number, bool) else ("zero", "one")[int(number)]
     if isinstance(number, float):
@@ -486,7 +473,6 @@ def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue)
 def _binary(
     body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue, *, signed: bool = True
 ) -> SSAValue:
-    """An operator on values of one type: float, integer or index."""
     if kind in DIVISIONS and isinstance(left.type, AnyFloat):
         return _float_division(body, kind, left, right)
     if kind is BinaryKind.FLOORMOD and signed:
@@ -500,8 +486,7 @@ def _binary(
 
 
 def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) -> SSAValue:
-    """A power of unsigned integers, from the power with half the exponent, because `math.ipowi` takes signed
-    exponents."""
+    """Squares the power with half the exponent: `math.ipowi` takes signed exponents."""
     one = body.constant(1, base.type)
     root = _apply(body, math_ops.IPowIOp, base, _apply(body, arith.ShRUIOp, exponent, one))
     is_odd = body.append(arith.CmpiOp(_apply(body, arith.AndIOp, exponent, one), one, "eq"))
@@ -510,7 +495,7 @@ def _unsigned_power(body: ElementEmitter, base: SSAValue, exponent: SSAValue) ->
 
 
 def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The remainder with the sign of `right`, from that with the sign of `left`."""
+    """The remainder with the sign of `right`."""
     remainder = _apply(body, arith.RemSIOp, left, right)
     if body.is_not_negative(left) and body.is_not_negative(right):
         return remainder
@@ -527,7 +512,6 @@ def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> S
 
 
 def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
-    """A rounded quotient or its remainder; 16-bit floats are computed in float32."""
     if kind is BinaryKind.TRUNCMOD:
         return _apply(body, RemFOp, left, right)
     type_ = cast("AnyFloat", left.type)
@@ -545,7 +529,7 @@ def _float_division(body: ElementEmitter, kind: BinaryKind, left: SSAValue, righ
 
 
 def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The remainder with the sign of `left`, and whether that of floor division differs."""
+    """The remainder with the sign of `left`, and whether floor division's differs."""
     zero, remainder = body.constant(0.0, left.type), _apply(body, RemFOp, left, right)
     signs = (body.append(arith.CmpfOp(value, zero, "olt")) for value in (remainder, right))
     is_inexact = body.append(arith.CmpfOp(remainder, zero, "une"))
@@ -553,8 +537,9 @@ def _float_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> t
 
 
 def _float_floor_quotient(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The remainder is subtracted first, so that the quotient is exact: 1.0 // 0.1 is 9, although 1.0 / 0.1 is rounded
-    to 10. Source: Python's `float_floor_div`; NumPy and PyTorch do the same."""
+    """Exact: 1.0 // 0.1 is 9, although 1.0 / 0.1 is rounded to 10, because the remainder is subtracted first. Source:
+    Python's `float_floor_div`, as in NumPy and PyTorch.
+    """
     zero, half, one = (body.constant(number, left.type) for number in (0.0, 0.5, 1.0))
     remainder, is_wrong = _float_remainder(body, left, right)
     plain = _apply(body, arith.DivfOp, left, right)
@@ -599,8 +584,9 @@ _EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float32Type: 88.0, Float64Typ
 
 
 def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
-    """t / (1 + t) with t = exp(x), of 16-bit floats in f32. In 1 / (1 + exp(-x)) the exponential overflows if the
-    result is subnormal; x is clamped where t would overflow: the quotient is 1."""
+    """t / (1 + t) with t = exp(x); 16-bit floats use f32. In 1 / (1 + exp(-x)) the exponential overflows if the result
+    is subnormal; x is clamped where t would overflow.
+    """
     if type(x.type) not in _EXP_IS_FINITE:
         wide = _convert(body, arith.ExtFOp, x, f32)
         return _convert(body, arith.TruncFOp, _sigmoid(body, wide), x.type)
@@ -632,7 +618,7 @@ def _cast(body: ElementEmitter, operand: SSAValue, source: str, target: str) -> 
 
 
 def _loaded(body: ElementEmitter, byte: SSAValue, dtype: str) -> tuple[SSAValue, str]:
-    """The number in a byte of a storage type, and its dtype. Higher bits than those of the type are ignored."""
+    """The number in a byte, whose higher bits are ignored, and its dtype."""
     if dtype in SMALL_FLOATS:
         code = _convert(body, arith.TruncIOp, byte, IntegerType(bits(dtype))) if bits(dtype) < 8 else byte
         return _convert(body, arith.ExtFOp, body.append(arith.BitcastOp(code, type_of(dtype))), f32), "float32"
@@ -647,7 +633,7 @@ def _lowest_bits(body: ElementEmitter, byte: SSAValue, dtype: str) -> SSAValue:
 
 
 def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) -> SSAValue:
-    """A value of `source` as a byte of a storage type: floats via float32, integers by their low bits."""
+    """A byte of a storage type: floats via float32, integers by their low bits."""
     if dtype not in SMALL_FLOATS:
         byte = _low_byte(body, operand, source) if is_float(source) else _cast(body, operand, source, "int8")
         return _lowest_bits(body, byte, dtype)
@@ -657,7 +643,7 @@ def _stored(body: ElementEmitter, operand: SSAValue, source: str, dtype: str) ->
 
 
 def _low_byte(body: ElementEmitter, operand: SSAValue, source: str) -> SSAValue:
-    """The low byte of a float converted, with saturation, to 64 bits (`weft.support.float_to_integer`)."""
+    """The low byte of a saturating conversion to 64 bits (`weft.support.float_to_integer`)."""
     single = source != "float64"
     x = _cast(body, operand, source, "float32") if single else operand
     # float32 beyond 2^31 has a low byte of zeros

@@ -1,8 +1,8 @@
 """Scalar expressions, built by Python's operators: the elements of `te.compute`.
 
-Operands have the same dtype, which Python numbers adopt; there are no implicit conversions. *Index expressions* are
-integer arithmetic over indices, axes and extents: exact within 64 bits, of mixed widths, emitted as affine maps if they
-are affine.
+Operands have the same dtype, which Python numbers adopt, without implicit conversions; functions raise CompileError for
+dtypes that they do not accept. *Index expressions* are integer arithmetic over indices, axes and extents: exact within
+64 bits, of mixed widths, and `affine.apply` if affine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ def _column(frame: FrameType) -> int:
 
 
 def caller() -> SourceLocation | None:
-    """The innermost source location outside of the builder and the frontends."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -54,7 +53,7 @@ def caller() -> SourceLocation | None:
 
 
 def error(message: str, place: SourceLocation | None = None) -> CompileError:
-    """A CompileError at `place`, or at the user's line that called the builder."""
+    """A CompileError at `place`, by default the user's line."""
     return CompileError(message, location=place or caller())
 
 
@@ -63,7 +62,6 @@ _MAX_EXPONENT = {"float16": 16, "bfloat16": 128, "float32": 128, "float64": 1024
 
 
 def checked_dtype(dtype: object) -> str:
-    """A name of `TYPES`. Raises CompileError for other values."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
     if name == "bool_":
         name = "bool"
@@ -73,17 +71,15 @@ def checked_dtype(dtype: object) -> str:
 
 
 def type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The type of elements, which distinguishes unsigned integers."""
     return TYPES[dtype]
 
 
 def value_type_of(dtype: str) -> IntegerType | AnyFloat:
-    """The type of values: integers are signless."""
+    """Integers are signless."""
     return cast("IntegerType | AnyFloat", value_type(TYPES[dtype]))
 
 
 def name_of(type: Attribute) -> str:
-    """Raises CompileError for a type that is not an element type."""
     name = element_name(type)
     if name is None:
         raise error(f"no element type of tensors is {type}")
@@ -95,12 +91,12 @@ def is_float(dtype: str) -> bool:
 
 
 def is_integer(dtype: str) -> bool:
-    """bool is not."""
+    """False for bool."""
     return dtype.startswith(("int", "uint")) and dtype not in STORED
 
 
 def has_sign(dtype: str) -> bool:
-    """Whether values of `dtype` are signed: neither unsigned nor bool."""
+    """False for unsigned integers and bool."""
     return dtype != "bool" and not is_unsigned(TYPES[dtype])
 
 
@@ -109,7 +105,7 @@ def bits(dtype: str) -> int:
 
 
 def holds_all(wide: str, narrow: str) -> bool:
-    """Whether `wide` represents all values of another dtype; False for storage types."""
+    """Whether `wide` represents all values of `narrow`; False for storage types."""
     if wide == narrow or narrow in STORED or wide in STORED:
         return False
     if is_float(narrow):
@@ -121,7 +117,7 @@ def holds_all(wide: str, narrow: str) -> bool:
 
 
 def least(dtype: str) -> int | float:
-    """The least finite value. Raises CompileError for bool."""
+    """The least finite value."""
     if is_float(dtype) or dtype in SMALL_FLOATS:
         return -greatest(dtype)
     if dtype == "bool":
@@ -130,7 +126,7 @@ def least(dtype: str) -> int | float:
 
 
 def greatest(dtype: str) -> int | float:
-    """The greatest finite value. Raises CompileError for bool."""
+    """The greatest finite value."""
     if is_float(dtype):
         mantissa = 2.0 - 2.0 ** (1 - _MANTISSA_BITS[dtype])
         return math.ldexp(mantissa, _MAX_EXPONENT[dtype] - 1)
@@ -146,10 +142,8 @@ OpClass: TypeAlias = type[Operation]
 
 
 class BinaryKind(StrEnum):
-    """Binary operators on operands of one dtype, which is also the dtype of the result.
-
-    Each has its symbol, its ops on floats and integers (None if no single op computes it), and whether it preserves
-    index expressions.
+    """Binary operators on one dtype: symbol, ops on floats and integers (None without a single one), and whether index
+    expressions are preserved.
     """
 
     ADD = "add", "+", arith.AddfOp, arith.AddiOp, True
@@ -200,10 +194,7 @@ UNSIGNED_OPS: Final[Mapping[OpClass, OpClass]] = {
 
 
 class Predicate(StrEnum):
-    """Comparisons, each with its symbol and the predicates of `arith.cmpi` and `arith.cmpf`.
-
-    Comparisons with NaN are false, except `!=`.
-    """
+    """Comparisons: symbol, predicates of `arith.cmpi` and `arith.cmpf`. False for NaN, except `!=`."""
 
     EQ = "eq", "==", "eq", "oeq"
     NE = "ne", "!=", "ne", "une"
@@ -241,7 +232,7 @@ INTEGER_FUNCTIONS: Final = frozenset({"popcount", "clz", "ctz"})
 
 
 def as_number(value: object) -> Number | None:
-    """A Python number, from a number or a NumPy scalar; else None."""
+    """A Python number, also from a NumPy scalar; else None."""
     if isinstance(value, bool | int | float):
         return value
     item = getattr(value, "item", None)
@@ -294,7 +285,7 @@ def _is_array(value: object) -> bool:
 
 
 class Expr:
-    """A scalar expression. Operators build larger ones; `//` and `%` round down, as in Python."""
+    """A scalar expression. `//` and `%` round down, as in Python."""
 
     __slots__ = ("dtype", "is_index")
 
@@ -306,7 +297,7 @@ class Expr:
         return ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> object:
-        """Operate on NumPy scalars as on Python numbers. Raises TypeError for arrays and NumPy's functions."""
+        """Treat NumPy scalars as Python numbers. Raises TypeError for arrays and NumPy's functions."""
         name: str = ufunc.__name__
         combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
@@ -366,7 +357,7 @@ class Expr:
         )
 
     def text(self, depth: int) -> str:
-        """Python syntax, with dots for parts nested deeper than `depth`."""
+        """Python syntax; dots replace parts nested deeper than `depth`."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -376,8 +367,9 @@ class Expr:
         return str(self)
 
     def astype(self, dtype: object) -> Expr:
-        """Convert to `dtype`. Floats are truncated to integers, other integers keep their low bits, numbers become bool
-        by comparison with zero."""
+        """Convert. Floats are truncated to integers, other integers keep their low bits, bool is comparison with
+        zero.
+        """
         return cast_to(self, dtype)
 
 
@@ -399,8 +391,6 @@ class Const(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Named(Expr):
-    """A value that messages and printed programs show by its name."""
-
     name: str
 
     def text(self, depth: int) -> str:
@@ -410,7 +400,7 @@ class Named(Expr):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Named):
-    """A scalar that is bound at calls: an extent or a parameter."""
+    """A scalar that calls bind: an extent or parameter."""
 
     dtype: str
     is_index: bool = field(init=False)
@@ -422,7 +412,7 @@ class Var(Named):
 @checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class IterVar(Named):
-    """An index or a reduce axis: `low <= value < low + extent`."""
+    """An index or reduce axis: `low <= value < low + extent`."""
 
     low: int | Expr
     extent: int | Expr
@@ -470,7 +460,7 @@ class Binary(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Unary(Expr):
-    """A function of the same dtype (bool for `isnan`, `isinf` and `isfinite`)."""
+    """A function of the same dtype (bool for `isnan`, `isinf`, `isfinite`)."""
 
     function: str
     operand: Expr
@@ -515,7 +505,7 @@ class Compare(Expr):
         return self.left, self.right
 
     def __bool__(self) -> bool:
-        """Extents are compared structurally, as in `A.shape[1] == B.shape[0]`."""
+        """Compares extents structurally, as in `A.shape[1] == B.shape[0]`."""
         equality = self.predicate in (Predicate.EQ, Predicate.NE)
         if equality and is_extent(self.left) and is_extent(self.right):
             return same(self.left, self.right) == (self.predicate is Predicate.EQ)
@@ -527,7 +517,7 @@ class Compare(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Select(Expr):
-    """One of two values. If `lazy`, only the selected one is evaluated."""
+    """If `lazy`, only the selected value is evaluated."""
 
     condition: Expr
     if_true: Expr
@@ -574,12 +564,11 @@ class Reinterpret(Expr):
 
 
 def nested(depth: int, *exprs: Expr) -> str:
-    """The parts of an expression that is printed to `depth`."""
     return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
 
 
 def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Expressions and their parts without repetition, each before its parts, in the order of the text."""
+    """Expressions and their parts, each once and before its parts."""
     pending = list(roots)[::-1]
     seen: set[int] = set()
     while pending:
@@ -591,7 +580,6 @@ def subexpressions(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def same(left: Expr, right: Expr) -> bool:
-    """Structural equality."""
     if left is right:
         return True
     if type(left) is not type(right):
@@ -605,14 +593,13 @@ def same(left: Expr, right: Expr) -> bool:
 
 
 def is_extent(expr: Expr) -> bool:
-    """Consists of numbers and variables only."""
     if isinstance(expr, Binary):
         return is_extent(expr.left) and is_extent(expr.right)
     return isinstance(expr, Const | Var) and expr.is_index
 
 
 def number_as(value: Number, dtype: str, beside: str = "") -> Const | Cast:
-    """A number as a constant of `dtype`, or a cast for storage types. Raises CompileError if it is out of range."""
+    """A constant, or a cast for storage types. Raises CompileError if out of range."""
     where = f" beside `{beside}`" if beside else ""
     if dtype == "bool":
         if isinstance(value, bool):
@@ -637,7 +624,7 @@ def default_number(value: Number) -> Const | Cast:
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """A Python number takes `dtype`. Raises CompileError for other values."""
+    """A Python number takes `dtype`."""
     if isinstance(value, Expr):
         return value
     number = as_number(value)
@@ -650,7 +637,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
-    """Two operands of one dtype. Raises CompileError with both dtypes if they differ."""
+    """Two operands of one dtype."""
     left_number, right_number = as_number(left), as_number(right)
     if left_number is not None and right_number is not None:
         both = left_number, right_number
@@ -664,7 +651,7 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
         return left, number_as(right_number, left.dtype, str(left))
     left, right = as_expr(left), as_expr(right)
     if left.is_index != right.is_index and left.dtype != right.dtype and "int32" in (left.dtype, right.dtype):
-        # With int32, an index is converted to int32.
+        # An index is converted to int32.
         left = Cast(left, right.dtype) if left.is_index and right.dtype == "int32" else left
         right = Cast(right, left.dtype) if right.is_index and left.dtype == "int32" else right
     if left.dtype != right.dtype and not (left.is_index and right.is_index):
@@ -676,18 +663,15 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
 
 
 def joined_dtype(left: Expr, right: Expr) -> str:
-    """The wider dtype of index expressions."""
     return left.dtype if left.dtype == right.dtype else "int64"
 
 
 def check_computable(what: str, expr: Expr) -> None:
-    """Raises CompileError for a value of a storage type."""
     if expr.dtype in STORED:
         raise error(f"{what} takes no {expr.dtype}, which is stored only: cast `{expr}`, for example to 'float32'")
 
 
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
-    """Raises CompileError for dtypes that differ or that the operator does not accept."""
     symbol = kind.symbol or kind.value
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
@@ -709,7 +693,6 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
 
 
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
-    """Raises CompileError for dtypes that differ, and for order between bools."""
     a, b = unified(f"`{predicate.symbol}`", left, right)
     check_computable(f"`{predicate.symbol}`", a)
     if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
@@ -718,7 +701,6 @@ def compare(predicate: Predicate, left: object, right: object) -> Expr:
 
 
 def unary(function: str, operand: object) -> Expr:
-    """Raises CompileError for a dtype that the function does not accept."""
     expr = as_expr(operand)
     check_computable(function, expr)
     if function == "abs":
@@ -740,7 +722,7 @@ def cast_to(operand: object, dtype: object) -> Expr:
 
 
 def reinterpret(operand: object, dtype: object) -> Expr:
-    """Reinterpret the bits. Raises CompileError for bools, storage types, and dtypes of other widths."""
+    """The bits as another type of equal width, no bool or storage type."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     if "bool" in (expr.dtype, target) or {expr.dtype, target} & STORED or bits(expr.dtype) != bits(target):
         raise error(f"reinterpret takes numbers of one width, got {expr.dtype} `{expr}` as {target}")

@@ -1,4 +1,4 @@
-"""Tensors written by statements, for operators such as sorts that no expression of one element defines.
+"""Tensors written by statements, such as sorts, which no expression of an element defines.
 
 ```python
 def write(code: Statements, indices: Sequence[Expr], sums: Written) -> None:
@@ -34,8 +34,6 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 @dataclass(eq=False, slots=True, repr=False)
 class Loaded(Named):
-    """An element at the time of the load."""
-
     dtype: str
     is_index: bool = False
 
@@ -49,7 +47,7 @@ class Result:
 
 @dataclass(eq=False)
 class ExternOp(ComputeOp):
-    """Statements run for each value of `axis`; `body` is empty."""
+    """Statements run per value of `axis`; `body` is empty."""
 
     inputs: tuple[Tensor, ...]
     write: Callable[..., None]
@@ -84,9 +82,8 @@ def extern(
     write: Callable[..., None],
     name: str,
 ) -> tuple[Tensor, ...]:
-    """Tensors written by `write(code, indices, *buffers)`, called at emission.
-
-    Its statements run for each index of `domain`, in any order, and read `inputs`.
+    """Tensors written by `write(code, indices, *buffers)`, called at emission, per index of `domain`, in any order,
+    reading `inputs`.
     """
     axis = [IterVar(f"i{d}", 0, extent, False) for d, extent in enumerate(checked_shape(domain, f"extern {name}"))]
     op = ExternOp(name, caller(), tuple(axis), (), tuple(inputs), write)
@@ -100,7 +97,6 @@ class Statements:
 
     @contextmanager
     def loop(self, extent: ExprLike, name: str, *, unrolled: bool = False) -> Generator[Expr]:
-        """Run the statements for each value from 0 to `extent`, in order."""
         count = as_expr(extent)
         number = count.value if isinstance(count, Const) else None
         size = number if isinstance(number, int) else self._emitter.index(count)
@@ -112,7 +108,6 @@ class Statements:
 
     @contextmanager
     def loops(self, extents: Sequence[Extent], names: Sequence[str]) -> Generator[tuple[Expr, ...]]:
-        """Nested loops."""
         if not extents:
             yield ()
             return
@@ -121,7 +116,6 @@ class Statements:
 
     @contextmanager
     def when(self, condition: ExprLike) -> Generator[None]:
-        """Run the statements if the condition holds."""
         held = self._emitter.value(as_expr(condition))
         block = Block()
         with self._emitter.inside(block):
@@ -145,7 +139,6 @@ class Written:
         return value
 
     def store(self, value: ExprLike, *indices: ExprLike) -> None:
-        """Store a value of the result's dtype."""
         element = as_expr(value, self.dtype)
         if element.dtype != self.dtype and not element.is_index:
             raise error(f"{self.name} holds {self.dtype}, got {element.dtype} `{element}`")

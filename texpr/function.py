@@ -45,7 +45,7 @@ _RELATIONS = {
 
 
 def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
-    """A relation of `tir.assume`, with the sides swapped for `>=` and `>`; None for `!=`."""
+    """A relation of `tir.assume`, sides swapped for `>=` and `>`; None for `!=`."""
     relation = _RELATIONS.get(assumption.predicate)
     if relation is None:
         return None
@@ -55,7 +55,6 @@ def relation_of(assumption: Compare) -> tuple[Expr, Relation, Expr] | None:
 
 
 def checked_assumptions(assume: object) -> tuple[Compare, ...]:
-    """Raises CompileError for values that are not comparisons of extents."""
     return tuple(map(_checked, items(assume)))
 
 
@@ -90,7 +89,6 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
 
 
 def declare_intrinsics(module: ModuleOp) -> None:
-    """Declare called functions that the module does not define: intrinsics of expressions."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for call in [op for op in module.walk() if isinstance(op, CallOp)]:
         name = call.callee.string_value()
@@ -101,7 +99,6 @@ def declare_intrinsics(module: ModuleOp) -> None:
 
 
 def te_function(args: object, name: object, assume: object) -> FuncOp:
-    """See `create_te_func`."""
     if isinstance(args, Tensor | Var) and isinstance(name, Tensor | Var):
         raise error("the tensors of a function are given as one list: te.create_func([A, B, C])")
     if not isinstance(name, str) or not name:
@@ -177,7 +174,6 @@ class _Function:
         return function
 
     def _assume_extents(self, ops: Sequence[TensorOperation]) -> None:
-        """State the relations that operators require, without repetition."""
         stated: set[tuple[Relation, str]] = set()
         for op in ops:
             for left, relation, right in filter(None, map(relation_of, op.assumed)):
@@ -191,7 +187,6 @@ class _Function:
                     self._emitter.finish(AssumeOp(sides[0], relation, sides[1], operands, reason))
 
     def _bind_extents(self) -> None:
-        """Bind each variable to the first extent that equals it, and state other dynamic extents of placeholders."""
         own: dict[Tensor, set[int]] = {}
         placeholders = [p for p in self._inputs if isinstance(p, Tensor)]
         for tensor in placeholders:
@@ -241,7 +236,6 @@ class _Function:
             result.name_hint = value_name(tensor.name)
 
     def _inline(self, op: InlinedOp) -> None:
-        """Assumptions on tensors that are computed here are redundant."""
         emitter, tensors = self._emitter, dict(zip(op.function.args, op.arguments, strict=True))
         emitter.place = op.place
         values: dict[SSAValue, SSAValue] = {argument: self._values[tensor] for argument, tensor in tensors.items()}
@@ -277,7 +271,7 @@ def _argument_type(parameter: Tensor | Var) -> Attribute:
 
 
 def computations_behind(ops: Sequence[object]) -> list[ComputeOp | InlinedOp]:
-    """The computations among `ops` and their dependences, in topological order."""
+    """Computations among `ops` and their dependences, in topological order."""
     order: dict[ComputeOp | InlinedOp, None] = {}
     pending = [(op, False) for op in reversed(ops)]
     while pending:  # programs have thousands of computations

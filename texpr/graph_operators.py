@@ -1,8 +1,7 @@
-"""The operators of the graph dialect, each defined by a function of `te.ops`.
+"""The operators of the graph dialect: functions of `te.ops`, with their docstrings and NumPy references (`references`).
 
-Every function of `te.ops` is an operator, with a NumPy reference (`references`) for the interpreter. Its tensor
-parameters are operands (some optional, one may be variadic), others are properties. Result types, lowering, and checks
-follow from the function called on placeholders. The op has its docstring.
+Tensor parameters are operands (optional, or one variadic), others are properties. Result types, lowering and checks
+follow from the function called on placeholders.
 """
 
 from __future__ import annotations
@@ -80,10 +79,10 @@ class Role:
 
 
 class Operator(IRDLOperation):
-    """An operator defined by a function of `te.ops`, without effects; `infer` computes the result types.
+    """An operator defined by a function of `te.ops`, without effects; `infer` computes result types for the parser (`->
+    types` is optional), the verifier and `graph-infer-types`.
 
-    `infer` is used by `of`, the parser (`-> types` is optional), the verifier and the pass `graph-infer-types`. Text:
-    `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
+    Text: `%y = graph.name %a, %b {property = ...} : T, U -> V`; `none` is an omitted operand that precedes others.
     """
 
     DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
@@ -102,8 +101,7 @@ class Operator(IRDLOperation):
         operands: Sequence[SSAValue | Sequence[SSAValue] | None],
         properties: Properties | None = None,
     ) -> Self:
-        """The op on one operand for each role; a sequence for a variadic role, None for an omitted operand. Raises
-        `ShapeError`."""
+        """The op on one operand per role: a sequence if variadic, None if omitted. Raises `ShapeError`."""
         if len(operands) > len(cls.ROLES):
             raise ShapeError(f"{cls.name} takes {len(cls.ROLES)} operands, got {len(operands)}")
         padded = [*operands, *[None] * (len(cls.ROLES) - len(operands))]
@@ -115,14 +113,12 @@ class Operator(IRDLOperation):
 
     @classmethod
     def segments(cls, sizes: Sequence[int]) -> dict[str, Attribute]:
-        """The number of operands of each role, if not always one."""
         is_plain = not any(role.is_optional for role in cls.ROLES)
         return {} if is_plain else {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
 
     @classmethod
     def grouped(cls, values: Sequence[Any], properties: Properties) -> list[Any]:
-        """One of `values` for each role: a list for a variadic role, None for an omitted operand. Raises `ShapeError`
-        for a wrong number of values."""
+        """One of `values` per role: a list if variadic, None if omitted. Raises `ShapeError` for a wrong number."""
         roles, sizes = cls.ROLES, properties.get(SEGMENTS)
         if isinstance(sizes, DenseArrayBase):
             counts = list(cast("DenseArrayBase[Any]", sizes).get_values())
@@ -143,7 +139,6 @@ class Operator(IRDLOperation):
 
     @property
     def operand_names(self) -> list[str]:
-        """Roles, numbered if variadic."""
         return self.names_of(len(self.operands), self.properties)
 
     @classmethod
@@ -158,7 +153,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def infer(cls, types: Sequence[Attribute], properties: Properties) -> tuple[graph.Tensor, ...]:
-        """The result types. Raises `ShapeError` for operands of other types."""
         for position, type_ in enumerate(types):
             if not isinstance(type_, TensorType):
                 raise ShapeError(f"{cls.name}: operand {position} must be a ranked tensor, got {type_}")
@@ -166,7 +160,7 @@ class Operator(IRDLOperation):
 
     @property
     def assumed(self) -> Sequence[tuple[GraphExtent, GraphExtent]]:
-        """Extents with different names that calls check to be equal."""
+        """Extents that calls check to be equal."""
         types = cast("tuple[graph.Tensor, ...]", tuple(self.operand_types))
         return _inferred(type(self), types, frozenset(self.properties.items()))[1]
 
@@ -183,7 +177,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
-        """Raises `ShapeError` for other types."""
         names = cls.names_of(len(operands), properties)
         inputs = Placeholders(operands, cls.shapes_in(properties))
         with cls._refusals(inputs.extents):
@@ -192,7 +185,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def on_tensors(cls, operands: Sequence[Tensor], properties: Properties, extents: Extents) -> tuple[Tensor, ...]:
-        """The results on tensors whose extents are variables in `extents`. Raises `ShapeError`."""
+        """Extents of `operands` are variables in `extents`. Raises `ShapeError`."""
         with cls._refusals(extents):
             return cast("tuple[Tensor, ...]", items(cls._applied(operands, properties, extents)))
 
@@ -205,7 +198,6 @@ class Operator(IRDLOperation):
     @classmethod
     @contextmanager
     def _refusals(cls, extents: Extents) -> Generator[None]:
-        """Errors of the definition become errors of the op."""
         try:
             yield
         except CompileError as error:
@@ -219,7 +211,6 @@ class Operator(IRDLOperation):
 
     @classmethod
     def called(cls, function: Callable[..., Any], groups: Sequence[Any], arguments: Mapping[str, Any]) -> Any:
-        """Call a function with the parameters of `DEFINITION`."""
         tensors = {role.name: group for role, group in zip(cls.ROLES, groups, strict=True)}
         given = {**tensors, **arguments}
         positional: list[Any] = []
@@ -230,7 +221,7 @@ class Operator(IRDLOperation):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 positional += value
             elif parameter.name in given and (value is not None or is_needed):
-                # By position if possible, because NumPy's parameter names differ.
+                # By position if possible: NumPy's parameter names differ.
                 if parameter.kind is inspect.Parameter.KEYWORD_ONLY or len(positional) < position:
                     named[parameter.name] = value
                 else:
@@ -238,7 +229,7 @@ class Operator(IRDLOperation):
         return function(*positional, **named)
 
     def arguments(self, extent: Callable[[Shape], object]) -> Mapping[str, Any]:
-        """Arguments of definition and reference; `extent` converts a shape."""
+        """The arguments of definition and reference; `extent` converts a shape."""
         return _arguments(type(self), self.properties, extent)
 
     @property
@@ -313,7 +304,6 @@ _NOTHING: Final = object()
 
 
 def _parse_optional_operand(parser: Parser) -> Any:
-    """None for `none`, `_NOTHING` without an operand."""
     if parser.parse_optional_keyword("none") is not None:
         return None
     operand = parser.parse_optional_unresolved_operand()
@@ -339,7 +329,6 @@ class Application:
 
     @property
     def assumed(self) -> list[tuple[GraphExtent, GraphExtent]]:
-        """Extents that calls check to be equal."""
         tensors = (*self.inputs, *self.results)
         ops = {tensor.op: None for tensor in tensors} | dict.fromkeys(
             computations_behind([tensor.op for tensor in self.results])
@@ -349,35 +338,30 @@ class Application:
 
     @property
     def passed(self) -> list[str]:
-        """Names that are no extents of inputs by themselves: further arguments of the function."""
+        """Further arguments: names that are no extents of inputs by themselves."""
         return self.extents.unbound
 
     def function(self, name: str) -> FuncOp:
-        """The te function from the inputs and the `passed` names to the results."""
         passed = [self.extents.variable(name) for name in self.passed]
         return te_function([*self.inputs, *passed, *self.results], name, ())
 
 
 class Placeholders:
-    """Placeholders of graph types, with variables for common names. `others` are further shapes."""
-
     def __init__(self, types: Sequence[graph.Tensor], others: Sequence[Shape] = ()) -> None:
         self.extents = Extents([shape_of(type_) for type_ in types], others)
         self.tensors: list[Tensor] = []
 
     def tensor(self, type_: graph.Tensor, name: str) -> Tensor:
-        """Raises `CompileError` for a name that is invalid in tensor expressions."""
         shape = tuple(map(self.extents.of_graph, shape_of(type_)))
         self.tensors.append(placeholder(shape, name_of(type_.element_type), name))
         return self.tensors[-1]
 
     def application(self, results: object) -> Application:
-        """Raises `CompileError` unless `results` are tensors."""
         return Application(self.tensors, [_computed(result) for result in items(results)], self.extents)
 
 
 class Extents:
-    """Extents of graph types <-> extents of tensor expressions: each name is a variable."""
+    """A variable for each name in extents of graph types."""
 
     def __init__(self, shapes: Sequence[Shape], others: Sequence[Shape] = ()) -> None:
         """`shapes` of operands bind the names that are extents by themselves."""
@@ -409,7 +393,6 @@ def _inferred(
 
 
 def _computed(result: object) -> Tensor:
-    """`result`, or a copy if it is an operand."""
     if not isinstance(result, Tensor):
         raise CompileError(f"a function of tensors returns tensors, got {shown(result)}")
     return (

@@ -1,4 +1,4 @@
-"""Scalar functions of tensor expressions: mathematics, selections, casts, limits, and integer division."""
+"""Scalar functions: mathematics, selections, casts, limits, and integer division."""
 
 from __future__ import annotations
 
@@ -55,8 +55,6 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
 
 
 def binary_function(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
-    """The function called `name`, or like the operator."""
-
     def apply(x: ExprLike, y: ExprLike) -> Expr:
         return binary(kind, x, y)
 
@@ -124,12 +122,12 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values. Only it is evaluated, so that reads can be guarded."""
+    """One of two values, of which only the selected one is evaluated, so that reads can be guarded."""
     return _choose(condition, if_true, if_false, lazy=True)
 
 
 def select(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """One of two values, both evaluated: cheaper than a branch, but reads in both must be in bounds."""
+    """One of two values, both evaluated: cheaper than a branch, but reads must be in bounds."""
     return _choose(condition, if_true, if_false, lazy=False)
 
 
@@ -166,7 +164,7 @@ def cast(x: ExprLike, dtype: object) -> Expr:
 
 
 def const(value: bool | int | float, dtype: object = None) -> Expr:
-    """A number of a dtype, by default bool, int64 or float32. Raises CompileError if it is out of range."""
+    """A number, by default bool, int64 or float32. Raises CompileError if out of range."""
     number = as_number(value)
     if number is None:
         raise error(f"const takes a number, got {shown(value)} of type {type(value).__name__}")
@@ -186,7 +184,7 @@ def max_value(dtype: object) -> Expr:
 
 
 def infinity(dtype: object = "float32") -> Expr:
-    """Positive infinity of a float dtype. Raises CompileError for other dtypes."""
+    """Positive infinity. Raises CompileError unless the dtype is float."""
     name = checked_dtype(dtype)
     if not is_float(name):
         raise error(f"{name} has no infinity: use te.max_value")
@@ -197,7 +195,7 @@ def infinity(dtype: object = "float32") -> Expr:
 def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
     """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
 
-    Raises CompileError if there is no intrinsic of that name, and for unsigned numbers.
+    Raises CompileError for an unknown name, and unsigned numbers.
     """
     if name not in intrinsics():
         raise error(f"no intrinsic is registered as '{name}'{did_you_mean(name, intrinsics())}")
@@ -211,13 +209,13 @@ def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
 
 
 def next_after(lhs: ExprLike, rhs: ExprLike) -> Expr:
-    """The next representable number after a float, in the direction of another one."""
+    """The next representable number after a float in the direction of another."""
     x, y = unified("nextafter", lhs, rhs)
     if not is_float(x.dtype):
         raise error(f"nextafter: operands are floats, got {x.dtype}")
     dtype = f"int{bits(x.dtype)}"
     code = reinterpret(x, dtype)
-    # patterns of one sign increase with the magnitude
+    # patterns of one sign increase with magnitude
     away = select(abs(y) > abs(x), equal(x < 0.0, y < 0.0), False)
     moved = reinterpret(code + select(away, const(1, dtype), const(-1, dtype)), x.dtype)
     least = copysign(reinterpret(const(1, dtype), x.dtype), y)

@@ -34,8 +34,6 @@ from weft.texpr.shapes import as_index, checked_extent, checked_name, items
 
 @dataclass(eq=False)
 class CustomCombiner:
-    """Combines `lefts` and `rights`."""
-
     name: str
     lefts: tuple[Accumulator, ...]
     rights: tuple[Accumulator, ...]
@@ -45,7 +43,7 @@ class CustomCombiner:
 
 @dataclass(eq=False)
 class Reduction:
-    """A joint reduction of expressions, compared by identity."""
+    """A joint reduction, compared by identity."""
 
     combiner: Combiner
     axes: tuple[IterVar, ...]
@@ -55,7 +53,6 @@ class Reduction:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The values, the combiner and the bounds."""
         bounds = [b for axis in self.axes for b in axis.dom if isinstance(b, Expr)]
         custom = (*self.custom.combined, *self.custom.identity) if self.custom else ()
         return (*self.values, *custom, *bounds)
@@ -80,13 +77,13 @@ class ReduceValue(Expr):
 
 
 def reductions_in(exprs: Iterable[Expr]) -> tuple[Reduction, ...]:
-    """Nested ones too, outer ones first, without repetition."""
     return tuple(dict.fromkeys(e.reduction for e in subexpressions(exprs) if isinstance(e, ReduceValue)))
 
 
 def reduce_axis(dom: Sequence[int | Expr], name: str = "rv") -> IterVar:
-    """An axis `low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, bounds other than
-    integers, and high < low."""
+    """`low <= value < high` for `dom = (low, high)`. Raises CompileError for an empty name, bounds other than integers,
+    and high < low.
+    """
     label = checked_name(name, "rv")
     if not isinstance(dom, list | tuple) or len(dom) != 2:
         raise error(f"reduce axis {label}: its range is (low, high), got {shown(dom)}")
@@ -143,8 +140,9 @@ def _numeric(
 
 
 def sum(expr: ExprLike, axis: IterVar | Sequence[IterVar] | None = None, where: ExprLike | None = None) -> Expr:
-    """Sum over one or several reduce axes, in the dtype of `expr`. If `where` is given, `expr` is evaluated and added
-    only where it holds. Integers wrap. Raises CompileError for bools and invalid axes."""
+    """Sum over reduce axes, in the dtype of `expr`, which is evaluated and added where `where` holds. Integers wrap.
+    Raises CompileError for bools and invalid axes.
+    """
     return _numeric(Combiner.SUM, expr, axis, where)
 
 
@@ -159,9 +157,9 @@ def max(
     axis: IterVar | Sequence[IterVar] | None = None,
     where: ExprLike | None = None,
 ) -> Expr:
-    """The maximum of two numbers, `te.max(a, b)`, or over reduce axes, `te.max(a, axis=k)`.
+    """The maximum of two numbers, `te.max(a, b)`, or over reduce axes, `te.max(a, axis=k)` or `te.max(a, k)`.
 
-    A reduce axis as second argument is the axis. NaN propagates; an empty reduction is -inf or the least integer.
+    NaN propagates; an empty reduction is -inf or the least integer.
     """
     return _extreme(Combiner.MAX, BinaryKind.MAX, expr, other, axis, where)
 
@@ -172,9 +170,8 @@ def min(
     axis: IterVar | Sequence[IterVar] | None = None,
     where: ExprLike | None = None,
 ) -> Expr:
-    """The minimum of two numbers, `te.min(a, b)`, or over reduce axes, `te.min(a, axis=k)`.
-
-    A reduce axis as second argument is the axis. NaN propagates; an empty reduction is +inf or the greatest integer.
+    """The minimum, `te.min(a, b)` or `te.min(a, axis=k)`, see `max`; an empty reduction is +inf or the greatest
+    integer.
     """
     return _extreme(Combiner.MIN, BinaryKind.MIN, expr, other, axis, where)
 
@@ -215,28 +212,28 @@ def _logical(combiner: Combiner, kind: BinaryKind, conditions: tuple[ExprLike, .
 
 
 def all(*conditions: ExprLike, axis: IterVar | Sequence[IterVar] | None = None) -> Expr:
-    """Whether all conditions hold, `te.all(i >= 1, i < n)`; with `axis`, for all values of the axis."""
+    """Whether all conditions hold, `te.all(i >= 1, i < n)`; with `axis`, for all its values."""
     return _logical(Combiner.ALL, BinaryKind.AND, conditions, axis)
 
 
 def any(*conditions: ExprLike, axis: IterVar | Sequence[IterVar] | None = None) -> Expr:
-    """Whether any condition holds; with `axis`, for some value of the axis."""
+    """Whether any condition holds; with `axis`, for some value."""
     return _logical(Combiner.ANY, BinaryKind.OR, conditions, axis)
 
 
 def argmax(
     expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64", *, place: ExprLike | None = None
 ) -> tuple[Expr, Expr]:
-    """The maximum over reduce axes and its index, the first of equal maxima; NaN is greater than all numbers.
+    """The maximum over reduce axes and its index from 0, the first of equal ones; NaN is greater than all numbers.
 
-    The index starts at 0. Over several axes it is row-major, or the expression `place`, of which the least value is
-    first. For an empty reduction it is the greatest integer.
+    Over several axes the index is row-major, or the expression `place`, of which the least is first. An empty reduction
+    gives the greatest integer.
     """
     return _located(Combiner.ARGMAX, expr, axis, dtype, place)
 
 
 def argmin(expr: ExprLike, axis: IterVar | Sequence[IterVar], dtype: object = "int64") -> tuple[Expr, Expr]:
-    """The minimum over reduce axes and its index, see `argmax`; NaN is less than all numbers."""
+    """The minimum and its index, see `argmax`; NaN is less than all numbers."""
     return _located(Combiner.ARGMIN, expr, axis, dtype, None)
 
 
@@ -276,8 +273,8 @@ def comm_reducer(
         argmax = te.comm_reducer(fcombine, lambda t0, t1: (te.const(-1, t0), te.min_value(t1)), name="argmax")
         T0, T1 = te.compute((m,), lambda i: argmax((index[i, k], value[i, k]), axis=k))
 
-    `fcombine` must be associative and commutative with the identity as neutral element, because schedules reorder it.
-    Raises CompileError if the dtypes that it returns differ from those of the values.
+    `fcombine` must be associative and commutative with a neutral identity: schedules reorder it. Raises CompileError if
+    it returns other dtypes than the values'.
     """
 
     def reducer(

@@ -1,4 +1,4 @@
-"""Shapes, extents, strides and names: checks, and comparison of extents as polynomials."""
+"""Shapes, extents, strides and names: checks, which raise CompileError, and extents as polynomials."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ Stride: TypeAlias = "int | Var | None"
 
 
 def items(value: object) -> tuple[object, ...]:
-    """Other values are a single item."""
+    """A sequence's items, or the value."""
     return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
 
 
 def as_index(value: object, what: str) -> Expr:
-    """Raises CompileError for other types."""
     expr = as_expr(value)
     if not is_integer(expr.dtype):
         raise error(f"{what} must be an integer, got {expr.dtype} `{expr}`")
@@ -55,7 +54,6 @@ MOST_ELEMENTS: Final = 1 << 59
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
-    """Raises CompileError for negative extents and other values."""
     extents = tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
     if len(extents) > MOST_DIMENSIONS:
         raise error(f"{what}: arrays have at most {MOST_DIMENSIONS} dimensions, got {len(extents)}")
@@ -83,7 +81,7 @@ def checked_extent(extent: object, what: str) -> Extent:
 
 
 def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:
-    """None for strides determined by calls. Raises CompileError for other values."""
+    """None for strides determined by calls."""
     if strides is None:
         return None
     values = items(strides)
@@ -105,7 +103,6 @@ def _checked_stride(value: object, what: str) -> Stride:
 
 
 def checked_name(name: object, default: str) -> str:
-    """Raises CompileError unless the name is an identifier."""
     if name is None:
         return default
     if not isinstance(name, str) or not name or not (name[0].isalpha() or name[0] == "_"):
@@ -122,8 +119,7 @@ def value_name(name: str) -> str:
 
 
 def value_names(names: Sequence[str]) -> list[str]:
-    """A distinct hint for each name: `value_name(name)`, with a number if that is taken. Valid hints are unchanged:
-    `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
+    """A distinct `value_name` per name. Valid hints stay: `x_1`, `x1`, `x11` become `x12`, `x1`, `x11`."""
     taken = {name for name in names if value_name(name) == name}
     left, found = set(taken), list[str]()
     for name in names:
@@ -138,7 +134,7 @@ def value_names(names: Sequence[str]) -> list[str]:
 
 
 class UnknownExtent(Var):
-    """Equal to every other extent in checks."""
+    """Equal to every extent in checks."""
 
     __slots__ = ()
 
@@ -164,14 +160,13 @@ _KINDS = {
 
 
 class ExtentVariables:
-    """A unique name for each variable, and each subexpression that is not extent arithmetic."""
+    """A unique name for each variable and subexpression outside extent arithmetic."""
 
     def __init__(self, given: Mapping[str, Expr] | None = None) -> None:
         self._exprs = dict(given or {})
         self._names = {id(expr): name for name, expr in self._exprs.items()}
 
     def polynomial(self, extent: Extent) -> KnownExtent:
-        """The normal form."""
         if isinstance(extent, int):
             return extent
         if isinstance(extent, Const):
@@ -239,7 +234,7 @@ _COLLECTED: ContextVar[list[Compare] | None] = ContextVar("collected", default=N
 
 @contextmanager
 def assumptions() -> Generator[list[Compare]]:
-    """Collect relations that operators require and calls must check."""
+    """Collect relations that operators require and calls check."""
     found: list[Compare] = []
     token = _COLLECTED.set(found)
     try:
@@ -249,10 +244,7 @@ def assumptions() -> Generator[list[Compare]]:
 
 
 def agree(left: Extent, right: Extent) -> bool:
-    """Whether two extents are equal, or may be and are checked at calls.
-
-    Outside of `assumptions`, only equal polynomials agree.
-    """
+    """Whether extents are equal polynomials, or in `assumptions` may be equal and are checked at calls."""
     if is_same(left, right):
         return True
     collected = _COLLECTED.get()
@@ -267,12 +259,12 @@ def agree(left: Extent, right: Extent) -> bool:
 
 
 def is_not_negative(extent: Extent) -> bool:
-    """Provable if the extents of tensors in it are non-negative."""
+    """Whether provable for non-negative extents of tensors."""
     return graph_shapes.is_not_negative(ExtentVariables().polynomial(extent))
 
 
 def checked_sign(extent: Extent) -> Extent:
-    """If the sign depends on numbers that may be negative (`graph_shapes.is_signed`), calls check it."""
+    """Calls check a sign that depends on numbers that may be negative (`graph_shapes.is_signed`)."""
     collected = _COLLECTED.get()
     if collected is not None and not isinstance(extent, int):
         polynomial = ExtentVariables().polynomial(extent)
@@ -283,14 +275,13 @@ def checked_sign(extent: Extent) -> Extent:
 
 
 def assume_at_most(left: Extent, right: Extent) -> None:
-    """Require that an extent is at most another; calls check it."""
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append(cast("Compare", compare(Predicate.LE, left, right)))
 
 
 def at_most(left: Extent, right: Extent) -> bool:
-    """Whether an extent is at most another, or may be and is checked at calls."""
+    """`left <= right`, or may be and is checked at calls."""
     if is_same(left, right):
         return True
     names = ExtentVariables()
@@ -307,7 +298,7 @@ def at_most(left: Extent, right: Extent) -> bool:
 
 
 def known_of(left: Extent, right: Extent) -> Extent:
-    """The number of two extents that agree, else the first."""
+    """The number of two agreeing extents, else the first."""
     return right if isinstance(right, int) else left
 
 
@@ -316,20 +307,20 @@ def product(extents: Sequence[Extent]) -> Extent:
 
 
 def is_empty(shape: Sequence[Extent]) -> bool:
-    """Statically empty."""
     return any(isinstance(extent, int) and extent == 0 for extent in map(simplified, shape))
 
 
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient if the division is provably exact: of numbers, or by a factor of every term."""
+    """The quotient if provably exact: of numbers, or by a factor of every term."""
     names = ExtentVariables()
     found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
     return None if found is None else names.extent(found)
 
 
 def agreed_quotient(total: Extent, divisor: Extent) -> Extent | None:
-    """The quotient; calls check that the division is exact if it is not known (`agree`). Common factors are canceled,
-    also those that may be 0: `n * m` by `3 * n` is `m // 3`."""
+    """The quotient; calls check that it is exact (`agree`). Common factors are canceled, even if they may be 0: `n * m`
+    by `3 * n` is `m // 3`.
+    """
     found = quotient(total, divisor)
     if found is not None or (isinstance(divisor, int) and divisor <= 0):
         return found

@@ -1,10 +1,8 @@
-"""Names of functions of `te.ops` in other languages: ATen, ONNX, StableHLO, and Relax of TVM.
+"""Names of functions of `te.ops` in ATen, ONNX, StableHLO, and Relax of TVM.
 
-A spelling is a name in a language, and the attributes that are parameters. Importers read these, convert the operands
-to the element type that the language computes in, and apply the operator. Names whose attributes do not correspond to
-parameters have a converter in their importer instead.
-
-To add a language, add a function like `onnx` here and a column to the rows.
+A spelling is a name, and the attributes that are parameters. Importers convert operands to the element type that the
+language computes in; names with other attributes have a converter. A new language is a function like `onnx` and a
+column of the rows.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ def aten(*names: str, fixed: Mapping[str, object] | None = None, **parameters: s
 
 
 def onnx(*names: str, fixed: Mapping[str, object] | None = None, since: int = 1, **parameters: str) -> Spelling:
-    """Operators of the domain `ai.onnx`."""
+    """Names in the domain `ai.onnx`."""
     return Spelling("onnx", names, parameters, fixed or {}, since)
 
 
@@ -44,7 +42,7 @@ def stablehlo(*names: str, fixed: Mapping[str, object] | None = None) -> Spellin
 
 
 def relax(name: str) -> Spelling:
-    """A function of `tvm.relax.op`, whose parameters are those of `te.ops`."""
+    """A name in `tvm.relax.op`, with the parameters of `te.ops`."""
     return Spelling("relax", [name])
 
 
@@ -232,7 +230,6 @@ SPELLINGS: Final[Mapping[str, Sequence[Spelling]]] = {
 
 @lru_cache(maxsize=8)
 def spellings(language: str) -> Mapping[str, tuple[str, Spelling]]:
-    """Names of a language -> function and spelling."""
     return {
         name: (operator, spelling)
         for operator, columns in SPELLINGS.items()

@@ -1,7 +1,6 @@
-"""Elementwise ops of stablehlo and chlo as operators of `te.ops`, or as formulas over them.
+"""Elementwise ops of stablehlo and chlo as operators of `te.ops`, or formulas over them.
 
-A formula applies operators by name: `on_elements` builds tensor expressions, the interpreter applies references to
-arrays.
+A formula applies operators by name: `on_elements` to tensor expressions, the interpreter to arrays.
 
 Source: the StableHLO specification, "Ops"; unspecified behaviour is that of XLA's CPU backend.
 """
@@ -33,8 +32,6 @@ Formula: TypeAlias = Callable[..., Value]
 
 
 class _ScalarTensor(Tensor):
-    """An element as a tensor of rank 0."""
-
     __slots__ = ("element",)
 
     def __init__(self, element: Expr) -> None:
@@ -46,7 +43,6 @@ class _ScalarTensor(Tensor):
 
 
 def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
-    """An elementwise operator on elements."""
     if name not in ops.__all__:
         return getattr(functions, name)(*operands)
     given = [_ScalarTensor(value) if isinstance(value, Expr) else value for value in operands]
@@ -54,7 +50,7 @@ def on_elements(name: str, *operands: Value, **attributes: object) -> Expr:
 
 
 def elementwise(apply: Apply, name: str, *operands: Value) -> Value:
-    """Raises CompileError if there is no formula for the dtype of the operands."""
+    """Raises CompileError without a formula for the dtype."""
     if name not in ELEMENTWISE:
         raise CompileError("there is no tensor expression for it")
     dtype = str(operands[-1].dtype)
@@ -78,7 +74,7 @@ WIDE: Final[Mapping[str, str]] = {"int2": "int8", "int4": "int8", "uint2": "uint
 
 
 def _of_narrow(apply: Apply, name: str, dtype: str, *operands: Value) -> Value:
-    """Integers of 2 or 4 bits: computed on bytes, of which the low bits are kept."""
+    """The low bits of operations on bytes."""
     size = bits(dtype)
     wide = "uint8" if name in _OF_BITS else "int8" if name == "stablehlo.shift_right_arithmetic" else WIDE[dtype]
     given = [apply("cast", operand, dtype=WIDE[dtype]) for operand in operands]
@@ -101,14 +97,13 @@ _OF_BITS: Final = ("stablehlo.count_leading_zeros", "stablehlo.popcnt", "stableh
 
 
 def comparison(apply: Apply, direction: str, left: Value, right: Value) -> Value:
-    """`compare`: comparisons with NaN are false except NE; False is less than True."""
+    """False for NaN except NE; False is less than True."""
     if str(left.dtype) == "bool" and direction not in ("EQ", "NE"):
         left, right = apply("cast", left, dtype="int32"), apply("cast", right, dtype="int32")
     return apply(_COMPARISONS[direction], left, right)
 
 
 def compared(apply: Apply, direction: str, kind: str | None, left: Value, right: Value) -> Value:
-    """`compare` of a kind: TOTALORDER, or one that follows from the elements."""
     if kind == "TOTALORDER" and is_float(str(left.dtype)):
         left, right = total_order(apply, left), total_order(apply, right)
     if str(left.dtype) in WIDE:
@@ -117,15 +112,16 @@ def compared(apply: Apply, direction: str, kind: str | None, left: Value, right:
 
 
 def converted(apply: Apply, value: Value, dtype: str) -> Value:
-    """`convert`: floats are truncated to integers with saturation, NaN is 0, as in XLA's CPU backend; integers keep
-    their low bits; nonzero numbers are true."""
+    """`convert`: floats are truncated to integers with saturation, NaN is 0, as in XLA's CPU backend; integers keep low
+    bits; nonzero numbers are true.
+    """
     source = str(value.dtype)
     if not is_float(source) or not is_integer(dtype):
         return apply("cast", value, dtype=dtype)
     signed = has_sign(dtype)
     end = 2.0 ** (bits(dtype) - signed)
     is_beyond = end > greatest(source)  # then only infinities are out of range
-    # -end is a float, and truncation to it is in range; no float32 is between -2**31 - 1 and -2**31.
+    # -end is a float, truncated into range; no float32 is between -2**31 - 1 and -2**31.
     is_low = apply("less_equal", value, 0.0 if not signed else -math.inf if is_beyond else -end)
     is_high = apply("greater_equal", value, math.inf if is_beyond else end)
     is_other = apply("bitwise_or", apply("bitwise_or", is_low, is_high), apply("isnan", value))
@@ -134,7 +130,7 @@ def converted(apply: Apply, value: Value, dtype: str) -> Value:
 
 
 def total_order(apply: Apply, value: Value) -> Value:
-    """Integers in the order TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive numbers, inf, NaN."""
+    """Integers in the TOTALORDER of floats: -NaN, -inf, negative numbers, -0, 0, positive numbers, inf, NaN."""
     dtype = f"int{bits(str(value.dtype))}"
     code = apply("bitcast", value, dtype=dtype)
     negative = apply("bitwise_xor", apply("bitwise_not", code), least(dtype))
@@ -142,8 +138,8 @@ def total_order(apply: Apply, value: Value) -> Value:
 
 
 def reduced_precision(apply: Apply, exponent_bits: int, mantissa_bits: int, x: Value) -> Value:
-    """`reduce_precision`: the nearest float of fewer bits, ties to even. Numbers above the range are infinite, those
-    below the least normal number zero, and NaN is infinite for types without a mantissa.
+    """`reduce_precision`: the nearest float of fewer bits, ties to even. Numbers above the range are infinite, below
+    the least normal number zero; NaN is infinite for types without mantissa.
 
     Source: `EmitReducePrecisionIR` of XLA.
     """
@@ -174,7 +170,6 @@ _MANTISSA_BITS: Final[Mapping[str, int]] = {"float16": 10, "bfloat16": 7, "float
 
 
 def _high_product(apply: Apply, x: Value, y: Value) -> Value:
-    """`mulhi`, of integers."""
     dtype = str(x.dtype)
     size = bits(dtype)
     if size < 64:
@@ -202,8 +197,9 @@ def clamped(apply: Apply, low: Value, value: Value, high: Value) -> Value:
 
 
 def dot_subscripts(op: DotGeneralOp) -> str:
-    """`dot_general` as subscripts of `einsum`: batch dimensions, then the other dimensions of the left operand that are
-    not contracted, then those of the right operand."""
+    """`dot_general` for `einsum`: batch dimensions, then other uncontracted ones of the left operand, then of the
+    right.
+    """
     letters, names, output = iter("bijklmnopqrstuvwxyzacdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"), [dict[int, str](), {}], ""
     for is_batch, keys in zip((True, False), DOT_KEYS, strict=True):
         for axes in zip(*map(op.dot_dimension_numbers.dims, keys), strict=True):
@@ -220,14 +216,13 @@ def dot_subscripts(op: DotGeneralOp) -> str:
 
 
 def _round_away(apply: Apply, x: Value) -> Value:
-    """Ties away from zero."""
     whole = apply("trunc", x)
     is_far = apply("greater_equal", apply("abs", apply("subtract", x, whole)), 0.5)
     return apply("where", is_far, apply("add", whole, apply("copysign", 1.0, x)), whole)
 
 
 def _sign(apply: Apply, x: Value) -> Value:
-    """-1, 0 or 1; zeros of floats and NaN are kept."""
+    """-1, 0 or 1; zeros of floats and NaN stay."""
     if not is_float(str(x.dtype)):
         return apply("sign", x)
     return apply("where", apply("greater", apply("abs", x), 0.0), apply("copysign", 1.0, x), x)
@@ -238,7 +233,7 @@ def _quotient(apply: Apply, x: Value, y: Value) -> Value:
 
 
 def _shift_right(sign: str, apply: Apply, x: Value, amount: Value) -> Value:
-    """Arithmetic or logical, by the signedness of the type `sign`."""
+    """Arithmetic or logical, by the signedness of `sign`."""
     dtype = str(x.dtype)
     other = f"{sign}{dtype.removeprefix('u')}"
     moved = apply("right_shift", apply("cast", x, dtype=other), apply("cast", amount, dtype=other))
@@ -258,7 +253,6 @@ def _power(apply: Apply, x: Value, exponent: Value) -> Value:
 
 
 def _function(name: str, apply: Apply, x: Value) -> Value:
-    """A scalar function without an operator in `te.ops`."""
     return apply(name, x)
 
 

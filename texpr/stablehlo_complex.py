@@ -1,9 +1,7 @@
-"""Elementwise ops on complex numbers, as formulas over real and imaginary parts.
+"""Elementwise ops on complex numbers, as formulas over real and imaginary parts (`texpr/stablehlo.py`).
 
-A formula applies operators by name, to elements or to arrays (`texpr/stablehlo.py`).
-
-Source: the StableHLO specification, "Ops"; Kahan, "Branch Cuts for Complex Elementary Functions" (1987);
-Smith, "Algorithm 116: Complex Division" (1962).
+Source: the StableHLO specification, "Ops"; Kahan, "Branch Cuts for Complex Elementary Functions" (1987); Smith,
+"Algorithm 116: Complex Division" (1962).
 """
 
 from __future__ import annotations
@@ -25,14 +23,13 @@ PARTS: Final[Mapping[str, str]] = {"complex64": "float32", "complex128": "float6
 
 
 def complex_elementwise(apply: Apply, name: str, *operands: Any) -> Any:
-    """An op on pairs: a pair, or a value for a real result. Raises `CompileError` without a formula."""
+    """An op on pairs: a pair, or a real result. Raises `CompileError` without a formula."""
     if name not in _FORMULAS:
         raise CompileError("elements of complex types are not supported")
     return _FORMULAS[name](apply, *operands)
 
 
 def complex_compared(apply: Apply, direction: str, x: Pair, y: Pair) -> Value:
-    """Equal numbers have equal parts."""
     if direction == "EQ":
         return apply("bitwise_and", *(apply("equal", a, b) for a, b in zip(x, y, strict=True)))
     if direction == "NE":
@@ -52,7 +49,7 @@ def _multiply(apply: Apply, x: Pair, y: Pair) -> Pair:
 
 
 def _divide(apply: Apply, x: Pair, y: Pair) -> Pair:
-    """Smith's division, scaled by the greater part of the divisor."""
+    """Smith's, scaled by the greater part of the divisor."""
     (a, b), (c, d) = x, y
     is_real = apply("greater_equal", apply("abs", c), apply("abs", d))
     great, small = apply("where", is_real, c, d), apply("where", is_real, d, c)
@@ -84,7 +81,7 @@ def _angle(apply: Apply, x: Pair) -> Value:
 
 
 def _log(apply: Apply, x: Pair) -> Pair:
-    """Near 1, the log of the modulus is computed from 1 + ((a - 1) (a + 1) + b^2)."""
+    """Near 1, the modulus is computed from 1 + ((a - 1) (a + 1) + b^2)."""
     size = _modulus(apply, x)
     a, b = apply("abs", x[0]), x[1]
     beyond = apply("add", apply("multiply", apply("subtract", a, 1.0), apply("add", a, 1.0)), apply("multiply", b, b))
@@ -212,7 +209,7 @@ def _turned(function: Callable[[Apply, Pair], Pair], apply: Apply, x: Pair) -> P
 
 
 def _atan2(apply: Apply, x: Pair, y: Pair) -> Pair:
-    """-i log((y + i x) / sqrt(x^2 + y^2)), the angle of real numbers."""
+    """-i log((y + i x) / sqrt(x^2 + y^2)), the angle of reals."""
     above = (apply("subtract", y[0], x[1]), apply("add", y[1], x[0]))
     squares = _each("add", apply, _square(apply, x), _square(apply, y))
     real, imaginary = _log(apply, _divide(apply, above, _sqrt(apply, squares)))
@@ -220,7 +217,7 @@ def _atan2(apply: Apply, x: Pair, y: Pair) -> Pair:
 
 
 def _cbrt(apply: Apply, x: Pair) -> Pair:
-    """The principal root, of a third of the angle; 0 for 0."""
+    """The principal root; 0 for 0."""
     root = apply("cbrt", _modulus(apply, x))
     angle = apply("divide", _angle(apply, x), 3.0)
     return apply("multiply", root, apply("cos", angle)), apply("multiply", root, apply("sin", angle))
@@ -233,7 +230,7 @@ def _logistic(apply: Apply, x: Pair) -> Pair:
 
 
 def _power(apply: Apply, x: Pair, y: Pair) -> Pair:
-    """exp(y log x); 0 to a power is 0, and x to the power 0 is 1."""
+    """exp(y log x); 0^y is 0, x^0 is 1."""
     found = _exp(apply, _multiply(apply, y, _log(apply, x)))
     is_zero = apply("bitwise_and", apply("equal", x[0], 0.0), apply("equal", x[1], 0.0))
     is_one = apply("bitwise_and", apply("equal", y[0], 0.0), apply("equal", y[1], 0.0))

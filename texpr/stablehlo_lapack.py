@@ -1,9 +1,9 @@
 """Custom calls of LAPACK, as JAX makes them on CPUs, as formulas over operators of `te.ops`.
 
-Batch axes are first; matrices are in the order of tensors, whatever `operand_layouts` says. Pivots count from 1. `info`
-is LAPACK's for `potrf`, otherwise 0, since JAX reads only its sign, which is negative for wrong arguments.
+Batch axes are first; `operand_layouts` do not matter. Pivots count from 1. `info` is LAPACK's for `potrf`, otherwise 0:
+JAX reads only its sign, negative for wrong arguments.
 
-Source: the handlers of XLA, jaxlib's `lapack_kernels.h`, and `jax/_src/lax/linalg.py`.
+Source: handlers of XLA, jaxlib's `lapack_kernels.h`, `jax/_src/lax/linalg.py`.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ def _syevd(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
 
 
 def _gesdd(apply: Apply, op: CustomCallOp, matrix: Value) -> list[Value]:
-    """The first result, the operand's memory, is unspecified, and so are the vectors in mode "N", with the types of
-    mode "A"."""
+    """The first result, the operand's memory, is unspecified, as are the vectors in mode "N", with the types of mode
+    "A".
+    """
     left, values, right = apply("svd", matrix, full_matrices=_letter(op, "mode") != "S")
     return [matrix, values, left, right, _success(apply, matrix)]
 
@@ -99,7 +100,6 @@ LAPACK_CALLS: Final = {
 
 
 def lapack_results(apply: Apply, op: CustomCallOp, *operands: Value) -> Value:
-    """A call in `LAPACK_CALLS`."""
     formula, count = LAPACK_CALLS[op.call_target_name.data]
     if len(operands) < count:
         raise CompileError(f"@{op.call_target_name.data} needs more operands: {count}, got {len(operands)}")

@@ -1,7 +1,6 @@
-"""Ops of stablehlo on quantised tensors as ops on the integers of their storage.
+"""Ops of stablehlo on quantised tensors as ops on their integers.
 
-Ops that compute convert operands to numbers and quantise results; ops that move elements or have regions apply to the
-integers.
+Ops that compute convert operands to numbers and quantise results; moves and ops with regions apply to the integers.
 
 ```mlir
 %2 = stablehlo.multiply %0, %1 : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
@@ -45,13 +44,13 @@ _MOVES: Final = frozenset(
 
 
 def on_integers(functions: Mapping[str, FuncOp]) -> Mapping[str, FuncOp]:
-    """Replace functions on quantised tensors by functions on integers outside the module. Raises `CompileError` for an
-    op that moves elements between different quantised types."""
+    """Functions on integers, outside the module, for those on quantised tensors. Raises `CompileError` for moves
+    between different quantised types.
+    """
     return {name: expanded(function) if has_quantized(function) else function for name, function in functions.items()}
 
 
 def expanded(function: FuncOp) -> FuncOp:
-    """A copy on integers."""
     copy = function.clone()
     for old, new in zip(function.walk(), copy.walk(), strict=True):
         new.location = old.location
@@ -70,7 +69,6 @@ def expanded(function: FuncOp) -> FuncOp:
 
 
 def _stored(type_: Attribute) -> Attribute:
-    """The type of the integers; other types are unchanged."""
     kind = quantization(type_)
     return type_ if kind is None else _of_elements(type_, kind.storage)
 
@@ -87,8 +85,6 @@ def _ops() -> Mapping[str, type[Operation]]:
 
 @dataclass
 class _Expansion:
-    """The expansion of one function, in place."""
-
     types: dict[SSAValue, Attribute] = field(default_factory=dict[SSAValue, Attribute])
     """Integers -> their former quantised type."""
 
@@ -153,7 +149,6 @@ class _Expansion:
 
 
 def _check_equal(op: Operation, types: Sequence[Attribute]) -> None:
-    """Quantised tensors of an op that moves elements differ in shape and axis only."""
     kinds = [cast("Quantization", quantization(type_)) for type_ in types]
     same = {(kind.storage, kind.least, kind.greatest, kind.expressed, kind.scales, kind.zero_points) for kind in kinds}
     if len(same) > 1:
@@ -170,7 +165,7 @@ _WHOLE: Final = (
 
 
 def _check_blocks(op: Operation, type_: Attribute | None, *, is_moved: bool) -> None:
-    """Check that the blocks of a quantised tensor divide it, and that an op on its integers keeps their places."""
+    """Blocks divide the tensor, and an op on its integers keeps their places."""
     kind = None if type_ is None else quantization(type_)
     if type_ is None or kind is None or not kind.blocks:
         return
@@ -201,7 +196,7 @@ class _Writer:
         return value if value.type == type_ else self._make("stablehlo.convert", type_, value)
 
     def _each(self, name: str, value: SSAValue, numbers: Sequence[float], element: Any, kind: Quantization) -> SSAValue:
-        """An elementwise op on a tensor and the numbers of a quantised type, one for each block, or as in `_with`."""
+        """An elementwise op with numbers of a quantised type: one, one per index of an axis, or one per block."""
         if not kind.blocks:
             return self._with(name, value, numbers, element, kind.axis)
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(element, kind.shape), numbers)
@@ -216,7 +211,6 @@ class _Writer:
     def _with(
         self, name: str, value: SSAValue, numbers: Sequence[float], element: Attribute, axis: int | None
     ) -> SSAValue:
-        """An elementwise op on a tensor and a number, or a number for each index of an axis."""
         shape = [] if axis is None else [len(numbers)]
         elements = DenseIntOrFPElementsAttr.from_list(TensorType(cast("Any", element), shape), numbers)
         other = self.add(ConstantOp.create(properties={"value": elements}, result_types=[elements.type])).results[0]
@@ -226,7 +220,6 @@ class _Writer:
         return self._make(f"chlo.broadcast_{name}", value.type, value, other, broadcast_dimensions=dims)
 
     def numbers(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        """Dequantise."""
         kind = cast("Quantization", quantization(type_))
         whole = self._cast(value, i32)
         if any(kind.zero_points):
@@ -234,7 +227,6 @@ class _Writer:
         return self._each("multiply", self._cast(whole, kind.expressed), kind.scales, kind.expressed, kind)
 
     def integers(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        """The nearest integers of a quantised type."""
         kind = cast("Quantization", quantization(type_))
         value = self._each("divide", value, kind.scales, kind.expressed, kind)
         if any(kind.zero_points):

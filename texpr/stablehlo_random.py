@@ -1,9 +1,7 @@
-"""The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend.
+"""The bits of `stablehlo.rng_bit_generator`, as computed by XLA's CPU backend, from the key and the counter plus an
+offset.
 
-Element `i` of a counter-based generator is a function of the key and the counter plus an offset. Formulas apply to
-elements or arrays (`texpr/stablehlo.py`).
-
-Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); for the order of the elements
+Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); order of elements:
 `xla/hlo/builder/lib/prng.cc`.
 """
 
@@ -31,7 +29,6 @@ _ROUNDS_OF_PHILOX: Final = 10
 def random_bits(
     apply: Apply, algorithm: str, indices: Sequence[Value], shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> Value:
-    """The element at `indices`, from the words of the state."""
     generate = _threefry_bits if _is_threefry(algorithm, len(state)) else _philox_bits
     return generate(apply, indices, shape, dtype, state)
 
@@ -39,7 +36,6 @@ def random_bits(
 def next_state(
     apply: Apply, algorithm: str, shape: Sequence[Extent], dtype: str, state: Sequence[Value]
 ) -> list[Value]:
-    """The state after generating a result."""
     key, low, *high = state
     if _is_threefry(algorithm, len(state)):
         counts = list(shape)
@@ -101,7 +97,7 @@ def _chosen(apply: Apply, number: Value, words: Sequence[Value]) -> Value:
 
 
 def _split(shape: Sequence[Extent]) -> int:
-    """The dimension whose even and odd elements are the words of a block: the first even extent, else the greatest."""
+    """The dimension whose even and odd elements are a block's words: the first even extent, else the greatest."""
     if not all(isinstance(extent, int) for extent in shape):
         raise CompileError("the shape of the bits is not known")
     extents = [int(cast("int", extent)) for extent in shape]
@@ -127,7 +123,6 @@ def _threefry_bits(
 
 
 def _threefry(apply: Apply, block: Sequence[Value], key: Sequence[Value]) -> tuple[Value, Value]:
-    """Threefry-2x32 with 20 rounds."""
     words = [*key, apply("bitwise_xor", apply("bitwise_xor", *key), _PARITY)]
     x, y = (apply("add", part, word) for part, word in zip(block, words, strict=False))
     for group in range(5):

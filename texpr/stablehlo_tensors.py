@@ -1,6 +1,4 @@
-"""Ops of stablehlo and chlo on whole tensors as formulas over operators of `te.ops`.
-
-Formulas apply to tensors in tensor expressions, to arrays in the interpreter.
+"""Ops of stablehlo and chlo on whole tensors, as formulas over operators of `te.ops`.
 
 Source: the StableHLO specification, "Ops"; for `chlo.top_k` its expansion to a sort in StableHLO's passes.
 """
@@ -34,7 +32,7 @@ Formula: TypeAlias = Callable[..., Any]
 
 
 def _type(op: Operation, position: int = 0) -> str:
-    """The element type of a result; for complex numbers, the type of their parts."""
+    """A result's element type; that of the parts of complex numbers."""
     type_ = cast("TensorType[Attribute]", op.results[position].type)
     element = type_.element_type
     name = element_name(cast("Attribute", element.element_type) if isinstance(element, ComplexType) else element)

@@ -1,4 +1,4 @@
-"""Tensors: inputs, and computations that define each element by an expression."""
+"""Tensors: inputs, and computations of each element by an expression."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class Operation:
-    """The definition of tensors. `name` is the user's, `place` the source location."""
+    """The definition of tensors. `name` is the user's."""
 
     name: str
     place: SourceLocation | None
@@ -64,7 +64,7 @@ class Operation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that it reads, without repetition, in the order of first use."""
+        """The tensors read, each once, in the order of first use."""
         return ()
 
     def output(self, position: int) -> Tensor:
@@ -73,27 +73,23 @@ class Operation:
 
 @dataclass(eq=False)
 class PlaceholderOp(Operation):
-    """An input of the program."""
+    """An input."""
 
 
 @dataclass(eq=False)
 class ConstantOp(Operation):
-    """Embedded in the program."""
-
     elements: DenseIntOrFPElementsAttr[Any]
 
 
 @dataclass(eq=False)
 class ComputeOp(Operation):
-    """One or more tensors of one shape."""
-
     axis: tuple[IterVar, ...]
     body: tuple[Expr, ...]
     """The element of each result."""
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """The axes of its reductions, without repetition, in the order of first use."""
+        """The axes of reductions, each once, in the order of first use."""
         return tuple(dict.fromkeys(axis for reduction in reductions_in(self.body) for axis in reduction.axes))
 
     @property
@@ -103,8 +99,6 @@ class ComputeOp(Operation):
 
 @dataclass(eq=False)
 class InlinedOp(Operation):
-    """A te function whose ops are inlined."""
-
     function: FuncOp
     arguments: tuple[Tensor, ...]
 
@@ -129,11 +123,11 @@ class Read(Expr):
 
 
 class Tensor:
-    """A tensor of a program. `A[i, j]` and `A(i, j)` are elements, for `te.compute`."""
+    """`A[i, j]` and `A(i, j)` are elements, for `te.compute`."""
 
     __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
-    # Otherwise Python would iterate by __getitem__ forever.
+    # Otherwise Python would iterate forever.
     __iter__ = None
 
     def __init__(self, shape: tuple[Extent, ...], dtype: str, name: str, op: Operation, value_index: int = 0) -> None:
@@ -211,11 +205,11 @@ def _one_index_text(index: object) -> str:
 
 
 def placeholder(shape: object, dtype: object = None, name: str | None = None, *, strides: object = None) -> Tensor:
-    """An input of the program: `te.placeholder((m, n), name="A")`, `te.placeholder((m, n), "float32", name="A")`.
+    """An input of the program: `te.placeholder((m, n), "float32", name="A")`.
 
-    `shape` contains integers, variables and expressions over them; `dtype` is float32 by default. With `strides`
-    (integers, variables or None for each dimension, in elements) calls accept views:
-    `te.placeholder((m, n), strides=(s, 1))`. Raises CompileError for invalid shapes and unknown dtypes.
+    `shape` contains integers, variables and expressions; `dtype` is float32 by default. With `strides` (integers,
+    variables or None, in elements) calls accept views: `te.placeholder((m, n), strides=(s, 1))`. Raises CompileError
+    for invalid shapes and unknown dtypes.
     """
     label = checked_name(name, "placeholder")
     extents = checked_shape(shape, f"placeholder {label}")
@@ -227,7 +221,6 @@ def placeholder(shape: object, dtype: object = None, name: str | None = None, *,
 
 
 def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
-    """Raises CompileError for elements of other types than those of tensors."""
     op = ConstantOp(name, caller(), elements)
     type_ = cast("TensorType[Attribute]", elements.type)
     op.outputs.append(Tensor(tuple(type_.get_shape()), name_of(type_.element_type), name, op))
@@ -235,7 +228,6 @@ def constant(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Tensor:
 
 
 def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tuple[Extent, ...]]) -> list[Tensor]:
-    """The results of a te function."""
     name = function.sym_name.data
     op = InlinedOp(name, caller(), function, tuple(arguments))
     types = cast("Sequence[TensorType[Attribute]]", function.function_type.outputs.data)
@@ -246,7 +238,7 @@ def inlined(function: FuncOp, arguments: Sequence[Tensor], shapes: Sequence[tupl
 
 
 def var(name: str = "n", dtype: object = "int64") -> Var:
-    """A scalar that is bound at calls: an extent of an array argument, or a separate parameter."""
+    """A scalar that calls bind: an argument's extent, or a parameter."""
     label, element = checked_name(name, "n"), checked_dtype(dtype)
     if element in STORED:
         raise error(f"variable {label}: elements of arrays alone are {element}, numbers are not")
@@ -264,9 +256,8 @@ def compute(
 ) -> Any:
     """New tensors, element by element: `te.compute((m, n), lambda i, j: A[i, j] + 1, name="B")`.
 
-    `fcompute` takes one index for each dimension (`lambda *i` takes any number) and returns the element. If it returns
-    a tuple, the result is a tuple of tensors that are computed together. Raises CompileError for a wrong number of
-    indices and for elements that are not expressions.
+    `fcompute` takes an index per dimension (or `*i`) and returns the element; a tuple gives tensors computed together.
+    Raises CompileError for a wrong number of indices and elements that are not expressions.
     """
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
@@ -279,7 +270,6 @@ def computed(
     element: Callable[..., ExprLike | Sequence[ExprLike]],
     label: str,
 ) -> Any:
-    """`compute` with checked arguments and named indices."""
     axis = tuple(IterVar(name, 0, extent, False) for name, extent in zip(index_names, extents, strict=True))
     value = element(*axis)
     several = isinstance(value, list | tuple)
@@ -308,7 +298,6 @@ def stating(operator: Callable[P, R]) -> Callable[P, R]:
 
 
 def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:
-    """i0, i1, ... for `*i`."""
     try:
         parameters = list(inspect.signature(fcompute).parameters.values())
     except (TypeError, ValueError):

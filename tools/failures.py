@@ -94,7 +94,7 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # the outermost frame reports every exception
-        if debug and not is_users(error):
+        if debug and not is_user_error(error):
             raise
         sys.stdout.flush()
         print(message_of(error), file=sys.stderr)
@@ -102,7 +102,7 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
     return status
 
 
-def is_users(error: Exception) -> bool:
+def is_user_error(error: Exception) -> bool:
     """Returns whether the user's input caused `error`, as opposed to a bug."""
     return isinstance(error, (WeftError, DiagnosticException, OSError))
 

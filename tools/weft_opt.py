@@ -38,7 +38,7 @@ from weft.tools.diagnostics import Diagnostic, diagnostics_of, expectations_in, 
 from weft.tools.failures import (
     FAILURE,
     ArgumentParser,
-    is_users,
+    is_user_error,
     message_of,
     print_warning,
     run_tool,
@@ -332,6 +332,8 @@ class WeftOptMain(xDSLOptMain):
         extension = self.args.frontend or extension
         if extension not in self.available_frontends:
             known = did_you_mean(extension, self.available_frontends)
+            if extension == "onnx":
+                raise CompileError(f"'{name}': weft-opt reads IR; weft import converts ONNX models to it")
             raise CompileError(f"'{name}': no frontend reads files that end in '.{extension}'{known}; -f names one")
         text = decode_text(data, name)
         remember_text(name, text)
@@ -362,10 +364,10 @@ class WeftOptMain(xDSLOptMain):
         except ShrinkException:
             raise
         except Exception as error:
-            if self.args.debug and not is_users(error):
+            if self.args.debug and not is_user_error(error):
                 raise
             status = self._report(error, parsed=module is not None, output=output)
-            if not is_users(error):  # because comments cannot expect a bug
+            if not is_user_error(error):  # because comments cannot expect a bug
                 return status
         else:
             status = 0
@@ -378,7 +380,7 @@ class WeftOptMain(xDSLOptMain):
     def _report(self, error: Exception, *, parsed: bool, output: IO[str]) -> int:
         """Report an error that ended a chunk. Returns the exit status."""
         self._diagnostics.extend(diagnostics_of(error))
-        if self.args.verify_diagnostics and is_users(error):
+        if self.args.verify_diagnostics and is_user_error(error):
             return FAILURE
         if self.args.parsing_diagnostics and not parsed:
             output.write(f"{message_of(error)}\n")

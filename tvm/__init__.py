@@ -1,10 +1,10 @@
-"""TVM's spellings, of several versions, for weft: code from a text about TVM runs after a change of the import.
+"""TVM's spellings, of several versions: code for TVM runs after a change of the import.
 
     import weft.tvm as tvm
     from weft.tvm import te
     from weft.tvm.script import tir as T
 
-`docs/coming-from-tvm.md` lists the counterparts. Nothing in weft depends on this package.
+`docs/coming-from-tvm.md` lists the counterparts. Parameters that only TVM uses have no effect.
 """
 
 from importlib import import_module

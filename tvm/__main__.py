@@ -1,4 +1,4 @@
-"""`python -m weft.tvm script.py arguments`: run a script with `weft.tvm` as `tvm`, in this process only."""
+"""`python -m weft.tvm script.py arguments` runs a script with `weft.tvm` as `tvm`."""
 
 import importlib
 import runpy
@@ -22,16 +22,13 @@ _RENAMED = (
 
 
 class _Alias(Loader):
-    """Loads a module under its name in TVM."""
-
     def __init__(self, name: str) -> None:
         self._name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return importlib.import_module(self._name)
 
-    def exec_module(self, module: ModuleType) -> None:
-        """The module has run already."""
+    def exec_module(self, module: ModuleType) -> None: ...
 
 
 class Finder(MetaPathFinder):

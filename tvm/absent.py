@@ -1,6 +1,6 @@
-"""Lazy names of `weft.tvm`, whose packages import each other as TVM's do.
+"""Lazy names, since packages import each other as TVM's do.
 
-Errors for other names of TVM state the nearest equivalent in weft.
+Errors for TVM's other names state weft's nearest equivalent.
 """
 
 import sys
@@ -15,14 +15,14 @@ from weft.support.errors import did_you_mean
 
 @cache
 def equivalents() -> dict[str, str]:
-    """Names of TVM -> the equivalent, or the reason why there is none (`absent.txt`)."""
+    """TVM's names -> the equivalent, or why there is none (`absent.txt`)."""
     lines = (Path(__file__).parent / "absent.txt").read_text("utf-8").splitlines()[1:]
     parts = (line.partition(": ") for line in lines)
     return {name: text for names, _, text in parts for name in names.split(", ")}
 
 
 def refuses(module: str) -> Callable[[str], object]:
-    """The `__getattr__` of a module, which raises `AttributeError`."""
+    """A `__getattr__` that raises `AttributeError`."""
 
     def missing(name: str) -> object:
         if name.startswith("__"):
@@ -38,8 +38,8 @@ def refuses(module: str) -> Callable[[str], object]:
 
 
 def named(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package for names that other modules define: `places` maps each to its module, or to ""
-    for a module of the package. Raises `AttributeError` for others, as `refuses` does."""
+    """A package's `__getattr__`: `places` maps names to modules, or "" for the package's own. Raises `AttributeError`
+    for others."""
     missing = refuses(package)
 
     def found(name: str) -> object:

@@ -12,8 +12,7 @@ from weft.tvm.target import current_target, spelling
 
 
 def ApplyDefaultSchedule(*rules: object) -> Pass:
-    """Apply weft's default schedule rules to unscheduled functions, for the current target (`with target:`) or the CPU.
-    `rules` has no effect."""
+    """Schedule unscheduled functions for the current target (`with target:`) or the CPU."""
     del rules
 
     def run(mod: IRModule, _: object) -> IRModule:

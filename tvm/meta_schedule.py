@@ -25,8 +25,7 @@ _HEAD = "ID | Name | FLOP | Weight | Speed (GFLOPS) | Latency (us) | Weighted La
 
 @dataclass(frozen=True)
 class ScheduleFn:
-    """A function that schedules and samples. `postprocs` and `sch_rules` have no effect: steps check themselves, and
-    the rules are weft's."""
+    """Schedules and samples, with weft's rules and without postprocessors."""
 
     sch_fn: Callable[[Schedule], Any]
     postprocs: object = ()
@@ -39,14 +38,13 @@ class Database:
     is_own_space: bool
 
     def best(self, task: TunedTask) -> tuple[TraceOp, float]:
-        """The trace of the fastest schedule, and its time in seconds. In a user's space, without the default schedule
-        if another one was measured."""
+        """The fastest schedule's trace and time in seconds. In a user's space, the default schedule is the
+        last resort."""
         measured = [record for record in task.trials if self.is_own_space and record.seconds is not None]
         record = min(measured or [task.best], key=lambda found: found.seconds or float("inf"))
         return trace_with_decisions(record.trace, record.decisions), record.seconds or 0.0
 
     def table(self) -> str:
-        """The table of tasks, as TVM prints it."""
         rows, total = [_HEAD, "-" * len(_HEAD)], 0.0
         for number, task in enumerate(self.tuned.tasks):
             name, flops, latency = task.workload.name, task.workload.flops, self.best(task)[1] * 1e6
@@ -67,8 +65,7 @@ def tune_tir(
     space: ScheduleFn | Literal["post-order-apply"] = "post-order-apply",
     seed: int | None = None,
 ) -> Database:
-    """Search schedules, and print the table of tasks. A repeated search resumes from the records in `work_dir`/tune.db.
-    `num_trials_per_iter` has no effect.
+    """Search schedules, and print tasks. Repeated searches resume from `work_dir`/tune.db.
 
     Raises `CompileError` as `weft.tune`.
     """
@@ -89,7 +86,7 @@ def tune_tir(
 
 
 def compile_tir(database: Database, mod: ModuleOp, target: Any) -> Schedule:
-    """Apply the fastest schedules. `target` has no effect."""
+    """Apply the fastest schedules."""
     schedule = Schedule(mod)
     for task in database.tuned.tasks:
         schedule.replay(database.best(task)[0])
@@ -100,8 +97,7 @@ def tune_relax(
     mod: ModuleOp, params: Any, target: Any, work_dir: str, max_trials_global: int, *, seed: int | None = None,
     **options: object,
 ) -> Path:  # fmt: skip
-    """Search schedules of a model, with its parameters bound. Returns the records' file, `work_dir`/tune.db. Other
-    options have no effect."""
+    """Returns the records of a search, `work_dir`/tune.db, with the model's parameters bound."""
     del options
     if params:
         mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
@@ -112,7 +108,7 @@ def tune_relax(
 
 
 def compile_relax(database: Path | str, mod: ModuleOp, target: Any, params: Any = None) -> Any:
-    """Compile a model with the records of a search, or default schedules."""
+    """Apply records of a search, or default schedules."""
     if params:
         mod = import_module("weft.tvm.relax.transform").BindParams("main", params)(mod)
     library = import_module("weft.driver.build").build(plain(mod), spelling(target), database=Path(database))

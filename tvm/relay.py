@@ -1,4 +1,4 @@
-"""`tvm.relay`, of older versions of TVM: ONNX models, compiled by weft."""
+"""`tvm.relay` of older TVM: ONNX models."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from weft.tvm.runtime.module import Module
 def _from_onnx_with_params(
     model: Any, shape: Any = None, dtype: str = "float32", *, freeze_params: bool = True
 ) -> tuple[IRModule, dict[str, Any]]:
-    """Import a model; no parameters remain. Raises `CompileError` for `freeze_params=False`."""
+    """No parameters remain. Raises `CompileError` for `freeze_params=False`."""
     if not freeze_params:
         raise CompileError("from_onnx: weft has no freeze_params=False: weights are constants")
     return _from_onnx(model, shape, dtype), {}
@@ -27,7 +27,7 @@ frontend = SimpleNamespace(from_onnx=_from_onnx_with_params)
 def build(
     ir_mod: Any, target: Any = "llvm", target_host: Any = None, params: Any = None, mod_name: str = ""
 ) -> tuple[str, Module, dict[str, Any]]:
-    """The graph as script, the compiled module, and no parameters. `target_host` and `mod_name` have no effect."""
+    """Returns script, compiled module, and no parameters."""
     of: Any = ir_mod.func_op.parent_op() if isinstance(ir_mod, Function) else ir_mod
     return str(IRModule.of(of)), vm_build.build(of, target, params or None).mod, {}
 

@@ -1,4 +1,4 @@
-"""`tvm.target`: targets, and TVM's names of devices."""
+"""`tvm.target`: targets, and TVM's device names."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _open: list[Any] = []
 
 
 def current_target() -> Any:
-    """The target of the innermost `with target:`, or None."""
+    """The innermost `with target:`, or None."""
     return _open[-1] if _open else None
 
 
 class Target(_Target):
-    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. Raises `CompileError` as weft's own."""
+    """`Target("llvm -mcpu=native")`, `Target("nvidia/tesla-p100")`. Raises `CompileError` as weft's."""
 
     def __init__(self, target: Any = "llvm", host: Any = None) -> None:
         if isinstance(target, Mapping):  # {"kind": "cuda", "arch": "sm_80"}

@@ -14,7 +14,7 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def create_prim_func(ops: Sequence[Tensor | Var], index_dtype_override: str | None = None) -> PrimFunc:
-    """Create a function of tensors. `index_dtype_override` has no effect: indices are narrowed if that is safe."""
+    """Indices are narrowed if safe."""
     del index_dtype_override
     return PrimFunc.of(create_func(ops))
 

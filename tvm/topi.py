@@ -11,7 +11,6 @@ nn = sys.modules[__name__]
 
 
 def full(shape: object, dtype: str, fill_value: float) -> Tensor:
-    """A tensor of one number."""
     return ops.full(shape, fill_value, dtype)
 
 

@@ -1,13 +1,13 @@
 """`arith` and `math` ops on scalars and lanes.
 
-Integers wrap around: since signed overflow is undefined in C, data is added and multiplied as unsigned integers. Index
-arithmetic is plain, in 32 bits if ranges allow it, otherwise 64. Conversions of floats to integers are undefined in C
-if out of range; `low-legalize` rewrites these.
+Integers wrap around: data is added and multiplied as unsigned integers, since signed overflow is undefined in C. Index
+arithmetic is plain, in 32 bits if ranges allow it, otherwise 64. `low-legalize` rewrites out-of-range conversions of
+floats to integers, which C leaves undefined.
 
-Division and remainder are defined for all operands: x / 0 = 0, x mod 0 = 0, and the smallest integer over -1 is itself.
-Operands known to be in range (a constant divisor, a non-negative index) use C's operator, others a helper function.
+Division and remainder are total: x / 0 = 0, x mod 0 = 0, and the smallest integer over -1 is itself. C's operator is
+used for operands known to be in range (a constant divisor, a non-negative index), else a helper function.
 
-Mathematical functions of the language's table are precise, or fast if an op allows it (`afn`).
+Mathematical functions are precise, or fast if an op allows it (`afn`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ _INTEGER_EXTREMA: Final[dict[type[Operation], tuple[str, type[Operation]]]] = {
 _NARROW: Final = ("i8", "i16")
 """C promotes them to `int`."""
 SMALL_FLOATS: Final = ("f16", "bf16")
-"""Represented by their bits."""
 
 
 def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
@@ -105,8 +104,7 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def plain_element(emitter: FunctionEmitter, op: Operation, type_: Attribute) -> str:
-    """The element type of a value. Raises `CompileError` for a 16-bit float, since no language has arithmetic for
-    it."""
+    """Raises `CompileError` for a 16-bit float: no language has its arithmetic."""
     element = emitter.element(type_, op)
     if element in SMALL_FLOATS:
         raise CompileError.at(
@@ -129,7 +127,6 @@ def emit_binary(emitter: FunctionEmitter, op: Operation) -> CExpr:
 def combined(
     emitter: FunctionEmitter, op: Operation, kind: type[Operation], element: str, lhs: CExpr, rhs: CExpr
 ) -> CExpr:
-    """An `arith` op of class `kind` on data; errors are located at `op`."""
     if element == "i1":
         is_negation = kind is arith.XOrIOp and rhs.text == "true"
         return c.unary("!", lhs, "i1") if is_negation else c.binary(_TRUTHS[kind], lhs, rhs, "i1")
@@ -150,7 +147,6 @@ def combined(
 
 
 def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
-    """The function or the op allows contraction to a fused multiply-add."""
     if Promise.CONTRACT in emitter.promises or ORDERED in op.attributes:
         return True
     flags = op.properties.get("fastmath")
@@ -158,7 +154,7 @@ def may_contract(emitter: FunctionEmitter, op: Operation) -> bool:
 
 
 def _narrowed(emitter: FunctionEmitter, op: Operation, expr: CExpr) -> CExpr:
-    """Cast back an expression that C promotes to `int`."""
+    """C promotes narrow operands to `int`."""
     narrow = expr.element in _NARROW
     return c.cast(emitter.language.type(expr.element, op), expr, expr.element) if narrow else expr
 
@@ -176,7 +172,6 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, 
 
 
 def _common_index(lhs: CExpr, rhs: CExpr) -> str:
-    """The index type of a result that needs no more bits than the operands."""
     return "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
 
 
@@ -213,7 +208,7 @@ def _index_binary(emitter: FunctionEmitter, op: Operation, lhs: CExpr, rhs: CExp
 def _index_arithmetic(
     emitter: FunctionEmitter, op: Operation, operator: str, lhs: CExpr, rhs: CExpr, fact: IndexRange
 ) -> tuple[CExpr, IndexRange]:
-    """Index arithmetic with exact result in `fact`, and the range of the wrapped result."""
+    """`fact` is the range of the exact result; also returns that of the wrapped result."""
     if not fact.fits_long:
         return wrapped(emitter, op, operator, lhs, rhs, "idx64"), index_ranges.UNKNOWN
     if lhs.element == rhs.element == "idx32":
@@ -380,7 +375,6 @@ def _signed(emitter: FunctionEmitter, operand: CExpr, element: str) -> CExpr:
 
 
 def emit_from_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Convert an integer to a wider integer or a float, by the signed or unsigned value."""
     operand, source, _ = _conversion(emitter, op)
     target = plain_element(emitter, op, op.results[0].type)
     if op.name.endswith(("extsi", "sitofp")):
@@ -396,7 +390,6 @@ def emit_truncate(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Between index and a signed integer."""
     operand, source, target = _conversion(emitter, op)
     known = emitter.range_of(op.operands[0])
     if target == "index":
@@ -425,7 +418,6 @@ def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_float_cast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """16-bit floats use helper functions."""
     operand, source, target = _conversion(emitter, op)
     if source in SMALL_FLOATS:
         wide = c.call(emitter.module.helper(f"weft_{source}_to_f32"), (operand,), "f32")
@@ -481,7 +473,7 @@ _BIT_COUNTS: Final[dict[type[Operation], str]] = {
 
 
 def emit_integer_function(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Bit counts and absolute values; that of the smallest integer is itself."""
+    """The absolute value of the smallest integer is itself."""
     element = emitter.element(op.results[0].type, op)
     if element in ("i1", "index"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")

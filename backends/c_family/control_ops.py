@@ -65,7 +65,6 @@ def _loop(
     known: Sequence[IndexRange],
     narrow: str | None = None,
 ) -> Generator[None]:
-    """`for (int i = 0; i < n; ++i) { ... }`"""
     lower, upper, step = bounds
     counter = op.regions[0].block.args[0]
     below, above, stride = known
@@ -86,7 +85,7 @@ def _loop(
 
 
 def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> CExpr:
-    """A variable, initialised unless `init` is None."""
+    """Initialised unless `init` is None."""
     start = None if init is None else emitter.expr(init)
     element = emitter.wide_element(argument.type, op)
     name = emitter.names.fresh(argument.name_hint or "carried")
@@ -104,7 +103,6 @@ def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init:
 
 
 def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[CExpr]) -> None:
-    """Assign the yielded values as if simultaneously."""
     last = body.last_op
     if not variables:
         return
@@ -126,7 +124,7 @@ def _name(variable: CExpr) -> str:
 
 
 def assign(emitter: FunctionEmitter, target: str, value: str, lanes: int, *, update: bool = True) -> None:
-    """`target = value;`, for each of `lanes` if any; with `update`, `target += b;` for `target + b`."""
+    """`update`: `target += b;` for `target + b`."""
     text = f"{target} = {value};"
     if update and value.startswith(f"{target} + ") and _is_operand(rest := value[len(target) + 3 :]):
         text = f"{target} += {rest};"
@@ -147,7 +145,7 @@ def _is_operand(text: str) -> bool:
 
 
 def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
-    """An endless loop that exits at the test; values that the test forwards are in outer variables."""
+    """An endless loop that exits at the test; forwarded values are in outer variables."""
     test_block, body = (region.block for region in op.regions)
     carried = [
         _declared(emitter, op, argument, init) for argument, init in zip(test_block.args, op.operands, strict=True)
@@ -192,7 +190,7 @@ def _set_range(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _as_expression(emitter: FunctionEmitter, op: Operation, condition: CExpr) -> CExpr | None:
-    """`condition ? a : b` for single expressions; else None, with nothing emitted."""
+    """None, with nothing emitted, unless both branches are single expressions."""
     arms: list[CExpr] = []
     for region in op.regions:
         block = region.block
@@ -225,12 +223,10 @@ def _is_expression(op: Operation) -> bool:
 
 
 def emit_end(emitter: FunctionEmitter, op: Operation) -> None:
-    """The parent op assigns the values."""
     check_last(op, emitter.name)
 
 
 def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
-    """Parallel if OpenMP is enabled."""
     upper = emitter.expr(op.operands[0])
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")

@@ -1,6 +1,6 @@
 """The state of emission: the text of one function, and the declarations of a module.
 
-A rule `(emitter, op)` in a table `RULES` of an `*_ops.py` returns the expression of the result, or None if it emitted
+A rule `(emitter, op)` (`RULES` of each `*_ops.py`) returns the expression of the result, or None if it emitted
 statements and bound the results. An expression with one later use in the block is substituted there, unless an op
 between them may write a buffer that it reads; small index arithmetic is substituted into every user; other values
 become variables named as in the IR.
@@ -42,18 +42,16 @@ Rule: TypeAlias = "Callable[[FunctionEmitter, Any], CExpr | None]"
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3
-"""Maximum number of operators of index arithmetic that is substituted into every user; one less in 64 bits."""
+"""Most operators of index arithmetic that is substituted into every user; one less in 64 bits."""
 _NESTED_SIZE: Final = 6
-"""Maximum number of operators of index arithmetic that is substituted into its only user in an inner block."""
+"""Most operators of index arithmetic that is substituted into its only user in an inner block."""
 _MAX_TEXT: Final = 140
 """Longer expressions become variables."""
 _MAX_DISTANCE: Final = 64
-"""Maximum number of ops between a read and the user that it is substituted into."""
+"""Most ops between a read and the user that it is substituted into."""
 
 
 class ModuleEmitter:
-    """Language, target, helper functions, and names of a module."""
-
     def __init__(
         self,
         language: Language,
@@ -62,7 +60,7 @@ class ModuleEmitter:
         outside: Iterable[FuncOp],
         definitions: Iterable[FuncOp | memref.GlobalOp],
     ) -> None:
-        """`outside`: functions that the module only declares; `definitions`: functions and data to emit."""
+        """The module only declares the functions `outside`."""
         self.language = language
         self.target = target
         self.rules = rules
@@ -75,8 +73,8 @@ class ModuleEmitter:
         self.shared_types: dict[str, None] = {}
         """Element types, in memory, of buffers that may overlap buffers of other types."""
         self.helpers: dict[str, str] = {}
-        """Helper functions that the text needs, in the order of their first use -> their texts; empty for those that
-        the language or `helpers` has."""
+        """Needed helper functions, in the order of first use -> their texts; empty for those that the language or
+        `helpers` has."""
         for op in definitions:
             name = op.sym_name.data
             if isinstance(op, memref.GlobalOp) and is_external(op):
@@ -105,15 +103,12 @@ class ModuleEmitter:
 
     @property
     def no_contraction(self) -> str:
-        """Prevents contraction, if a function requires it."""
         return "" if self.contracts else self.language.no_contraction
 
     def shared_type_texts(self) -> list[str]:
-        """The declarations of `shared_type`."""
         return [self.language.shared_type.format(type=t, name=self.shared_type(t)) for t in self.shared_types]
 
     def helper(self, name: str, text: str = "") -> str:
-        """Add the helper function `name` to the text and return its name."""
         self.helpers.setdefault(name, text)
         return name
 
@@ -177,7 +172,7 @@ class FunctionEmitter:
         return "idx32" if fact.fits_int else "idx64"
 
     def define(self, value: SSAValue, expr: CExpr, op: Operation) -> None:
-        """Bind `expr`, or a variable with its value, to a result of `op`."""
+        """`expr`, or a variable with its value."""
         lanes = self.lanes(value.type, op)
         if expr.lanes != lanes:
             expr = replace(expr, lanes=lanes)
@@ -198,26 +193,21 @@ class FunctionEmitter:
         return variable
 
     def lane_variable(self, name: str, element: str, lanes: int, op: Operation) -> CExpr:
-        """An array for the lanes of a vector."""
         self.line(f"{self.lane_alignment(element, lanes)}{self.language.type(element, op)} {name}[{lanes}];")
         return CExpr(f"{name}[{LANE}]", element, lanes=lanes)
 
     def lane_alignment(self, element: str, lanes: int) -> str:
-        """Aligned if the lanes may be accessed as one vector."""
+        """Lanes are aligned if they may be accessed as one vector."""
         if not self.language.aligned or not self.language.wide_type(element, lanes):
             return ""
         return self.language.aligned.format(element_bytes(element) * lanes)
 
     def atom(self, value: SSAValue, op: Operation) -> CExpr:
-        """The value for several uses: a variable, a name or a number.
-
-        The variable is not bound to `value`, because it may not be visible in other scopes.
-        """
+        """A variable, name or number, not bound to `value`: it may not be visible in other scopes."""
         expr = self.expr(value)
         return expr if expr.is_atom else self.variable(value.name_hint or "v", expr, op)
 
     def _may_stand(self, value: SSAValue, expr: CExpr, op: Operation) -> bool:
-        """Whether `expr` may be substituted into users."""
         if expr.is_atom or value.first_use is None:
             return True
         is_index = isinstance(_scalar(value.type), IndexType)
@@ -256,7 +246,7 @@ class FunctionEmitter:
         return False
 
     def written(self, op: Operation) -> frozenset[Root] | None:
-        """Buffers that `op` and nested ops may write; None if unknown."""
+        """None if unknown."""
         if op not in self._written:
             self._written[op] = _written(op)
         return self._written[op]
@@ -265,11 +255,11 @@ class FunctionEmitter:
         self.lines.append("  " * self.depth + text if text else "")
 
     def lane_line(self, lanes: int, text: str) -> None:
-        """A statement per lane; `LANE` is its number."""
+        """`LANE` is the lane's number."""
         self.for_lanes(0, lanes, lambda lane: text.replace(LANE, lane))
 
     def for_lanes(self, first: int, lanes: int, body: Callable[[str], str]) -> None:
-        """A loop over lanes from `first`; `body` returns the statement for the lane's variable."""
+        """`body` returns the statement for the lane's variable."""
         self.line((self.language.lanes or self.language.unroll)(lanes))
         self.names.enter()
         lane = self.names.fresh("l")
@@ -279,7 +269,6 @@ class FunctionEmitter:
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[None]:
-        """A block between the lines `head`, unless empty, and `tail`."""
         if head:
             self.line(head)
         self.names.enter()
@@ -290,7 +279,7 @@ class FunctionEmitter:
         self.line(tail)
 
     def captured(self, block: Block) -> list[str]:
-        """The lines of `block`, one level deeper, not added to the text."""
+        """The lines are not added to the text."""
         outer, self.lines = self.lines, []
         self.names.enter()
         self.depth += 1

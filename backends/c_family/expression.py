@@ -1,7 +1,7 @@
 """Expressions of C as text with precedence, type, reads and size.
 
-A vector is the expression of one lane, in which `LANE` is the lane's number. `%c = arith.addf %a, %b : vector<8xf32>`
-becomes `a + b` as for scalars, within a loop over the lanes.
+A vector is the expression of one lane, in which `LANE` is the lane's number: `%c = arith.addf %a, %b : vector<8xf32>`
+becomes `a + b` in a loop over the lanes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
 LANE: Final = "\0"
-"""The lane number in the expression of a lane."""
 
 # Precedence.
 PRIMARY, UNARY, MULTIPLY, ADD, SHIFT, RELATION, EQUALITY, BITS, AND, OR, CONDITION = range(16, 5, -1)
@@ -44,7 +43,6 @@ class CExpr:
     calls: bool = False
     """Contains calls: to be evaluated only once."""
     lanes: int = 0
-    """Lanes of a vector."""
     literal: bool = False
 
     @property
@@ -53,7 +51,7 @@ class CExpr:
         return not self.size
 
     def at(self, level: int) -> str:
-        """An operand of an operator of precedence `level`."""
+        """`level` is the precedence of the operator around it."""
         return self.text if self.level >= level else f"({self.text})"
 
     def lane(self, number: str) -> CExpr:
@@ -64,14 +62,13 @@ class CExpr:
 
 
 def shifted(text: str, lane: int) -> str:
-    """`text` for a lane number; `i + 0` is `i`."""
+    """`i + 0` is `i`."""
     if lane == 0:
         text = re.sub(rf" \+ {LANE}(?![\w])", "", text)
     return text.replace(LANE, str(lane))
 
 
 def join(text: str, element: str, level: int, parts: tuple[CExpr, ...], *, calls: bool = False) -> CExpr:
-    """An expression composed of `parts`."""
     reads = NOTHING
     for part in parts:
         if part.reads:
@@ -164,8 +161,8 @@ def float_text(value: float, element: str) -> str:
 
 
 def integer_text(value: int, bits: int) -> str:
-    """A signed literal without a suffix, because Metal has no `long long`: out of range of `int` it has the first
-    sufficient type of `long` and `long long`. The smallest integer has no literal."""
+    """A literal without a suffix, because Metal has no `long long`: out of range of `int` it has the first sufficient
+    type of `long` and `long long`. The smallest integer has no literal."""
     if bits == 64 and not -(1 << 31) < value < 1 << 31:
         return "(-9223372036854775807 - 1)" if value == -(1 << 63) else str(value)
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
@@ -175,7 +172,6 @@ _SMALL_FLOATS: Final = {"f16": "float16", "bf16": "bfloat16"}
 
 
 def number(value: float, element: str) -> CExpr:
-    """`element` is the type in C."""
     if element == "i1":
         text = "true" if value else "false"
     elif element in ("f32", "f64"):

@@ -53,7 +53,7 @@ def accesses_of(function: FuncOp) -> tuple[AccessMode, ...]:
 def bind_parameters(
     emitter: FunctionEmitter, function: FuncOp, known: Mapping[int, IndexRange] | None = None
 ) -> list[str]:
-    """Bind the parameters; return their declarations. `known`: ranges by position."""
+    """Returns the declarations. `known`: ranges by position."""
     parameters: list[str] = []
     emitter.promises = promises_of(function)
     emitter.module.contracts = emitter.module.contracts and Promise.CONTRACT in emitter.promises
@@ -101,7 +101,7 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
 
 
 def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
-    """Bind an index parameter; in kernels an int, whose range callers check."""
+    """Kernels have an int, whose range callers check."""
     fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
         return
@@ -112,7 +112,6 @@ def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None
 
 
 def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> CExpr | None:
-    """A call of a function that the module defines or declares."""
     name = op.callee.string_value()
     module = emitter.module
     outside = module.outside.get(name)

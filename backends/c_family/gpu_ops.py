@@ -1,7 +1,7 @@
 """Kernels: thread ids, barriers, shuffles, atomics, asynchronous copies and tensor cores.
 
-Operations without an operator are helper functions, the only ones with PTX. Ops on tensor cores call them with pointers
-to the thread's fragments.
+Operations without an operator are helper functions, the only ones with PTX. Those on tensor cores take pointers to the
+thread's fragments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def emit_thread_id(emitter: FunctionEmitter, op: low_kernel.ThreadIdOp) -> None:
-    """`threadIdx.x`, `blockIdx.x` and so on, as an int."""
     axis = op.axis.data
     extent = op.static_extent
     result = op.result
@@ -55,7 +54,6 @@ def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
-    """The value of another lane of the warp."""
     element = emitter.wide_element(op.value.type, op)
     if element not in ("i32", "i64", "idx64", "f32", "f64"):
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
@@ -82,7 +80,6 @@ def emit_shuffle(emitter: FunctionEmitter, op: low_kernel.ShuffleOp) -> None:
 
 
 def _bind_call(emitter: FunctionEmitter, op: Operation, text: str, element: str, hint: str) -> None:
-    """A call with side effects becomes a variable."""
     result = op.results[0]
     emitter.values[result] = emitter.variable(result.name_hint or hint, CExpr(text, element, size=1, calls=True), op)
 
@@ -200,7 +197,7 @@ def _call(emitter: FunctionEmitter, op: Operation, name: str, *operands: SSAValu
 def _require_alignment(
     emitter: FunctionEmitter, op: Operation, pointer: SSAValue, rows: SSAValue | None, size: int
 ) -> None:
-    """Raise `CompileError` unless rows are known to be aligned."""
+    """Raises `CompileError` unless rows are known to be aligned."""
     access = cast("AccessPtrOp", pointer.owner)
     count = size // bytes_of(cast("MemRefType[Attribute]", access.buffer.type).element_type)
     for what, value in (

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 def unary_helpers(expressions: Mapping[str, str]) -> dict[str, str]:
-    """Helpers with one parameter `x`, from the expressions they return: `weft_f32_as_i32` converts from f32 to i32,
-    `weft_clz_i32` is on i32."""
+    """`weft_f32_as_i32` converts from f32 to i32, `weft_clz_i32` is on i32."""
     texts: dict[str, str] = {}
     for name, expression in expressions.items():
         _, first, *conversion, last = name.split("_")
@@ -142,7 +141,7 @@ _CALL: Final = re.compile(r"\b(weft_\w+)\(")
 
 
 def helper_texts(language: Language, own: Mapping[str, str]) -> list[str]:
-    """The texts of helper functions, in dependence order. `own`: name -> text, empty for common ones."""
+    """`own`: name -> text, empty for common ones. Dependences precede their users."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -160,7 +159,6 @@ def helper_texts(language: Language, own: Mapping[str, str]) -> list[str]:
 
 
 def helper_text(language: Language, name: str, own: str | None = None) -> str:
-    """`own`, or else the common text in the language's types."""
     types = {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}
     named = own or _NAMED.get(name)
     if named is not None:

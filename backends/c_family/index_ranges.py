@@ -60,7 +60,6 @@ class IndexRange:
 
     @staticmethod
     def extent() -> IndexRange:
-        """An unknown extent of an array."""
         return IndexRange(0, _EXTENT)
 
     @staticmethod
@@ -69,7 +68,7 @@ class IndexRange:
         return IndexRange(-_EXTENT, _EXTENT)
 
     def bounded(self) -> IndexRange:
-        """Limited to 64 bits if soft."""
+        """Soft ranges are limited to 64 bits."""
         if not self.soft or (self.low >= -_EXTENT and self.high <= _EXTENT):
             return self
         return IndexRange(max(self.low, -_EXTENT), min(self.high, _EXTENT), self.divisor)
@@ -103,7 +102,6 @@ UNKNOWN: Final = IndexRange(_SMALLEST, _LARGEST, 1, False)
 
 
 def of_width(bits: int) -> IndexRange:
-    """A signed integer loaded from memory."""
     return IndexRange(-(1 << bits - 1), (1 << bits - 1) - 1, 1, False)
 
 
@@ -112,7 +110,7 @@ _BOUND = re.compile(r"([^\W\d]\w*) (<=|<|==) (\d+)")
 
 
 def assumed(function: FuncOp) -> dict[SSAValue, IndexRange]:
-    """Ranges of the index parameters of `low.params`; extents are not negative."""
+    """Extents are not negative."""
     if PARAMS not in function.attributes:
         return {}
     names = [param.label.data for param in params_of(function)]

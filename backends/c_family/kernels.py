@@ -2,8 +2,8 @@
 
     // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
 
-The comment above a kernel names the blocks of the program that it computes, and the shape of its launches; `?` is a
-number of blocks that is unknown or differs between launches.
+The comment above a kernel names the blocks of the program that it computes, and the shape of its launches (`?`:
+unknown, or different between launches).
 """
 
 from __future__ import annotations
@@ -47,11 +47,8 @@ def language_of(kind: str) -> Language:
 
 
 def emit_kernels(module: ModuleOp, target: Target) -> KernelSource:
-    """All kernels of a low module in the language of `target`.
-
-    Raises `CompileError` at an op with a type or form that the language lacks, and for a block with more threads or
-    shared memory than the target has.
-    """
+    """Raises `CompileError` for types or forms that the language lacks, and blocks with more threads or shared memory
+    than the target has."""
     language = language_of(target.kind)
     functions, outside, data = contents(module)
     kernels = [function for function in functions if low_kernel.kernel_of(function) is not None]
@@ -107,7 +104,7 @@ def _kernel_text(
 
 
 def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
-    """Bytes of shared buffers, including alignment."""
+    """Bytes, including alignment."""
     total = 0
     for op in function.body.block.ops:
         if isinstance(op, AllocaOp) and space_of(op.memref.type) == "shared":
@@ -118,7 +115,7 @@ def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
 
 
 def _checked_gpu(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> GpuMachine:
-    """The target's GPU. Raises `CompileError` unless it supports the thread blocks of `kernel`."""
+    """Raises `CompileError` unless the GPU supports the thread blocks of `kernel`."""
     gpu = target.gpu
     if gpu is None:
         raise CompileError.at(function, f"@{function.sym_name.data} is a kernel, and target {target.kind} has none")

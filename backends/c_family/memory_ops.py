@@ -1,8 +1,8 @@
 """Buffers: loads, stores, and the allocation of temporaries.
 
-Booleans are bytes: any nonzero byte reads as true, and 0 or 1 is written. Consecutive lanes are accessed as one vector
-if the language has a type for it and the index is known to be a multiple of their number, since buffers are 16-byte
-aligned.
+Booleans are bytes: any nonzero byte reads as true, and 0 or 1 is written. Buffers are 16-byte aligned, so consecutive
+lanes are accessed as one vector if the language has a type for it and the index is known to be a multiple of their
+number.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int
 
 
 def _loaded(emitter: FunctionEmitter, op: Operation, text: str, base: SSAValue, index: SSAValue | None) -> CExpr:
-    """The value of the access `text`; `index` is None for several places."""
+    """`index` is None for several places."""
     at = emitter.expr(op.operands[1])
     result = op.results[0]
     element, lanes = emitter.wide_element(result.type, op), emitter.lanes(result.type, op)
@@ -79,7 +79,6 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> bool:
-    """Lanes are accessed as one vector."""
     element, _ = buffer_type(emitter, base.type, op)
     if not emitter.language.wide_type(element, lanes) or isinstance(root_of(base), str):
         return False
@@ -91,7 +90,6 @@ def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes:
 
 
 def pointer_text(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
-    """`A + i`"""
     at, buffer = emitter.expr(index), emitter.expr(base)
     return buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
 
@@ -106,7 +104,6 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
 
 
 def _wide_variable(emitter: FunctionEmitter, element: str, lanes: int, variable: CExpr) -> str:
-    """A vector's lanes as one vector."""
     name = variable.text.partition("[")[0]
     space = emitter.language.pointer_spaces.get("local", "")
     return f"*({space}{emitter.language.wide_type(element, lanes)} *){name}"
@@ -160,12 +157,11 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def shared_alignment(buffer: SSAValue) -> int:
-    """The alignment of a shared buffer in bytes; more if tiles are loaded from the buffer."""
+    """Bytes; more if tiles are loaded from the buffer."""
     return WMMA_ALIGNMENT if any(isinstance(use.operation, AccessPtrOp) for use in buffer.uses) else WIDE_BYTES
 
 
 def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: str, length: int, size: int) -> None:
-    """Declared, or a part of the dynamic shared memory."""
     if not isinstance(op.parent_op(), FuncOp):
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
@@ -180,7 +176,6 @@ def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: s
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """Heap allocation."""
     _check_heap(emitter, op)
     result = op.results[0]
     element, length = buffer_type(emitter, result.type, op)
@@ -203,7 +198,6 @@ def _check_heap(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """A pointer into a buffer of bytes."""
     _check_heap(emitter, op)
     result = op.results[0]
     element, _ = buffer_type(emitter, result.type, op)
@@ -214,7 +208,6 @@ def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
-    """A cast is the same pointer."""
     check_starts_together(op)
     emitter.values[op.results[0]] = emitter.expr(op.operands[0])
 
@@ -253,7 +246,7 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
-    """`low.access_ptr`; in CUDA substituted into its users, with its type."""
+    """CUDA substitutes it into its users, with its type."""
     base, index = base_and_index(op, 0)
     at = emitter.expr(index)
     pointer = CExpr(pointer_text(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls)
@@ -267,7 +260,7 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> CExpr | None:
 
 
 def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
-    """Emit nothing: neither standard C nor kernel languages have the hint, and the element may not exist."""
+    """Emits nothing: neither standard C nor kernel languages have the hint, and the element may not exist."""
 
 
 RULES: Final[Rules] = {

@@ -1,6 +1,6 @@
 """Products of tiles in C: by tile registers (AMX) if the C compiler may use them, else by loops.
 
-Each distinct product is a helper function, which configures the tile registers and releases them.
+Each distinct product is a helper function, which configures and releases the tile registers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ static void weft_request_tiles(void) {{
 #define WEFT_TILES 0
 #endif"""
 _MACROS: Final = {"tdpbf16ps": "__AMX_BF16__"}
-"""Instruction -> the macro of the compiler for its feature; `__AMX_INT8__` for others."""
+"""Instruction -> the compiler's macro for its feature; `__AMX_INT8__` for others."""
 
 
 def emit_tile_product(emitter: FunctionEmitter, op: TileProductOp) -> None:
@@ -75,7 +75,7 @@ static void {name}({", ".join(parameters)}) {{
 
 
 def _loops(op: TileProductOp) -> tuple[str, str, str]:
-    """The heads of the loops over all levels, and the offsets in A and B in their bodies, in elements."""
+    """Loop heads, and offsets in A and B, in elements."""
     numbers = range(len(op.levels))
     heads = "".join(f"for (int i{at} = 0; i{at} < {op.levels[at]}; ++i{at}) " for at in numbers)
     in_a, in_b = (" + ".join(f"i{at} * {side}_{at}" for at in numbers) or "0" for side in "ab")

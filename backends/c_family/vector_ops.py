@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """The scalar itself."""
     source, result = op.operands[0], op.results[0]
     if emitter.lanes(source.type, op) and source.type != result.type:
         raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")
@@ -30,7 +29,7 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
-    """Combine the accumulator, if any, and the lanes in order."""
+    """Lanes are combined in order, after the accumulator."""
     result = op.results[0]
     kind = reduction_op(op)
     plain_element(emitter, op, result.type)
@@ -86,7 +85,6 @@ def emit_insert(emitter: FunctionEmitter, op: Operation) -> CExpr:
 
 
 def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> CExpr:
-    """Lane l is true if l < n."""
     lane = CExpr(LANE, "idx32", lanes=emitter.lanes(op.results[0].type, op))
     return c.binary("<", lane, emitter.expr(op.operands[0]), "i1")
 

@@ -174,7 +174,7 @@ def _atomic_64(kind: str, function: str) -> str:
 
 
 _UNSIGNED_ATOMICS: Final = {"add": "atomicAdd", "and": "atomicAnd", "or": "atomicOr"}
-"""Independent of signedness: CUDA has 64-bit functions only for unsigned integers."""
+"""CUDA has 64-bit functions only for unsigned integers."""
 
 
 _RESERVED: Final = (

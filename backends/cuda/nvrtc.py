@@ -36,7 +36,7 @@ def _check(answer: tuple[Any, ...], what: str, log: str = "") -> Any:
 
 @cache
 def supported_architectures() -> tuple[str, ...]:
-    """Supported by this NVRTC. Raises `MissingCompilerError`."""
+    """Raises `MissingCompilerError`."""
     nvrtc = _nvrtc()
     _, count = nvrtc.nvrtcGetNumSupportedArchs()
     _, numbers = nvrtc.nvrtcGetSupportedArchs()
@@ -50,14 +50,14 @@ def compile_cubin(text: str, architecture: str, name: str = "weft.cu") -> bytes:
 
 
 def compile_ptx(text: str, architecture: str, name: str = "weft.cu") -> str:
-    """PTX for an architecture. Raises as `compile_cubin` does."""
+    """Raises as `compile_cubin` does."""
     return compile_program(text, architecture, name, "PTX")[0].rstrip(b"\0").decode()
 
 
 def compile_program(
     text: str, architecture: str, name: str, form: str, options: tuple[str, ...] = ()
 ) -> tuple[bytes, str]:
-    """Compile to "CUBIN" or "PTX"; return the code and the compiler's log. Raises as `compile_cubin` does."""
+    """Returns the "CUBIN" or "PTX", and the log. Raises as `compile_cubin` does."""
     nvrtc = _nvrtc()
     if architecture.rstrip("af") not in supported_architectures():
         known = ", ".join(supported_architectures())

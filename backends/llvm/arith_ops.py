@@ -1,9 +1,9 @@
 """`arith` and `math` ops, on scalars and on vectors: LLVM instructions, LLVM intrinsics, and calls of the C library.
 
 Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds if the function
-promises `contract` or the op allows it. `low-legalize` rewrites arithmetic on `bf16`, divisions whose divisor may be
-zero, which would trap, and float-to-integer conversions that may be out of range. LLVM lowers `sqrt`, `absf`, rounding
-and `fma` to instructions, and other functions to calls of libm, lane by lane for vectors.
+promises `contract` or the op allows it. `low-legalize` rewrites arithmetic on `bf16`, divisions by possible zeros,
+which would trap, and out-of-range conversions to integers. LLVM lowers `sqrt`, `absf`, rounding and `fma` to
+instructions, and other functions to calls of libm, lane by lane.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ INTRINSICS: Final[dict[type[Operation], str]] = {
 }
 """Op -> the intrinsic on operands of the result's type."""
 _FLAGGED: Final = (math.AbsIOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp)
-"""Ops whose intrinsic has a flag: whether the result for the smallest integer, or for zero, is undefined."""
+"""Their intrinsics have a flag: the result for the smallest integer, or for zero, is undefined."""
 _LIBRARY: Final = _by_name(
     math.AcoshOp, math.AsinhOp, math.AtanhOp, math.CbrtOp, math.ErfOp, math.ExpM1Op, math.Log1pOp
 )
@@ -131,7 +131,6 @@ def _flags(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_division(emitter: FunctionEmitter, op: Operation) -> str:
-    """Rounds towards zero; a remainder has the sign of the dividend."""
     divisor = known_number(op.operands[1])
     is_signed = isinstance(op, arith.DivSIOp | arith.RemSIOp)
     if DEFINED not in op.attributes and (not divisor or (divisor == -1 and is_signed)):
@@ -174,11 +173,11 @@ def emit_maxnum(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 _GREATER: Final = 0b0101
-"""The immediate of `vrangeps`: select the greater number (bits 0 and 1), with its own sign (bits 2 and 3)."""
+"""`vrangeps` selects the greater number (bits 0 and 1), with its own sign (bits 2 and 3)."""
 
 
 def _range_maximum(type_: ValueType, texts: list[str]) -> str:
-    """The greater of two numbers, or the other operand if one is NaN."""
+    """The other operand if one is NaN."""
     bits = type_.lanes * type_.bits
     lhs, rhs = map(type_.typed, texts)
     rounding = ", i32 4" if bits == 512 else ""  # current mode; nothing is rounded
@@ -190,12 +189,11 @@ def _range_maximum(type_: ValueType, texts: list[str]) -> str:
 
 _SCALEF: Final = {"float": ("ps.512", 16, "i16 -1"), "double": ("pd.512", 8, "i8 -1")}
 """Element -> suffix, lanes and full mask of the AVX-512 instruction for `low.ldexp`; its last argument is the current
-rounding mode.
-"""
+rounding mode."""
 
 
 def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> str:
-    """An AVX-512F instruction per register; otherwise LLVM's expansion, or calls of libm."""
+    """An AVX-512F instruction per register, or LLVM's expansion or calls of libm."""
     type_ = emitter.type_of(op.results[0], op)
     suffix, width, mask = _SCALEF[type_.element]
     intrinsic = f"x86.avx512.mask.scalef.{suffix}"
@@ -239,7 +237,6 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
-    """The low and the high half of a double-width product."""
     low, high = op.results
     type_ = emitter.type_of(low, op)
     element = f"i{2 * type_.bits}"
@@ -254,7 +251,6 @@ def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> str:
-    """Between types of different widths or kinds."""
     for value in (op.operands[0], op.results[0]):
         emitter.float_type_of(value, op)
     return _cast(emitter, op, _CASTS[type(op)])
@@ -266,7 +262,7 @@ def _cast(emitter: FunctionEmitter, op: Operation, instruction: str) -> str:
 
 
 def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> str:
-    """An x86 instruction defined for all floats, or LLVM's for those in range of the integer type."""
+    """An x86 instruction defined for all floats, or LLVM's, for floats in range."""
     (operand,), (result,) = op.operands, op.results
     source, target = emitter.float_type_of(operand, op), emitter.type_of(result, op)
     if DEFINED in op.attributes:
@@ -285,7 +281,6 @@ def emit_to_integer(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """Between index, which is i64, and a signed integer."""
     operand, result = op.operands[0], op.results[0]
     source = emitter.type_of(operand, op)
     target = emitter.type_of(result, op)

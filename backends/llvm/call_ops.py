@@ -1,7 +1,6 @@
 """Calls of internal and external functions, and the module's constants.
 
-A constant is emitted as the bytes of its elements, which LLVM parses fastest:
-`@name = private constant [4 x i8] c"\\00..."`.
+A constant is the bytes of its elements, which LLVM parses fastest: `@name = private constant [4 x i8] c"\\00..."`.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ _TRUTH: Final = bytes([0] + [1] * 255)
 
 
 def emit_call(emitter: FunctionEmitter, op: func.CallOp) -> str | None:
-    """`func.call` of a function at low level, which has no results, or of an external one that the module declares.
-
-    A function declared with `low.params` is at low level, in another object.
-    """
+    """Functions at low level have no results; with `low.params`, a declared one is in another object."""
     emitter.forget_tiles()
     name = op.callee.string_value()
     texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in op.arguments]
@@ -72,7 +68,7 @@ _EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
 
 
 def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[str], str]:
-    """The types of the parameters and of the result of an external function in the C ABI."""
+    """Parameter and result types in the C ABI."""
     check_outside(function)
     results = list(function.function_type.outputs)
     parameters: list[str] = []
@@ -93,15 +89,12 @@ def emit_get_global(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 
 
 def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
-    """A cast of a buffer is the same pointer."""
     check_starts_together(op)
     emitter.bind(op.results[0], emitter.text(op.operands[0]))
 
 
 def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
-    """The definition of a module's constant or variable. A variable without initial value is zero, a constant without
-    one is external.
-    """
+    """A variable without initial value is zero, a constant without one is external."""
     type_, length = emitter.types.buffer(op.type, op)
     name = op.sym_name.data
     if length is None:

@@ -1,7 +1,6 @@
 """Loops and conditions.
 
-Loops are emitted in rotated form, with the condition at the end, so that LLVM need not rotate them; those that may have
-no iterations are guarded.
+Loops are rotated (the condition is at the end), so that LLVM need not; those that may have no iterations are guarded.
 
     scf.for %i = 0 to %n step 1 { ... }   ->     %some = icmp slt i64 0, %n
                                                  br i1 %some, label %i.body, label %i.exit
@@ -62,9 +61,7 @@ def write_loop(
     *,
     guarded: bool,
 ) -> None:
-    """The loop `op` over `body`, whose first argument is the induction variable and whose others start as `initial`.
-    `guarded`: it may have no iterations.
-    """
+    """The first argument of `body` is the induction variable. `guarded`: the loop may have no iterations."""
     lower, upper, step = bounds
     counter, *carried = body.args
     hint = counter.name_hint or "i"
@@ -107,7 +104,7 @@ def write_loop(
 def _advance(
     emitter: FunctionEmitter, type_: ValueType, variable: str, upper: str, step: str, hint: str
 ) -> tuple[str, str]:
-    """The next value of a loop variable, and the condition of the next iteration."""
+    """The next value, and the condition of the next iteration."""
     if type_ is I64:
         # No buffer has close to 2^63 elements, so the addition does not overflow.
         next_ = emitter.emit(f"add nsw i64 {variable}, {step}", f"{hint}.next")
@@ -120,7 +117,7 @@ def _advance(
 
 
 def emit_while(emitter: FunctionEmitter, op: Operation) -> None:
-    """The first region, with the test at its end, is the loop header; the second region branches back to it."""
+    """The first region, with the test at its end, is the loop header; the second one branches back to it."""
     test_block, body = (region.block for region in op.regions)
     names = emitter.names
     head, body_label, exit_label = (names.fresh(f"while.{part}") for part in ("test", "body", "exit"))
@@ -175,13 +172,11 @@ def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def yielded_texts(emitter: FunctionEmitter, block: Block) -> list[str]:
-    """The texts of the values yielded by `block`."""
     last = block.last_op
     return emitter.texts(last) if isinstance(last, scf.YieldOp) else []
 
 
 def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
-    """The parent op reads the yielded values."""
     check_last(op, emitter.name)
 
 

@@ -1,11 +1,11 @@
-"""Emits a `low` module as LLVM IR text, in one walk.
+"""Emission of a `low` module as LLVM IR text, in one walk.
 
     func.func @scale(%A: memref<128xf32>, %s: f32)      ; @scale(A: memref<128xf32> readwrite, s: f32)
                                                  ->     define void @scale(ptr noalias ... %A, float %s) nounwind {
 
-The parameters of a function are a pointer for each buffer and each scalar by value, in order, and then an `i64` for
-each symbol. It may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`, `weft_call_registered`. Emission
-does not transform the program: unrolling is loop metadata for LLVM.
+Parameters are a pointer per buffer and scalars by value, in order, then an `i64` per symbol. The text may call the
+runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`, `weft_call_registered`. Emission does not transform the
+program: unrolling is loop metadata for LLVM.
 """
 
 from __future__ import annotations
@@ -50,19 +50,13 @@ if TYPE_CHECKING:
 
 
 def emit_module(module: ModuleOp, target: Target) -> str:
-    """The LLVM IR text of a module at low level.
-
-    Raises `CompileError` at an op with a type or form that this backend lacks, and `InternalError` at an op that is not
-    legal at low level.
-    """
+    """Raises `CompileError` for types or forms that this backend lacks, `InternalError` for ops that are not legal at
+    low level."""
     return _text(module, target, RULES, *contents(module))
 
 
 def emit_host_functions(module: ModuleOp, target: Target) -> str:
-    """The LLVM IR text of the functions of a low module that are not kernels, see `host_ops.py`.
-
-    Raises `CompileError` at an op that the host cannot execute, such as an access to device memory.
-    """
+    """The functions that are not kernels. Raises as `check_host_functions` does."""
     functions, outside, data = contents(module)
     functions = [function for function in functions if kernel_of(function) is None]
     check_host_functions(functions)
@@ -119,7 +113,6 @@ RULES: Final[Rules] = {
     **tile_ops.RULES,
     **vector_ops.RULES,
 }
-"""Op class -> its rule."""
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
@@ -144,7 +137,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
 
 
 def _check_params(function: FuncOp, params: tuple[ParamAttr, ...], *, accesses: bool) -> None:
-    """Check the parameters of a function against its signature, and their access modes if `accesses`."""
+    """Raises unless parameters agree with the signature; `accesses`: access modes, too."""
     name = function.sym_name.data
     check_parameter_count(function)
     for param, argument in zip(params, function.args[: len(params)], strict=True):

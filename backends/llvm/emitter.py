@@ -1,9 +1,9 @@
 """The state of emission: the text of one function, and the declarations and metadata of a module.
 
-A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It returns the
-instruction that computes the result from the texts of its operands (names such as `%x`, or literals), or None if it
-bound the results itself. Constants become literals in their users, so they cost no instruction and can be captured
-freely. A loop has a distinct metadata node, which refers to itself and to the loop's hints.
+A rule `(emitter, op)` (`RULES` of each `*_ops.py`) returns the instruction that computes the result from the texts of
+its operands (names such as `%x`, or literals), or None if it bound the results itself. Constants become literals in
+their users, so they cost no instruction and need no capture. A loop has a distinct metadata node, which refers to
+itself and to the loop's hints.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 Rule: TypeAlias = "Callable[[FunctionEmitter, Any], str | None]"
-"""A rule, called with ops of the classes in its table entry."""
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 UNROLL_FULL: Final = '!{!"llvm.loop.unroll.full"}'
-"""The loop is fully unrolled; otherwise LLVM would use its cost model, or with unrolling disabled never unroll."""
+"""Otherwise LLVM would use its cost model, or with unrolling disabled never unroll."""
 NO_UNROLL: Final = '!{!"llvm.loop.unroll.disable"}'
 """The loop contains vectors: it runs as scheduled, which leaves the registers to its body."""
 NO_VECTORIZE: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
@@ -49,8 +48,6 @@ _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
 
 
 class ValueNames:
-    """Unique names derived from hints."""
-
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._count: dict[str, int] = dict.fromkeys(taken, 1)
 
@@ -76,14 +73,13 @@ class Metadata:
         self._numbers: dict[str, str] = {}
 
     def shared(self, text: str) -> str:
-        """The name of the unique node `text`."""
         if text not in self._numbers:
             self._numbers[text] = f"!{len(self.nodes)}"
             self.nodes.append(text)
         return self._numbers[text]
 
     def loop(self, *hints: str) -> str:
-        """The metadata suffix of the backward branch of a loop with these hints; empty without hints."""
+        """Empty without hints."""
         if not hints:
             return ""
         parts = ", ".join(self.shared(hint) for hint in hints)
@@ -96,20 +92,18 @@ class Metadata:
 
 
 class ModuleEmitter:
-    """State shared by the functions of a module: target, types, metadata, and the functions that they call or
-    outline.
-    """
+    """State shared by the functions of a module."""
 
     def __init__(self, target: Target, rules: Rules, function_names: Iterable[str], *, on_device: bool = False) -> None:
         self.target = target
         self.rules = rules
         self.on_device = on_device
-        """Whether buffers are in device memory, which only kernels access: host functions only pass pointers on."""
+        """Whether buffers are in device memory: host functions only pass their pointers on."""
         self.types = TypeTable()
         self.metadata = Metadata()
         self.names = ValueNames(function_names)
         self.globals: dict[str, str] = {}
-        """Constants and variables of the module: symbol -> name in the text."""
+        """Symbol -> name in the text."""
         self.outside: dict[str, FuncOp] = {}
         """Functions that the module only declares."""
         self.functions: list[str] = []
@@ -120,11 +114,10 @@ class ModuleEmitter:
         self.declarations: dict[str, str] = {}
 
     def declare(self, name: str, text: str) -> None:
-        """Declare the external function `name` as `text`, once."""
         self.declarations.setdefault(name, text)
 
     def flags_of(self, op: Operation, base: str) -> str:
-        """The fast-math flags of `op` in addition to those in `base`, followed by a blank unless empty."""
+        """Fast-math flags in addition to `base`, followed by a blank unless empty."""
         attribute = op.properties.get("fastmath")
         if not isinstance(attribute, FastMathFlagsAttr) or not attribute.data:
             return base
@@ -133,14 +126,13 @@ class ModuleEmitter:
 
 
 class FunctionEmitter:
-    """The text of one function: instructions in order, and the text of each value."""
+    """Instructions in order, and the text of each value."""
 
     def __init__(
         self, module: ModuleEmitter, name: str, symbol: str, promises: frozenset[Promise] = ALL_PROMISES
     ) -> None:
         self.module = module
         self.promises = promises
-        """The promises of the function."""
         self.sum_flags = "reassoc " if module.target.reassociate and Promise.REASSOC in promises else ""
         """Flags of reductions over lanes."""
         self.flags = f"{self.sum_flags}contract " if Promise.CONTRACT in promises else self.sum_flags
@@ -153,7 +145,7 @@ class FunctionEmitter:
         self.names = ValueNames(("entry",))
         self.lines: list[str] = []
         self.entry: list[str] = []
-        """The first instructions of the function: allocas of local buffers."""
+        """First instructions: allocas of local buffers."""
         self.values: dict[SSAValue, str] = {}
         self.backwards: dict[SSAValue, bool] = {}
         """Whether elements of a buffer may precede its first one in memory."""
@@ -173,7 +165,6 @@ class FunctionEmitter:
     # Values
 
     def texts(self, op: Operation) -> list[str]:
-        """The texts of all operands of `op`."""
         values = self.values
         try:
             return [values[operand] for operand in op.operands]
@@ -186,11 +177,11 @@ class FunctionEmitter:
         return self.values[value]
 
     def type_of(self, value: SSAValue, op: Operation) -> ValueType:
-        """The type of `value`; errors are located at `op`."""
+        """Errors are located at `op`."""
         return self.module.types.of(value.type, op)
 
     def float_type_of(self, value: SSAValue, op: Operation) -> ValueType:
-        """The type of `value`, an operand of arithmetic. Raises `CompileError` for `bf16`."""
+        """Raises `CompileError` for `bf16`, which has no arithmetic."""
         type_ = self.type_of(value, op)
         if type_.element == "bfloat":
             raise CompileError.at(op, f"{op.name} of bf16 has no form in LLVM IR: run low-legalize first")
@@ -204,44 +195,39 @@ class FunctionEmitter:
         return name
 
     def take_argument(self, value: SSAValue, type_: ValueType) -> str:
-        """The name of the parameter for `value`."""
         name = self.name_of(value, "arg")
         if type_.element != type_.text:
             self.bind(value, self.emit(f"bitcast {type_.element} {name} to {type_.text}", "bits"))
         return name
 
     def bind(self, value: SSAValue, text: str) -> None:
-        """Bind `text`, which is already defined, to `value`."""
         self.values[value] = text
 
     # Instructions
 
     def define(self, value: SSAValue, instruction: str) -> None:
-        """Write an instruction whose result is `value`."""
         self.lines.append(f"  {self.name_of(value)} = {instruction}")
 
     def emit(self, instruction: str, hint: str = "v") -> str:
-        """Write an instruction and return the name of its result."""
+        """Returns the name of its result."""
         name = f"%{self.names.fresh(hint)}"
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def line(self, instruction: str) -> None:
-        """Write an instruction without a result."""
         self.lines.append(f"  {instruction}")
 
     def start_block(self, label: str) -> None:
-        """Begin the block `label`; the preceding one must be terminated."""
+        """The preceding block must be terminated."""
         self.lines.append(f"{label}:")
         self.block = label
 
     def call(self, type_: ValueType, intrinsic: str, *arguments: str, flags: str = "", last: str = "") -> str:
-        """A call of an LLVM intrinsic whose result and arguments, except `last`, have one type."""
+        """Result and arguments, except `last`, have one type."""
         operands = ", ".join(f"{type_.text} {argument}" for argument in arguments)
         return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands}{last})"
 
     def splat(self, type_: ValueType, text: str, hint: str = "lane") -> str:
-        """The instruction that copies a scalar to every lane of a vector."""
         lane = self.emit(f"insertelement {type_.text} poison, {type_.scalar} {text}, i64 0", hint)
         return f"shufflevector {type_.text} {lane}, {type_.text} poison, <{type_.lanes} x i32> zeroinitializer"
 
@@ -253,9 +239,8 @@ class FunctionEmitter:
         call: Callable[[ValueType, list[str]], str],
         source: ValueType | None = None,
     ) -> str:
-        """The instruction that combines results of `call`, which is given the type and texts of `width` lanes, into all
-        lanes of `type_`, a multiple of `width`. `source`: the type of the operands, if different.
-        """
+        """`call` is given the type and texts of `width` lanes; its results are combined into all lanes of `type_`, a
+        multiple of `width`. `source`: the type of the operands, if different."""
         part = value_type(type_.element, width)
         if part is type_:
             return call(part, texts)
@@ -273,19 +258,19 @@ class FunctionEmitter:
         return instruction
 
     def reserve_tiles(self, root: Operation) -> None:
-        """Declare the variable `tiles` if the ops of `root`, without those of parallel loops inside, use tiles."""
+        """Declare the variable `tiles` if the ops of `root`, except in parallel loops inside, use tiles."""
         if any(_is_run_by(op, root) for op in operations_in(root) if isinstance(op, TileProductOp)):
             self.tiles = f"%{self.names.fresh('tiles')}"
             self.entry.append(f"  {self.tiles} = alloca i32, align 4")
             self.entry.append(f"  store i32 {_UNKNOWN_TILES}, ptr {self.tiles}")
 
     def forget_tiles(self) -> None:
-        """Note that a called function may have configured or released the tile registers."""
+        """A called function may have configured or released the tile registers."""
         if self.tiles:
             self.line(f"store i32 {_UNKNOWN_TILES}, ptr {self.tiles}")
 
     def leave(self) -> None:
-        """Return to the caller, after making all stores visible to other threads."""
+        """Stores become visible to other threads."""
         if self.has_nontemporal_stores:
             self.line("call void @llvm.x86.sse.sfence()")
         if self.tiles:
@@ -295,7 +280,6 @@ class FunctionEmitter:
     # Ops
 
     def block_ops(self, block: Block) -> None:
-        """Write the ops of `block` in order."""
         rules = self.module.rules
         for op in block.ops:
             rule = rules.get(type(op))
@@ -307,7 +291,6 @@ class FunctionEmitter:
                 self.define(op.results[0], instruction)
 
     def body_text(self) -> str:
-        """The function's body."""
         return "\n".join(("entry:", *self.entry, *self.lines))
 
 

@@ -8,8 +8,8 @@ runtime.
                                                      store i64 %n, ptr %slot
                                                      call void @weft_launch(ptr @k.name, i64 %g, ..., ptr %places)
 
-Pointers are device pointers or runtime handles, which host code only passes on. The arguments of a kernel are stored in
-consecutive 8-byte slots; the launch receives an array of pointers to them, as in CUDA's driver API.
+Host code only passes pointers (or runtime handles) on. The arguments of a kernel are stored in consecutive 8-byte
+slots; the launch receives an array of pointers to them, as in CUDA's driver API.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_read_byte", 
 
 
 def emit_get_constant(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> str:
-    """The device's copy of a constant of the module."""
     call_ops.emit_get_global(emitter, op)
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
@@ -48,14 +47,14 @@ def emit_get_constant(emitter: FunctionEmitter, op: memref.GetGlobalOp) -> str:
 
 
 def emit_condition(emitter: FunctionEmitter, op: Operation) -> str:
-    """A boolean, which the runtime reads from the device after it was computed."""
+    """The runtime reads it from the device after it was computed."""
     emitter.module.declare("weft_read_byte", "declare i8 @weft_read_byte(ptr) nounwind")
     byte = emitter.emit(f"call i8 @weft_read_byte(ptr {emitter.text(op.operands[0])})", "byte")
     return f"icmp ne i8 {byte}, 0"
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.view`: the start of a buffer under another type. Some devices cannot address parts of buffers."""
+    """The start of a buffer under another type: some devices cannot address parts of buffers."""
     if constant_integer(op.operands[1]) != 0:
         raise CompileError.at(op, "host code of a GPU program views buffers from their start on")
     call_ops.emit_cast(emitter, op)
@@ -78,9 +77,7 @@ def emit_launch(emitter: FunctionEmitter, op: LaunchOp) -> None:
 
 
 def _name(emitter: FunctionEmitter, kernel: str) -> str:
-    """The string constant with a kernel's symbol, an escaped C string. Kernels are symbols of the module, so no other
-    global has the name.
-    """
+    """A C string. No other global has the name, because kernels are symbols of the module."""
     module = emitter.module
     if kernel not in module.globals:
         symbol = symbol_name(kernel)
@@ -104,7 +101,7 @@ HOST_RULES: Final[Rules] = {
 
 
 def check_host_functions(functions: Iterable[FuncOp]) -> None:
-    """Raise `CompileError` at an op that the host cannot execute, such as an access to device memory."""
+    """Raises `CompileError` at an op that the host cannot execute, such as an access to device memory."""
     for function in functions:
         for op in function.walk():
             if isinstance(op, CallRegisteredOp):

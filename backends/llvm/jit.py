@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 _LINKS: Final = 32
-"""The maximum number of libraries per LLVM linker, which keeps 9 KiB of each freed library until it is closed."""
+"""Most libraries per LLVM linker, which keeps 9 KiB of each freed library until it is closed."""
 
 
 class _Linker:
-    """One of LLVM's linkers, closed when it has reached its number of libraries and the last one is freed."""
+    """A linker is closed when it has reached its number of libraries and the last one is freed."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -41,7 +41,7 @@ class _Linker:
         self.live = 0
 
     def link(self, builder: llvm.JITLibraryBuilder) -> llvm.ResourceTracker:
-        """Link a library. Raises `InternalError`."""
+        """Raises `InternalError`."""
         self.links += 1
         self.live += 1  # before linking, during which garbage collection may free other libraries
         try:
@@ -52,7 +52,7 @@ class _Linker:
             raise InternalError(f"LLVM cannot link the generated code: {error}") from error
 
     def free(self, tracker: llvm.ResourceTracker) -> None:
-        """Free a library whose code no longer runs."""
+        """The code no longer runs."""
         tracker.close()
         with _lock:
             self.live -= 1
@@ -67,7 +67,6 @@ class _Linker:
 _lock = threading.RLock()
 """Protects the linkers. Reentrant: its holder may collect garbage, and so free a library."""
 linkers: Final[set[_Linker]] = set()
-"""The open linkers."""
 
 
 def _linker() -> _Linker:
@@ -79,16 +78,14 @@ def _linker() -> _Linker:
 
 @cache
 def _lasting_linker() -> _Linker:
-    """A linker for libraries that are never freed. It is never closed, because daemon threads may run code until the
-    process ends.
-    """
+    """It is never closed, because daemon threads may run code until the process ends."""
     linker = _Linker()
     keep_forever(linker.engine)
     return linker
 
 
 class JitModule:
-    """Machine code in this process, valid as long as this object: keep it while any address is in use."""
+    """Machine code, valid as long as this object: keep it while any address is in use."""
 
     def __init__(self, linker: _Linker, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
         self._addresses = dict(addresses)
@@ -96,11 +93,11 @@ class JitModule:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The functions that the module defines and exports."""
+        """Exported functions."""
         return tuple(self._addresses)
 
     def address(self, name: str) -> int:
-        """The address of the function `name`. Raises `CompileError` if the module does not export it."""
+        """Raises `CompileError` if the module does not export `name`."""
         if name not in self._addresses:
             raise CompileError(f"the compiled module has no function '{name}'{did_you_mean(name, self._addresses)}")
         return self._addresses[name]
@@ -116,13 +113,10 @@ def jit(
     *,
     forever: bool = False,
 ) -> JitModule:
-    """Compile `text` into this process, linked with `objects`; it stays `forever` or is freed with the result. External
-    symbols are resolved by `symbols` (name -> address), then by the conversion helpers of 16-bit floats, then by the
-    libraries of the process (libm, libc).
-
-    Raises `CompileError` if the target has features that this process's CPU lacks, or if a symbol is not found;
-    `InternalError` if `text` is not valid LLVM IR. `stopwatch` measures each stage.
-    """
+    """`objects` are linked in. The code stays `forever` or is freed with the result. External symbols are resolved by
+    `symbols` (name -> address), then by the conversion helpers of 16-bit floats, then by the libraries of the process
+    (libm, libc). Raises `CompileError` if this process's CPU lacks features of the target, or a symbol is not found;
+    `InternalError` if `text` is not valid LLVM IR."""
     if target.obstacle:
         raise CompileError(target.obstacle)
     stopwatch = stopwatch or Stopwatch()
@@ -141,7 +135,7 @@ _NOT_EXPORTED = frozenset(
 def link_objects(
     objects: Sequence[bytes], exported: Sequence[str], symbols: Mapping[str, int], *, forever: bool = False
 ) -> JitModule:
-    """Link objects into this process and export the functions `exported`. Raises as `jit` does."""
+    """Raises as `jit` does."""
     import llvmlite.binding as llvm
 
     builder = llvm.JITLibraryBuilder()
@@ -163,19 +157,19 @@ def link_objects(
 
 
 def jit_forever(text: str, opt_level: int, symbols: Mapping[str, int] | None = None) -> JitModule:
-    """Code of the runtime: compiled for this process's CPU, and never freed."""
+    """Code of the runtime, for this process's CPU."""
     module = jit(text, Target.of_process(opt_level), symbols or {}, forever=True)
     keep_forever(module)
     return module
 
 
 def keep_forever(value: object) -> None:
-    """Never free `value`, not even when the interpreter exits, because its code may still be running."""
+    """`value` stays when the interpreter exits, because its code may still be running."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
 def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]:
-    """The address of each name. Raises `CompileError` with all names that are not found."""
+    """Raises `CompileError` with all names that are not found."""
     found: dict[str, int] = {}
     missing: list[str] = []
     for name in names:
@@ -199,13 +193,13 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
 
 @cache
 def _float_helpers() -> JitModule:
-    """The helpers of `float_helpers.ll`, compiled on the first call (a few milliseconds)."""
+    """Compiled on the first call (a few milliseconds)."""
     return jit_forever(ir_text(HELPERS_FILE), 1)
 
 
 @cache
 def _process_symbol(name: str) -> int:
-    """The address of `name` in the libraries of this process, including libm; 0 if not found."""
+    """0 if the libraries of this process, including libm, lack the symbol."""
     for library in _process_libraries():
         try:
             return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0

@@ -1,8 +1,8 @@
 """Masks of lanes up to a bound, computed by scalar instructions.
 
 A comparison of consecutive indices with a bound is true in the first lanes, or in the last. LLVM compares vectors of
-64-bit integers, which for 16 lanes are two registers: two broadcasts, two additions, two comparisons and an unpacking.
-With mask registers (AVX-512) the number of lanes is a difference, and the mask the bits below it.
+64-bit integers, two registers for 16 lanes: two broadcasts, two additions, two comparisons and an unpacking. With mask
+registers (AVX-512) the number of lanes is a difference, and the mask the bits below it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ class _Progression:
 
 
 def emit_lane_mask(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """The mask of a comparison of indices in an arithmetic progression with one bound, as an LLVM expression. None for
-    other comparisons, and for a target without mask registers.
-    """
+    """None if the comparison is not one of an arithmetic progression of indices with one bound, or the target lacks
+    mask registers."""
     type_ = op.operands[0].type
     if not isinstance(type_, VectorType) or not isinstance(type_.element_type, IndexType):
         return None
@@ -60,9 +59,8 @@ def emit_lane_mask(emitter: FunctionEmitter, op: Operation) -> str | None:
 
 
 def _lanes_below(emitter: FunctionEmitter, indices: _Progression, bound: str, lanes: int, inclusive: bool) -> str:
-    """The number of lanes whose index is less than `bound`, or at most `bound` if `inclusive`. The difference is exact
-    as an unsigned number if the first index is below the bound.
-    """
+    """`inclusive`: indices up to `bound`, else below. The difference is exact as an unsigned number if the first index
+    is below the bound."""
     lowest = indices.base
     if indices.first:
         lowest = (
@@ -91,7 +89,7 @@ def _progression(emitter: FunctionEmitter, value: SSAValue) -> _Progression | No
 
 
 def _constant_steps(value: SSAValue) -> tuple[int, int] | None:
-    """The first element and the step, a power of two, of a constant vector in arithmetic progression."""
+    """The first element and the step, a power of two."""
     constant = value.owner
     if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, DenseIntOrFPElementsAttr):
         return None

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 
 def link_ir(text: str, imports: Sequence[str]) -> str:
-    """`text` linked with imported LLVM IR modules, whose functions become private to it.
-
-    Raises `CompileError` for imported text that is not LLVM IR, and for duplicate definitions.
-    """
+    """The functions of `imports` become private. Raises `CompileError` for imports that are not LLVM IR, and for
+    duplicate definitions."""
     with _parsed(f"{text}\n{IMPORTED} = !{{}}\n") as (module, context):
         own = set(_defined(module))
         for source in imports:
@@ -31,7 +29,7 @@ def link_ir(text: str, imports: Sequence[str]) -> str:
 
 
 def linked_ir(texts: Sequence[str]) -> str:
-    """Several of weft's modules linked into one, which resolves their declarations."""
+    """The modules resolve each other's declarations."""
     if len(texts) == 1:
         return texts[0]
     first, *others = map(without_pass_selection, texts)
@@ -43,7 +41,7 @@ def linked_ir(texts: Sequence[str]) -> str:
 
 @contextmanager
 def _parsed(text: str) -> Generator[tuple[llvm.ModuleRef, llvm.ContextRef]]:
-    """`text` as a module of a separate context; both are valid until the end of the `with` block."""
+    """Both are valid until the end of the `with` block."""
     import llvmlite.binding as llvm
 
     context = llvm.create_context()
@@ -58,7 +56,7 @@ def _parsed(text: str) -> Generator[tuple[llvm.ModuleRef, llvm.ContextRef]]:
 
 
 def _link_import(module: llvm.ModuleRef, text: str, own: set[str], context: llvm.ContextRef) -> set[str]:
-    """Link imported LLVM IR into `module`, which defines the functions `own`; returns the functions that it defines."""
+    """`module` defines the functions `own`. Returns those that `text` defines."""
     import llvmlite.binding as llvm
 
     try:
@@ -85,11 +83,8 @@ def _defined(module: llvm.ModuleRef) -> list[str]:
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Text to link in. Its definitions are hidden and weak, so that several objects share one.
-
-    Functions of `internal` become private to the module, those of `kept` stay even if unused, and those of `visible`
-    stay and are exported.
-    """
+    """Definitions are hidden and weak, so that several objects share one. Functions of `internal` become private, those
+    of `kept` stay even if unused, and those of `visible` stay and are exported."""
 
     text: str
     internal: tuple[str, ...] = ()
@@ -98,7 +93,7 @@ class LinkedText:
 
 
 def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
-    """`text` linked with parts of weft's own. Raises `InternalError` if one is not LLVM IR."""
+    """Raises `InternalError` if a part is not LLVM IR."""
     import llvmlite.binding as llvm
 
     layout = str(target_machine(target).target_data)
@@ -115,9 +110,7 @@ def link_parts(text: str, parts: Sequence[LinkedText], target: Target) -> str:
 
 
 def _weaken(module: llvm.ModuleRef, part: LinkedText) -> None:
-    """Set the linkage of the definitions of `part`. Functions that become internal must still be visible to the
-    linker.
-    """
+    """Functions that become internal must still be visible to the linker."""
     import llvmlite.binding as llvm
 
     for value in (*module.functions, *module.global_variables):

@@ -1,8 +1,8 @@
 """Buffers: loads, stores, and the allocation of temporaries.
 
-An address is the buffer's pointer plus an index, and every access is aligned to its element. Booleans are bytes in
-memory: any nonzero byte reads as true, and 0 or 1 is written. `memref.alloca` becomes an alloca in the function's entry
-block, which LLVM promotes to registers if the indices are constants after unrolling.
+An address is the buffer's pointer plus an index, aligned to the element. Booleans are bytes in memory: any nonzero byte
+reads as true, and 0 or 1 is written. `memref.alloca` becomes an alloca in the entry block, which LLVM promotes to
+registers if the indices are constants after unrolling.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ _CACHE_LINE_BYTES: Final = 64
 """Bytes fetched by one prefetch."""
 _PIECE_BYTES: Final = 16
 """Bytes of the pieces that LLVM splits non-temporal x86 vector stores into if they are aligned to it; otherwise it
-splits them into scalars.
-"""
+splits them into scalars."""
 PAGE_BYTES: Final = 4096
 """The maximum alignment of a local buffer."""
 
@@ -68,9 +67,8 @@ ACCESSES: Final[Mapping[type[Operation], BufferOperand]] = {
 
 
 def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation) -> str:
-    """The attributes of the pointer parameter `buffer`. Buffers do not escape, unless their addresses are stored for
-    registered functions, and do not overlap if that is promised.
-    """
+    """Buffers do not escape, unless their addresses are stored for registered functions, and do not overlap if that is
+    promised."""
     type_, length = emitter.module.types.buffer(buffer.type, op)
     reads, writes = usage(buffer)
     words = [] if overlapping(buffer) else ["noalias"]
@@ -87,7 +85,6 @@ def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation)
 
 
 def _is_described(buffer: SSAValue) -> bool:
-    """Whether the address of a buffer is stored in a descriptor."""
     users = (use.operation for use in buffer.uses)
     return any(
         isinstance(op, CallRegisteredOp) or (isinstance(op, memref.CastOp) and _is_described(op.dest)) for op in users
@@ -95,7 +92,7 @@ def _is_described(buffer: SSAValue) -> bool:
 
 
 def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
-    """The ops that read and that write `buffer`."""
+    """Readers and writers."""
     reads: list[Operation] = []
     writes: list[Operation] = []
     for use in buffer.uses:
@@ -116,9 +113,7 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
 
 
 def _access_of(op: Operation, operand: int) -> AccessMode:
-    """The access mode of a buffer operand of an op other than a load or store; for a call, as declared by its
-    callee.
-    """
+    """Calls have the access mode that the callee declares."""
     if isinstance(op, AccessPtrOp):
         return op.access.data
     if isinstance(op, CallRegisteredOp):
@@ -130,7 +125,7 @@ def _access_of(op: Operation, operand: int) -> AccessMode:
 
 
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:
-    """The pointer to an element, which must exist if `in_bounds`."""
+    """The element must exist if `in_bounds`."""
     type_, _ = emitter.module.types.buffer(base.type, op)
     # Elements of a reversed view precede its first one.
     backwards = emitter.backwards.get(base)
@@ -156,7 +151,7 @@ def may_run_backwards(base: SSAValue) -> bool:
 
 
 def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: SSAValue) -> str:
-    """A vector of pointers, one for each index and not necessarily in bounds."""
+    """Pointers need not be in bounds."""
     type_, _ = emitter.module.types.buffer(base.type, op)
     lanes = emitter.type_of(indices, op)
     pointer, offsets = emitter.text(base), emitter.text(indices)
@@ -171,7 +166,7 @@ def _loaded(emitter: FunctionEmitter, type_: ValueType, instruction: str) -> str
 
 
 def as_stored(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
-    """`text` in its memory representation."""
+    """The memory representation of `text`."""
     if type_.element != "i1":
         return text
     return emitter.emit(f"zext {type_.text} {text} to {type_.memory}", "byte")
@@ -210,9 +205,7 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _store_nontemporal(emitter: FunctionEmitter, type_: ValueType, at: str, store: str, suffix: str) -> None:
-    """`store`, non-temporal if its address is aligned to `_PIECE_BYTES`: callers guarantee only the alignment of
-    elements, but usually provide more.
-    """
+    """Callers guarantee only the alignment of elements, but usually provide `_PIECE_BYTES`."""
     if type_.lanes * type_.bytes % _PIECE_BYTES:
         emitter.line(f"{store} {type_.bytes}")
         return
@@ -254,9 +247,8 @@ _SMALL_BYTES_OF_FUNCTION: Final = 64 << 10
 
 
 def emit_sized_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """A buffer on the stack if it is small, else allocated by the runtime, like those of static size, which are too
-    large for the stack. Loop iterations share the stack memory, because they free the buffer.
-    """
+    """Small buffers are on the stack, others are allocated by the runtime. Iterations share the stack memory, because
+    they free the buffer."""
     result = op.results[0]
     _, length = emitter.module.types.buffer(result.type, op)
     if length is not None or emitter.small_bytes + _SMALL_BYTES > _SMALL_BYTES_OF_FUNCTION:
@@ -278,14 +270,13 @@ def emit_sized_alloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """Allocation by the runtime, aligned to a cache line."""
+    """The runtime aligns buffers to a cache line."""
     allocation = _allocation(emitter, _bytes(emitter, op))
     emitter.name_of(op.results[0], "buffer")
     emitter.line(f"{emitter.text(op.results[0])} = {allocation}")
 
 
 def _bytes(emitter: FunctionEmitter, op: Operation) -> str:
-    """Bytes of a buffer."""
     result = op.results[0]
     type_, length = emitter.module.types.buffer(result.type, op)
     if _alignment(op) > BUFFER_ALIGNMENT:
@@ -304,7 +295,6 @@ def _allocation(emitter: FunctionEmitter, bytes_: str) -> str:
 
 
 def emit_sized_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
-    """Frees a buffer of `emit_sized_alloc`."""
     small = emitter.small_buffers.get(op.operands[0])
     if small is None:
         emit_dealloc(emitter, op)
@@ -324,7 +314,6 @@ def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_view(emitter: FunctionEmitter, op: Operation) -> None:
-    """`memref.view`: a pointer into a buffer of bytes."""
     emitter.bind(op.results[0], address(emitter, op, op.operands[0], op.operands[1]))
 
 
@@ -378,14 +367,14 @@ _TABLE_BYTES: Final = 256
 
 
 def _is_table(emitter: FunctionEmitter, op: Operation, type_: ValueType) -> bool:
-    """Whether a gather reads a table that fits in registers."""
+    """Whether a table that fits in registers is read."""
     base = op.operands[0].type
     is_small = isinstance(base, MemRefType) and base.get_shape() == (_TABLE_BYTES,)
     return is_small and type_.text.endswith("x i8>") and type_.lanes <= 64 and has_table_lookup(emitter.module.target)
 
 
 def _looked_up(emitter: FunctionEmitter, op: Operation, type_: ValueType) -> str:
-    """Select bytes of the two halves of a table, in two vectors each, and of these by the highest bit of the index."""
+    """Bytes of the two halves of the table, in two vectors each, are selected; then by the highest bit of the index."""
     base, indices = op.operands[0], op.operands[1]
     lanes, wide = type_.lanes, "<64 x i8>"
     index = emitter.type_of(indices, op)

@@ -1,4 +1,4 @@
-"""The symbol table of an ELF object: its defined and its undefined symbols.
+"""The symbol table of an ELF object.
 
 Code generation adds calls that are not in the IR (`fmodf` for `frem`, `__truncdfhf2` for a conversion), so only the
 object has the symbols to resolve.
@@ -23,7 +23,7 @@ class ObjectSymbols:
 
 
 def object_symbols(data: bytes) -> ObjectSymbols | None:
-    """The global symbols of a 64-bit little-endian ELF object; None for any other format."""
+    """None unless `data` is a 64-bit little-endian ELF object."""
     if data[:6] != b"\x7fELF\x02\x01":
         return None
     (section_table,) = struct.unpack_from("<Q", data, 0x28)
@@ -47,7 +47,7 @@ def object_symbols(data: bytes) -> ObjectSymbols | None:
 
 
 def undefined_symbols(objects: Iterable[bytes]) -> list[str] | None:
-    """The undefined symbols of several objects linked together; None unless all are such objects."""
+    """None if an object has another format."""
     tables = [object_symbols(code) for code in objects]
     known = [table for table in tables if table is not None]
     if len(known) < len(tables):

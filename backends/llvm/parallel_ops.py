@@ -72,7 +72,7 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:
-    """Emit the two functions of the loop `op`; returns the name of the one that the runtime calls."""
+    """Returns the name of the function that the runtime calls."""
     module = emitter.module
     name = module.names.fresh(f"{emitter.symbol}.parallel")
     body_name = module.names.fresh(f"{name}.body")

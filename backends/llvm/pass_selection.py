@@ -1,8 +1,8 @@
 """Pass selection: the LLVM passes that a schedule leaves work for, which determine most of the compile time.
 
-Most LLVM passes make decisions that a complete schedule has already made: which loops to vectorise or unroll, which
-values to keep in registers. A module with the corresponding metadata is compiled with fewer passes (`compile.py`). The
-remaining work is derived from the module at low level (`work_left.py`).
+A complete schedule has already decided which loops to vectorise or unroll, and which values to keep in registers. The
+remaining work is derived from the module at low level (`work_left.py`); a module with the corresponding metadata is
+compiled with fewer passes (`compile.py`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import Final
 
 
 class PassSelection(Enum):
-    """The work that LLVM may find in a module beyond its operations, in ascending order."""
+    """Work for LLVM beyond a module's operations, in ascending order."""
 
     NOTHING = "nothing"
     """Every loop contains vectors, and each access varies with the surrounding loop or becomes a register. `low.unroll`
-    loops count as parts of the surrounding loop.
-    """
+    loops are parts of the surrounding loop."""
     INVARIANTS = "invariants"
     """Accesses may be hoisted out of loops, and scalar loops that fill or copy consecutive elements may become
-    calls.
-    """
+    calls."""
     LOOPS = "loops"
     """Scalar loops may be vectorised."""
 
@@ -31,14 +29,13 @@ _PASS_SELECTION: Final = re.compile(r"^!weft\.pass_selection = !\{!(\d+)\}\n", r
 
 
 def pass_selection_lines(selection: PassSelection, number: int) -> list[str]:
-    """The metadata of a selection, in a module with `number` nodes; empty for all passes."""
+    """`number` nodes precede the metadata; there is none for all passes."""
     if selection is PassSelection.LOOPS:
         return []
     return [f'!{number} = !{{!"{selection.value}"}}', f"!weft.pass_selection = !{{!{number}}}"]
 
 
 def pass_selection_of(text: str) -> PassSelection:
-    """The selection in the metadata of a module."""
     found = _PASS_SELECTION.search(text)
     node = found and re.search(rf'^!{found[1]} = !\{{!"(\w+)"\}}$', text, re.MULTILINE)
     return PassSelection(node[1]) if node else PassSelection.LOOPS

@@ -9,7 +9,7 @@ from typing import Final
 
 
 def ir_text(file: Path, **parameters: object) -> str:
-    """The text of a `.ll` file with its parameters substituted. Raises `KeyError` if one is missing."""
+    """Raises `KeyError` if a parameter is missing."""
     return _template(file).substitute(parameters)
 
 
@@ -25,8 +25,7 @@ HELPERS: Final = frozenset(
     }
 )
 
-"""Conversions to and from half and bfloat that LLVM calls if the CPU has no instruction for them. They are part of
-libgcc and compiler-rt, neither of which a Python process need have loaded, so code linked into this process uses those
-of `HELPERS_FILE`.
-"""
+"""Conversions of half and bfloat that LLVM calls if the CPU lacks an instruction. They are part of libgcc and
+compiler-rt, which a Python process need not have loaded, so code linked into this process uses those of
+`HELPERS_FILE`."""
 HELPERS_FILE: Final = Path(__file__).with_name("float_helpers.ll")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MachineTarget(Target):
-    """Options of the target machine, which is the host by default."""
+    """Options of the target machine, by default the host."""
 
     triple: str | None = None
     """The target triple: `"aarch64-linux-gnu"`."""
@@ -38,7 +38,7 @@ class MachineTarget(Target):
     """Allow LLVM to reorder sums of floats."""
 
     def machine(self) -> Machine:
-        """The target of the options. Raises `CompileError` for an unknown triple, CPU or feature."""
+        """Raises `CompileError` for an unknown triple, CPU or feature."""
         return Machine(
             triple=self.triple or "",
             cpu=self.cpu or "",
@@ -48,7 +48,7 @@ class MachineTarget(Target):
         )
 
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str | bytes:
-        """The output for a module at low level. Raises `CompileError`."""
+        """Raises `CompileError`."""
         raise NotImplementedError
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
@@ -93,9 +93,7 @@ class AsmTarget(MachineTarget):
 
 
 def emitted(module: ModuleOp, machine: Machine, stopwatch: Stopwatch, name: str) -> str:
-    """The LLVM IR of a module, for target `name`. Raises `CompileError` if the module is not at low level, or has no
-    functions.
-    """
+    """Raises `CompileError` if the module is not at low level, or has no functions."""
     from weft.backends.llvm.compile import EMISSION  # start-up: 53 ms
     from weft.backends.llvm.emit import emit_module  # start-up: 107 ms
 

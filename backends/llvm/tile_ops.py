@@ -43,7 +43,7 @@ def _string(data: bytes) -> str:
 
 
 def _configuring_functions() -> str:
-    """The function that configures the tile registers, and requests them from Linux once per process."""
+    """The tile registers are requested from Linux once per process."""
     size = len(_REFUSED)
     return f"""\
 @weft.tiles.granted = internal global i8 0
@@ -108,7 +108,6 @@ def _configure(emitter: FunctionEmitter, number: int) -> None:
 
 
 def _function(module: ModuleEmitter, op: TileProductOp, intrinsic: str) -> str:
-    """The name of the function that computes a product."""
     key = (intrinsic, op.shape, op.levels, op.from_zero is not None, op.bytes_ahead, _is_in_memory(op))
     if key not in module.tile_products:
         name = module.tile_products[key] = f"weft.tile_product.{len(module.tile_products)}"
@@ -180,7 +179,7 @@ def _level(op: TileProductOp, intrinsic: str, level: int, a: str, b: str, before
 
 
 def _products(op: TileProductOp, intrinsic: str, a: str, b: str) -> list[str]:
-    """The products of one step. Parts of A are loaded at their first use, so that loads and products overlap."""
+    """Parts of A are loaded at their first use, so that loads and products overlap."""
     registers, lines = op.registers, list[str]()
     for number, (first, _) in enumerate(registers.rows):
         if first:

@@ -10,8 +10,8 @@
 | `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` |
 | `memref<...xT>` | `ptr` | |
 
-Floating-point constants are decimals if these are short and exact, else bits: those of a double for `float` and
-`double`, and `0xH` followed by those of a half for `half`.
+Floating-point constants are short exact decimals, or bits: of a double for `float` and `double`, of a half after `0xH`
+for `half`.
 """
 
 from __future__ import annotations
@@ -43,30 +43,26 @@ class ValueType:
     """LLVM type of a scalar value; `i16` for `bfloat`."""
     lanes: int
     bits: int
-    """Bits of a scalar."""
     is_float: bool
     text: str
     """LLVM type of a value."""
     memory: str
-    """LLVM type of a value in memory; `i8` for `i1`."""
+    """LLVM type in memory; `i8` for `i1`."""
     suffix: str
     """The type in names of intrinsics, such as `v8f32`."""
 
     @property
     def bytes(self) -> int:
-        """Bytes of a scalar in memory, also its alignment."""
+        """Bytes in memory, also the alignment."""
         return max(self.bits, 8) // 8
 
     def of(self, element: str) -> ValueType:
-        """The same number of lanes of another scalar type."""
         return value_type(element, self.lanes)
 
     def splat(self, text: str) -> str:
-        """The literal `text` in every lane."""
         return f"splat ({self.scalar} {text})" if self.lanes else text
 
     def typed(self, text: str) -> str:
-        """`text` as an operand with its type."""
         return f"{self.text} {text}"
 
 
@@ -82,7 +78,7 @@ _SCALARS: Final = {
 
 @cache
 def value_type(element: str, lanes: int, /) -> ValueType:
-    """The unique type of `lanes` scalars of LLVM type `element`, or of one scalar if 0."""
+    """The unique type; a scalar if `lanes` is 0."""
     bits, is_float, suffix = _SCALARS[element]
     scalar = "i16" if element == "bfloat" else element
     memory = "i8" if element == "i1" else scalar
@@ -98,24 +94,20 @@ _NAMES: Final = {"index": "i64", "f16": "half", "bf16": "bfloat", "f32": "float"
 
 
 class TypeTable:
-    """The types of one module, keyed by object: hashing an attribute costs microseconds, and the module keeps them
-    alive.
-    """
+    """Types are keyed by object: hashing an attribute costs microseconds, and the module keeps them alive."""
 
     def __init__(self) -> None:
         self._types: dict[int, ValueType] = {}
 
     def of(self, type_: Attribute, op: Operation) -> ValueType:
-        """The LLVM type of values of type `type_`. Raises `CompileError` at `op` for types that are not legal at low
-        level.
-        """
+        """Raises `CompileError` for types that are not legal at low level."""
         found = self._types.get(id(type_))
         if found is None:
             found = self._types[id(type_)] = _convert(type_, op)
         return found
 
     def buffer(self, type_: Attribute, op: Operation) -> tuple[ValueType, int | None]:
-        """Element type and static length of a flat buffer. Raises `CompileError` at `op` for any other memref."""
+        """Element type and static length. Raises `CompileError` unless the memref is flat."""
         element, length = flat_buffer(type_, op)
         return self.of(element, op), length
 
@@ -133,12 +125,12 @@ def _convert(type_: Attribute, op: Operation) -> ValueType:
 
 
 def lane_list(lanes: Sequence[int]) -> str:
-    """The mask of a `shufflevector`; negative lanes are poison."""
+    """Negative lanes are poison."""
     return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
 
 
 def float_text(value: float, element: str) -> str:
-    """The literal of a value that `element` can represent."""
+    """`element` can represent the value."""
     if element == "bfloat":
         return str(float_to_bits(value, "bfloat16") & 0xFFFF)
     negative_zero = value == 0.0 and math.copysign(1.0, value) < 0
@@ -150,7 +142,6 @@ def float_text(value: float, element: str) -> str:
 
 
 def scalar_text(value: float, element: str) -> str:
-    """The literal of an integer, boolean or floating-point value."""
     if element == "i1":
         return "true" if value else "false"
     if element[0] == "i":
@@ -159,7 +150,6 @@ def scalar_text(value: float, element: str) -> str:
 
 
 def vector_text(values: Sequence[float], type_: ValueType) -> str:
-    """The literal of a vector with these lanes."""
     texts = [scalar_text(value, type_.element) for value in values]
     if texts.count(texts[0]) == len(texts):
         return type_.splat(texts[0])
@@ -167,5 +157,5 @@ def vector_text(values: Sequence[float], type_: ValueType) -> str:
 
 
 def byte_text(data: bytes) -> str:
-    """The literal of an array of bytes: `c"\\41\\00"`."""
+    """The literal `c"\\41\\00"`."""
     return 'c"\\' + data.hex("\\").upper() + '"' if any(data) else "zeroinitializer"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> str | None:
-    """A splat; that of a literal is a literal."""
     source, result = op.operands[0], op.results[0]
     type_ = emitter.type_of(result, op)
     text = emitter.text(source)
@@ -43,9 +42,7 @@ _NEUTRAL: Final = {"fadd": "-0.0", "fmul": "1.0"}
 
 
 def emit_reduction(emitter: FunctionEmitter, op: Operation) -> str:
-    """Combine all lanes of a vector, and the accumulator if there is one. Sums and products of floats are computed from
-    first lane to last, unless they may be reassociated.
-    """
+    """Floating-point sums and products are in lane order, unless they may be reassociated."""
     result, source = op.results[0], emitter.type_of(op.operands[0], op)
     kind = reduction_op(op)
     type_ = emitter.float_type_of(result, op)
@@ -108,7 +105,7 @@ def emit_insert(emitter: FunctionEmitter, op: Operation) -> str | None:
 
 
 def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
-    """Lane l is true if l < n. The comparison is on 32 bits, which needs half the registers of one on indices."""
+    """A comparison of 32 bits needs half the registers of one on indices."""
     lanes = emitter.type_of(op.results[0], op).lanes
     count = emitter.text(op.operands[0])
     at_least = emitter.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)", "count")
@@ -121,7 +118,7 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> str:
 
 
 def emit_dot(emitter: FunctionEmitter, op: DotOp) -> str:
-    """A dot-product instruction: `low-lower-dots` keeps only those that the target has."""
+    """`low-lower-dots` keeps only those that the target has."""
     target = emitter.module.target
     floats = isinstance(op.lhs_as, BFloat16Type)
     factors = (factor_of(op.readings[0]), factor_of(op.readings[1]))

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 def work_left(functions: Iterable[FuncOp]) -> PassSelection:
-    """The greatest selection that any of the functions requires."""
     return _most(*(_FunctionWalk().work_left(function) for function in functions))
 
 
@@ -51,11 +50,8 @@ def _most(*selections: PassSelection) -> PassSelection:
 
 
 class _FunctionWalk:
-    """A walk through one function.
-
-    The depth of a value is the nesting depth of the innermost loop in which it varies. Unrolled loops do not count:
-    values of depth 0 become constants, or are computed before all loops.
-    """
+    """The depth of a value is that of the innermost loop in which it varies, without unrolled loops: values of depth 0
+    become constants, or are computed before all loops."""
 
     def __init__(self) -> None:
         self._depths: dict[SSAValue, int] = {}
@@ -67,8 +63,7 @@ class _FunctionWalk:
         """Buffers that stay in memory, because ops other than loads and stores use them."""
         self._updated: set[SSAValue] = set()
         """Buffers with other elements updated in place in each iteration of a loop: sums of an outer loop, kept in
-        memory.
-        """
+        memory."""
         self._found = PassSelection.NOTHING
         self._is_symbolic = False
         """Whether the extents of some parameters are symbolic."""
@@ -88,7 +83,7 @@ class _FunctionWalk:
         return local and self._deepest[buffer] == 0
 
     def _block(self, block: Block, depth: int) -> bool:
-        """Visit a block inside of `depth` loops; returns whether it accesses vectors."""
+        """Returns whether vectors are accessed inside of `depth` loops."""
         depths = self._depths
         has_vectors = False
         loaded: set[SSAValue] = set()
@@ -126,7 +121,6 @@ class _FunctionWalk:
             self._repeated.add(buffer)
 
     def _nested(self, op: Operation, depth: int) -> bool:
-        """Visit a condition or a loop; returns whether it accesses vectors."""
         if isinstance(op, scf.IfOp):
             return any([self._block(region.block, depth) for region in op.regions if region.blocks])
         if isinstance(op, scf.WhileOp):
@@ -149,9 +143,8 @@ class _FunctionWalk:
         return has_vectors
 
     def _only_moves(self, body: Block, depth: int, *, anywhere: bool) -> bool:
-        """Whether a scalar loop stores loaded or invariant values to consecutive elements, or only contains loops that
-        do. An unrolled loop may move elements `anywhere`, because its order was scheduled.
-        """
+        """Whether a scalar loop, with those inside, only stores loaded or invariant values to consecutive elements;
+        `anywhere` in an unrolled loop, because its order was scheduled."""
         for op in body.ops:
             if op.regions:
                 # Inner loops were already visited.

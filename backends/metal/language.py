@@ -24,7 +24,7 @@ from weft.backends.c_family.language import GNU_MAY_ALIAS, SIZED_TYPES, SIZED_UN
 from weft.backends.names import KEYWORDS, reserved
 
 _MISSING: Final = ("erf", "expm1", "log1p")
-"""Functions that Metal lacks; `low-expand-math` removes them from kernels."""
+"""`low-expand-math` removes them from kernels."""
 _WORDS: Final = """
     kernel device threadgroup thread constant vertex fragment texture sampler metal precise fast access as_type ctz
     threadIdx blockIdx lane_in_warp simd_shuffle threadgroup_barrier mem_flags atomic_int atomic_float

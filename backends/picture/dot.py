@@ -50,7 +50,7 @@ def dot_text(graphs: Sequence[GraphModel]) -> str:
 
 
 def _scope(graph: GraphModel, number: int, here: int | None, indent: str) -> Iterator[str]:
-    """The nodes of a cluster (None: of no cluster), and its non-empty inner clusters."""
+    """Nodes and non-empty inner clusters; None is no cluster."""
     for position, node in enumerate(graph.nodes):
         if node.cluster == here:
             yield f"{indent}{_node(node, f'n{number}_{position}')}"
@@ -76,10 +76,7 @@ def _edge(edge: Edge, number: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A DOT string displayed as `text`.
-
-    In labels, a backslash starts an escape (`\\N` is the node's name), and `&` an HTML entity, also for non-ASCII
-    characters.
-    """
+    """A backslash starts an escape in labels (`\\N` is the node's name), and `&` an HTML entity, also for non-ASCII
+    characters."""
     escaped = text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped.encode("ascii", "xmlcharrefreplace").decode("ascii")}"'

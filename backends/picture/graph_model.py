@@ -40,7 +40,7 @@ LONGEST_LINE = 44
 
 
 class NodeKind(Enum):
-    """The kind of a node, with fill and border colours."""
+    """A fill and a border colour."""
 
     PARAMETER = "#dcfce7", "#16a34a"
     CONSTANT = "#f3f4f6", "#9ca3af"
@@ -56,8 +56,6 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class PictureNode:
-    """Title, lines, hover text, and numbers of inputs and outputs."""
-
     kind: NodeKind
     title: str
     lines: tuple[str, ...]
@@ -71,8 +69,6 @@ class PictureNode:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge from result `result` of node `source` to operand `operand` of node `target`."""
-
     source: int
     result: int
     target: int
@@ -82,8 +78,6 @@ class Edge:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A dataflow region, possibly in another one (`parent`)."""
-
     title: str
     parent: int | None
 
@@ -99,10 +93,7 @@ class GraphModel:
 
 
 def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
-    """All graph functions, or the one called `name`.
-
-    Raises `CompileError` if there is none.
-    """
+    """Raises `CompileError` if there is none, or none called `name`."""
     functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, FuncOp) and _is_graph_function(f)}
     if not functions:
         raise CompileError(
@@ -117,7 +108,7 @@ def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
 
 
 def _is_graph_function(function: FuncOp) -> bool:
-    """Contains graph operations, or only returns its tensor parameters."""
+    """Whether it contains graph operations, or only returns tensor parameters."""
     if function.is_declaration:
         return False
     if any(op.dialect_name() == DIALECT for op in function.body.walk()):
@@ -214,7 +205,6 @@ def _full_name(op: Operation) -> str:
 
 
 def _title(op: Operation) -> str:
-    """The name of an operation without the dialect; with the callee."""
     name = _full_name(op).partition(".")[2] or _full_name(op)
     match op:
         case CallTirOp():

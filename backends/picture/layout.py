@@ -4,11 +4,10 @@
 without height in the first or last row. Thus no boxes overlap, and no edge crosses an unrelated box.
 
 Each scope is a layered drawing of an acyclic graph, after Sugiyama, Tagawa and Toda, "Methods for visual understanding
-of hierarchical system structures" (1981). Rows are longest-path layers. A link over several rows gets a *bend* in each
-row, so that links join only adjacent rows. Sweeps down and up then order each row by the barycentre of its neighbours.
-Items keep their order and a minimum gap, as close as possible to positions with vertical links: least squares, solved
-exactly row by row by pooling adjacent violators, in sweeps down and up. Links curve between rows and are vertical
-within a row, so that none crosses an item.
+of hierarchical system structures" (1981). Rows are longest-path layers. A link gets a *bend* in each row that it
+passes, so that links join adjacent rows. Sweeps down and up order each row by the barycentre of its neighbours. Items
+keep their order and a minimum gap, as close as possible to positions with vertical links: least squares, row by row, by
+pooling adjacent violators. Links curve between rows and are vertical within a row, so that none crosses an item.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _ROW_GAP = 34.0
 _BORDER_GAP = 6.0
 """Gap between the items of a cluster and the ends of edges at its border, where all are vertical."""
 _STEEPNESS = 0.12
-"""The distance of rows grows by this fraction of the widest horizontal offset of a link between them, which avoids flat
+"""The distance of rows grows by this fraction of the widest horizontal offset of a link between them, against flat
 links."""
 _WIDEST_ROW_GAP = 90.0
 _ORDER_SWEEPS = 24
@@ -40,11 +39,8 @@ _SWEEPS = 32
 
 @dataclass(frozen=True)
 class Item:
-    """A rectangle in one row, in pixels.
-
-    Items `at_top` are alone in the first row, those `at_bottom` in the last: there edges cross the border. Links to a
-    `compound` item should be vertical, because they continue inside; for others the centres are aligned.
-    """
+    """Items `at_top` are alone in the first row, those `at_bottom` in the last: there edges cross the border. Links to
+    a `compound` item should be vertical, because they continue inside; others align centres. Sizes are in pixels."""
 
     width: float
     height: float
@@ -58,7 +54,7 @@ _BEND = Item(2.0, 0.0)
 
 @dataclass(frozen=True)
 class Link:
-    """A link from the bottom of `source` to the top of `target`; offsets in pixels from the centres."""
+    """Offsets in pixels from the centres of the bottom of `source` and the top of `target`."""
 
     source: int
     target: int
@@ -68,7 +64,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The other end of a link to an adjacent row, the offset there, and the offset here."""
+    """The other end of a link to an adjacent row, with the offsets there and here."""
 
     item: int
     offset: float
@@ -79,12 +75,9 @@ Point: TypeAlias = tuple[float, float]
 
 
 class Layering:
-    """Items and bends in ordered rows, placed so that every link points down and nothing overlaps.
-
-    Bends are numbered after items. `items`, `row_of`, `centres` (x) and `tops` (y) are indexed by number; `rows`
+    """Bends are numbered after items. `items`, `row_of`, `centres` (x) and `tops` (y) are indexed by number; `rows`
     contains numbers from left to right; `above` and `below` are neighbours. Positions are relative to the top left
-    corner.
-    """
+    corner."""
 
     def __init__(self, items: Sequence[Item], links: Sequence[Link]) -> None:
         """`links` must be acyclic."""
@@ -121,7 +114,6 @@ class Layering:
         self.rows[row].append(item)
 
     def _bends_of(self, link: Link) -> list[int]:
-        """Join the ends through bends, from source to target."""
         chain = self.chains[link.source, link.source_offset]
         ends = [(link.source, link.source_offset), *((bend, 0.0) for bend in chain)]
         first = self.row_of[link.source] + 1
@@ -155,7 +147,6 @@ class Layering:
         return count
 
     def _order(self) -> None:
-        """Keep the order with the fewest crossings."""
         best, fewest = [list(row) for row in self.rows], self.crossings()
         for sweep in range(_ORDER_SWEEPS):
             if not fewest:
@@ -176,8 +167,7 @@ class Layering:
             self.place[item] = place
 
     def _sort_by_barycentre(self, row: list[int], neighbours: Sequence[Sequence[Neighbour]]) -> None:
-        """Sort a row by the mean position of neighbours on one side; items without neighbours keep their relative
-        position."""
+        """Items without neighbours keep their relative position."""
         centre: dict[int, float] = {}
         for place, item in enumerate(row):
             places = [self.place[n.item] + n.offset / (self.items[n.item].width or 1.0) for n in neighbours[item]]
@@ -192,7 +182,6 @@ class Layering:
                 self.place[left], self.place[right] = at + 1, at
 
     def _crossings_of(self, left: int, right: int) -> int:
-        """Crossings of two items' links in this order."""
         count = 0
         for neighbours in (self.above, self.below):
             ends = [(self.place[n.item], n.offset) for n in neighbours[right]]
@@ -236,17 +225,13 @@ class Layering:
         return (self.items[left].width + self.items[right].width) / 2 + GAP
 
     def _straight(self, item: int, neighbour: Neighbour) -> float:
-        """The position of a vertical link."""
         there = neighbour.offset if self.items[neighbour.item].compound else 0.0
         here = neighbour.own_offset if self.items[item].compound else 0.0
         return self.centres[neighbour.item] + there - here
 
     def _weight(self, item: int, neighbour: Neighbour) -> float:
-        """How important a vertical link is.
-
-        Long links are the most important, because crooked ones are hard to follow. The longest path to an item, the
-        spine of the picture, precedes constants and items without other links, which can be anywhere.
-        """
+        """Long links first, because crooked ones are hard to follow. The longest path to an item, the spine of the
+        picture, precedes constants and items without other links, which can be anywhere."""
         bends = (item >= self.proper) + (neighbour.item >= self.proper)
         if bends:
             return 3.0 if bends == 1 else 8.0
@@ -256,7 +241,7 @@ class Layering:
         return 1.0 if self.depth_of[upper] == self.depth_of[lower] - 1 else 0.2
 
     def _straighten(self, chain: Sequence[int]) -> None:
-        """Align as many successive bends as neighbours allow, with the item before or after them if possible."""
+        """Align as many successive bends as neighbours allow, and the item before or after them."""
         start = 0
         while start < len(chain):
             low, high = self._room(chain[start])
@@ -277,7 +262,7 @@ class Layering:
             start = end
 
     def _room(self, item: int) -> tuple[float, float]:
-        """The range of an item's centre that keeps the gaps in the row."""
+        """The range of the centre that keeps the gaps in the row."""
         row, place = self.rows[self.row_of[item]], self.place[item]
         low, high = -inf, inf
         if place > 0:
@@ -287,7 +272,6 @@ class Layering:
         return low, high
 
     def _row_tops(self, heights: Sequence[float]) -> tuple[list[float], float]:
-        """The y of each row, and the end."""
         tops: list[float] = []
         y = end = 0.0
         for row, height in zip(self.rows, heights, strict=True):
@@ -313,11 +297,8 @@ class Layering:
 
 
 def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[list[int], list[int]]:
-    """The longest path to each item, and its row, below all sources.
-
-    `links` must be acyclic. Items without sources, and trees that feed only one item, are directly above their first
-    target: a constant and its transposition are next to their use, not at the top.
-    """
+    """The longest path to each item, and its row. `links` must be acyclic. Items without sources, and trees that feed
+    only one item, are directly above their first target, not at the top, such as a constant and its transposition."""
     targets: list[list[int]] = [[] for _ in items]
     sources: list[list[int]] = [[] for _ in items]
     for link in links:
@@ -342,10 +323,8 @@ def longest_path_layers(items: Sequence[Item], links: Sequence[Link]) -> tuple[l
 
 
 def nearest_with_gaps(wanted: Sequence[float], weights: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """The positions x, with `x[i + 1] - x[i] >= gaps[i]`, that minimise the weighted sum of `(x[i] - wanted[i]) ** 2`.
-
-    Isotonic regression of `wanted` minus the gaps, by pooling adjacent violators. Weights are positive.
-    """
+    """Minimise the weighted sum of `(x[i] - wanted[i]) ** 2` with `x[i + 1] - x[i] >= gaps[i]`: isotonic regression of
+    `wanted` minus the gaps, by pooling adjacent violators. Weights are positive."""
     starts = [0.0]
     for gap in gaps:
         starts.append(starts[-1] + gap)
@@ -373,7 +352,7 @@ Scope: TypeAlias = int | None
 
 @dataclass(frozen=True)
 class Rectangle:
-    """Left, top, width and height, in pixels."""
+    """Pixels."""
 
     x: float
     y: float
@@ -382,7 +361,7 @@ class Rectangle:
 
 
 class _What(Enum):
-    """A node, an inner cluster, or a port at which a value enters or leaves."""
+    """A port is where a value enters or leaves."""
 
     NODE = auto()
     CLUSTER = auto()
@@ -397,7 +376,7 @@ _PORTS = {_What.ENTRY: Item(2.0, 0.0, at_top=True), _What.EXIT: Item(2.0, 0.0, a
 
 @dataclass
 class _Solved:
-    """The layout of a scope; items start at (`left`, `top`)."""
+    """Items start at (`left`, `top`)."""
 
     item_of: dict[_Key, int]
     link_of: dict[int, int]
@@ -412,7 +391,7 @@ class _Solved:
         self.width, self.height = self.layering.width, self.layering.height
 
     def add_border(self, title_width: float) -> None:
-        """Space for the border and the title at the top left, clear of incoming edges."""
+        """Space for the border, and the title clear of incoming edges."""
         entries = [self.layering.centres[item] for (what, _, _), item in self.item_of.items() if what is _What.ENTRY]
         title_end = title_width + PADDING
         self.left = max(PADDING, title_end + PADDING / 2 - min(entries, default=title_end))
@@ -422,10 +401,8 @@ class _Solved:
 
 
 class Drawing:
-    """Positions of nodes, clusters (None if empty) and edges (see `Layering.routes`).
-
-    Sizes are computed from the inside out (`_solve`), then positions from the outside in (`_fix`).
-    """
+    """Sizes are computed from the inside out (`_solve`), then positions from the outside in (`_fix`). An empty cluster
+    is None. Edges are as in `Layering.routes`."""
 
     def __init__(self, graph: GraphModel, sizes: Sequence[tuple[float, float]], title_widths: Sequence[float]) -> None:
         self._graph = graph
@@ -435,7 +412,6 @@ class Drawing:
         self._solved: dict[Scope, _Solved] = {}
         self._origins: dict[Scope, Point] = {}
         self._boxes: dict[_Key, Rectangle] = {}
-        # An empty cluster is not drawn.
         self._filled = {cluster for node in graph.nodes for cluster in _clusters_around(graph, node.cluster)}
         outermost = self._solve(None)
         self._fix(None, 0.0, 0.0)
@@ -445,7 +421,6 @@ class Drawing:
         self.width, self.height = outermost.width, outermost.height
 
     def _solve(self, here: Scope) -> _Solved:
-        """Inner scopes first."""
         items: dict[_Key, Item] = {}
         for number, cluster in enumerate(self._graph.clusters):
             if cluster.parent == here and number in self._filled:
@@ -469,7 +444,6 @@ class Drawing:
         return solved
 
     def _offset(self, number: int, key: _Key, *, is_source: bool) -> float:
-        """The offset at which an edge meets an item."""
         edge = self._graph.edges[number]
         what, place, _ = key
         if what is _What.NODE:
@@ -483,7 +457,6 @@ class Drawing:
         return 0.0
 
     def _fix(self, here: Scope, x: float, y: float) -> None:
-        """Set the positions of a scope's content."""
         solved = self._solved[here]
         left, top = self._origins[here] = (x + solved.left, y + solved.top)
         for key, number in solved.item_of.items():
@@ -503,7 +476,7 @@ class Drawing:
 
 
 def _parts(graph: GraphModel, edge: Edge) -> dict[Scope, tuple[_Key, _Key]]:
-    """The scopes of an edge from source to target, and the items it joins there."""
+    """The scopes of an edge, and the items it joins there."""
     out = _clusters_around(graph, graph.nodes[edge.source].cluster)
     into = _clusters_around(graph, graph.nodes[edge.target].cluster)
     common: Scope = None

@@ -1,7 +1,7 @@
 """Graph functions as SVG: one standalone file, without scripts, fonts or other external resources.
 
-Colours suit light and dark pages: boxes have a light fill and dark text, everything else is a medium grey. Hovering
-over a box or an edge shows its types in IR syntax.
+Colours suit light and dark pages: light boxes with dark text, everything else medium grey. Hovering over a box or an
+edge shows its types in IR syntax.
 
     weft-opt model.mlir -t svg > model.svg            every graph function
     weft-opt model.mlir -t 'svg{func=main}'           one of them
@@ -115,13 +115,13 @@ def _title_height(node: PictureNode) -> float:
 
 
 def _width(text: str, size: float) -> float:
-    """The width of a text in pixels; East Asian characters take two columns, combining ones none."""
+    """Pixels; East Asian characters take two columns, combining ones none."""
     places = sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
     return places * size * _CHARACTER
 
 
 def _clusters(graph: GraphModel, drawing: Drawing) -> list[str]:
-    """Outer ones first."""
+    """Outer clusters precede inner ones."""
     parts: list[str] = []
     for cluster, box in zip(graph.clusters, drawing.clusters, strict=True):
         if box is not None:
@@ -132,7 +132,7 @@ def _clusters(graph: GraphModel, drawing: Drawing) -> list[str]:
 
 
 def _edges(graph: GraphModel, drawing: Drawing) -> list[str]:
-    """Each with a wide invisible twin, which is easier to hover over."""
+    """Each edge has a wide invisible twin, which is easier to hover over."""
     parts: list[str] = []
     for edge, points in zip(graph.edges, drawing.edges, strict=True):
         path = _path(points)

@@ -88,13 +88,13 @@ def missing_peers(file: str, against: Sequence[str]) -> dict[str, str]:
         if peer not in _PACKAGES:
             raise CompileError(f"--against: there is no peer '{peer}'{did_you_mean(peer, PEERS)}")
         if find_spec(_PACKAGES[peer]) is None:
-            found[peer] = f"{_PACKAGES[peer]} not installed"
+            found[peer] = f"the package {_PACKAGES[peer]} is not installed"
         elif peer in (TORCH, TORCH_COMPILE) and not is_python(file):
             found[peer] = "PyTorch reads models in Python only (FILE.py:FUNCTION)"
         elif file.endswith(".mlir"):
             found[peer] = "it reads no MLIR"
         elif is_python(file) and peer in (ONNXRUNTIME, OPENVINO) and find_spec("onnxscript") is None:
-            found[peer] = "onnxscript, with which PyTorch exports to ONNX, not installed"
+            found[peer] = "the package onnxscript, with which PyTorch exports to ONNX, is not installed"
     return found
 
 

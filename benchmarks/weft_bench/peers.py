@@ -21,7 +21,7 @@ OPSET, IR_VERSION = 17, 10
 def missing_peers() -> dict[str, str]:
     """The unavailable peers, with the missing packages."""
     missing = {peer: [name for name in names if find_spec(name) is None] for peer, names in _NEEDS.items()}
-    return {peer: f"{' and '.join(names)} not installed" for peer, names in missing.items() if names}
+    return {peer: f"no package {' or '.join(names)}" for peer, names in missing.items() if names}
 
 
 def peers_of(problem: Problem, inputs: Sequence[Array], threads: int) -> dict[str, Contender]:

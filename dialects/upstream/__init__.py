@@ -1,1 +1,1 @@
-"""Ops of upstream MLIR dialects that xDSL 0.74 lacks, one file per dialect."""
+"""Ops of upstream MLIR dialects that xDSL 0.74 lacks."""

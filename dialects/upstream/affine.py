@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class MaxOp(IRDLOperation):
-    """The maximum of the results of a map: `affine.max affine_map<(d0) -> (d0, 8)> (%i)`."""
+    """The maximum of a map's results: `affine.max affine_map<(d0) -> (d0, 8)> (%i)`."""
 
     name = "affine.max"
 
@@ -74,7 +74,7 @@ class MaxOp(IRDLOperation):
 
 @irdl_op_definition
 class ParallelOp(IRDLOperation):
-    """Loops with independent iterations, and reductions; xDSL's class does not parse MLIR's op.
+    """Independent loops, and reductions; xDSL's class does not parse MLIR's op.
 
     ```mlir
     %s = affine.parallel (%i, %j) = (0, 0) to (8, min(%n, 16)) step (1, 2) reduce ("addf") -> (f32) { ... }

@@ -1,7 +1,7 @@
 """Ops of `arith` on tensors and vectors that xDSL defines on scalars only.
 
-The classes here are registered in place of xDSL's. On scalars they parse to an op of xDSL's class, on vectors to the
-lane-wise op (`dialects/low_lanes.py`).
+These classes replace xDSL's. Text on scalars parses to ops of xDSL's classes, on vectors to lane-wise ops
+(`dialects/low_lanes.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from weft.dialects.upstream.custom_syntax import word_directive
 
 
 class _OnTensors(IRDLOperation):
-    """Results are tensors; for others, `create` makes an op of xDSL's class or a lane-wise op."""
+    """An op on tensors; for others, `create` makes xDSL's or a lane-wise op."""
 
     @classmethod
     def create(cls, *, result_types: Sequence[Attribute] = (), **parts: Any) -> Any:
@@ -81,7 +81,7 @@ def is_tensor(value: SSAValue) -> bool:
 
 @irdl_custom_directive
 class Hints(CustomDirective):
-    """Flags of a conversion are ignored hints."""
+    """Ignored flags of a conversion."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         for keyword in ("nneg", "to_nearest_even"):
@@ -114,7 +114,6 @@ _T: Final = VarConstraint("T", AnyAttr())
 
 
 def _truths(type_: Attribute) -> Attribute:
-    """A truth value for each element."""
     return type(type_)(i1, type_.get_shape()) if isinstance(type_, TensorType | VectorType) else i1
 
 
@@ -189,7 +188,7 @@ _SCALAR = {op.name: op for op in (arith.CmpfOp, arith.CmpiOp, arith.SelectOp, *_
 
 @irdl_op_definition
 class IndexCastUIOp(IRDLOperation):
-    """`arith.index_castui`: between index and integer, zero-extended if the result is wider."""
+    """Between index and integer, zero-extended to a wider result."""
 
     name = "arith.index_castui"
 
@@ -207,7 +206,7 @@ class IndexCastUIOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(arith.FloatingPointLikeBinaryOperation):
-    """`arith.remf`: the exact remainder, with the sign of the dividend, as C's `fmod`."""
+    """The exact remainder, with the sign of the dividend, as C's `fmod`."""
 
     name = "arith.remf"
 
@@ -218,7 +217,7 @@ OPERATIONS = (CmpfOp, CmpiOp, SelectOp, *map(_conversion, _CONVERSIONS), IndexCa
 
 
 def element_form(op: Operation) -> Block:
-    """Computes an element of an elementwise op from an element of each tensor operand."""
+    """An element of an elementwise op, from one of each tensor operand."""
     types = [cast("TensorType[Attribute]", value.type).element_type for value in op.operands if is_tensor(value)]
     block = Block(arg_types=types)
     elements = iter(block.args)

@@ -44,9 +44,9 @@ def _check_same(op: IRDLOperation, left: Attribute, right: Attribute) -> None:
 
 @irdl_op_definition
 class ToTensorOp(IRDLOperation):
-    """The contents of a buffer: `%t = bufferization.to_tensor %m restrict writable : memref<4xf32> to tensor<4xf32>`.
+    """A buffer's contents: `%t = bufferization.to_tensor %m restrict writable : memref<4xf32> to tensor<4xf32>`.
 
-    `restrict`: the program accesses this memory only through the tensor. `writable`: it may be written.
+    `restrict`: only the tensor accesses this memory. `writable`: it may be written.
     """
 
     name = "bufferization.to_tensor"
@@ -66,7 +66,7 @@ class ToTensorOp(IRDLOperation):
 
 @irdl_op_definition
 class ToBufferOp(IRDLOperation):
-    """The buffer of a tensor: `%m = bufferization.to_buffer %t read_only : tensor<4xf32> to memref<4xf32>`."""
+    """A tensor's buffer: `%m = bufferization.to_buffer %t read_only : tensor<4xf32> to memref<4xf32>`."""
 
     name = "bufferization.to_buffer"
 
@@ -82,7 +82,7 @@ class ToBufferOp(IRDLOperation):
 
 @irdl_op_definition
 class MaterializeInDestinationOp(IRDLOperation):
-    """Store a tensor in the place of another tensor, or in a buffer.
+    """Store a tensor in another tensor's place, or a buffer.
 
     `bufferization.materialize_in_destination %t in restrict writable %m : (tensor<4xf32>, memref<4xf32>) -> ()`
     """
@@ -108,7 +108,7 @@ class MaterializeInDestinationOp(IRDLOperation):
 
 @irdl_op_definition
 class DeallocTensorOp(IRDLOperation):
-    """The end of the lifetime of a tensor's buffer: `bufferization.dealloc_tensor %t : tensor<4xf32>`."""
+    """End a tensor buffer's lifetime: `bufferization.dealloc_tensor %t : tensor<4xf32>`."""
 
     name = "bufferization.dealloc_tensor"
 

@@ -1,7 +1,7 @@
 """Custom syntax of upstream ops whose xDSL classes lack MLIR's syntax or types.
 
-A class made by `with_format` or `with_parser` is registered in place of an op. It parses MLIR's text into ops of xDSL's
-class: no op of the class itself is created.
+A class made by `with_format` or `with_parser` is registered in place of an op, and parses MLIR's text into ops of
+xDSL's class.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type[CustomDirective]) -> type[Operation]:
-    """A class that parses and prints `op` by a declarative format, which may use `directives`."""
+    """A class that parses and prints `op` by a declarative format, possibly with `directives`."""
 
     @cache
     def program() -> FormatProgram:
@@ -45,7 +45,7 @@ def with_format(op: type[IRDLOperation], assembly_format: str, *directives: type
 
 
 def with_parser(op: type[IRDLOperation], parse: Callable[[Parser], Operation]) -> type[Operation]:
-    """A class that parses `op` by a function, called after the op's name was parsed."""
+    """A class that parses `op` by a function, called after the op's name."""
 
     def parse_op(_: type[Operation], parser: Parser) -> Operation:
         return parse(parser)
@@ -83,8 +83,8 @@ class _Word(CustomDirective):
 
 
 def word_directive(name: str, words: Sequence[str], unknown: str, type_: int = 64) -> type[CustomDirective]:
-    """The directive `custom<name>($attribute)`: an integer of `type_` bits as the word at its position. `unknown` is
-    the error for other words, a format over `{word}`, `{words}` and `{op}`."""
+    """`custom<name>($attribute)`: an integer of `type_` bits as the word at its position. `unknown` is the error for
+    others, formatted with `{word}`, `{words}` and `{op}`."""
     return type(name, (_Word,), {"WORDS": words, "UNKNOWN": unknown, "TYPE": IntegerType(type_)})
 
 
@@ -120,7 +120,7 @@ def parse_types(parser: Parser) -> Sequence[Attribute]:
 
 
 def terminated(region: Region, terminator: type[Operation]) -> Region:
-    """Add a terminator without operands if the text has none."""
+    """Add a missing terminator without operands."""
     if not isinstance(region.block.last_op, terminator):
         region.block.add_op(terminator.create())
     return region

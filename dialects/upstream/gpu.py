@@ -49,7 +49,7 @@ BLOCK_SIZE: Final = "known_block_size"
 
 
 class ShuffleMode(StrEnum):
-    """The lane that a thread reads, as in `low.shuffle`."""
+    """The lane to read, as in `low.shuffle`."""
 
     XOR = "xor"
     UP = "up"
@@ -59,14 +59,12 @@ class ShuffleMode(StrEnum):
 
 @irdl_attr_definition
 class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
-    """The mode of a shuffle."""
-
     name = "gpu.shuffle_mode"
 
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """The value of another lane of the group of `width` lanes, and whether that lane exists.
+    """The value of another of `width` lanes, and whether that lane exists.
 
     ```mlir
     %r, %valid = gpu.shuffle xor %x, %offset, %width : f32

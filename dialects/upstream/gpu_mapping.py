@@ -1,4 +1,4 @@
-"""Attributes of `gpu` that map dimensions of an `scf.forall` to a level of the GPU."""
+"""Mappings of `scf.forall` dimensions to levels of the GPU."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The named ops of linalg, from one table.
+"""The named ops of linalg.
 
 xDSL has some, without MLIR's casts (`f16` times `f16` into `f32`), indexing maps (`linalg.matmul` of a transposed
-operand) and defaults (`strides` of ones). weft's tools therefore parse all as ops of this module, and `linalg.generic`
-with several results. `structure_of` also accepts xDSL's classes.
+operand) and defaults (`strides` of ones). Text therefore parses to ops of this module, including `linalg.generic` with
+several results; `structure_of` also accepts xDSL's classes.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class NamedOp(FormOp):
         properties: Mapping[str, Attribute | None] | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """Raises `VerifyException` if the op is undefined on these types."""
+        """Raises `VerifyException` for types on which the op is undefined."""
         given = {name: value for name, value in (properties or {}).items() if value is not None}
         super().__init__(
             inputs,
@@ -205,8 +205,6 @@ class _CopyOp(NamedOp):
 
 
 class _MappedOp(_CopyOp):
-    """Indexing maps are an attribute."""
-
     indexing_maps = opt_prop_def(ArrayAttr[AffineMapAttr])
 
 
@@ -229,7 +227,7 @@ def _named_op(name: str, form: Form) -> type[NamedOp]:
 
 
 class _DimensionsOp(LinalgStructuredOperation):
-    """Maps follow from a list of dimensions: `transpose`, `broadcast`, `reduce`."""
+    """A list of dimensions determines the maps: `transpose`, `broadcast`, `reduce`."""
 
     inputs = var_operand_def()
     outputs = var_operand_def(ShapedType)
@@ -289,8 +287,8 @@ class _DimensionsOp(LinalgStructuredOperation):
 
 @irdl_op_definition
 class TransposeOp(_DimensionsOp):
-    """`linalg.transpose ins(%a : t) outs(%b : t) permutation = [1, 0]`: dimension d of the output is `permutation[d]`
-    of the input."""
+    """`linalg.transpose ins(%a : t) outs(%b : t) permutation = [1, 0]`: output dimension d is `permutation[d]` of the
+    input."""
 
     name = "linalg.transpose"
     LISTED: ClassVar[str] = "permutation"
@@ -300,7 +298,7 @@ class TransposeOp(_DimensionsOp):
 
 @irdl_op_definition
 class BroadcastOp(_DimensionsOp):
-    """`linalg.broadcast ins(%a : t) outs(%b : t) dimensions = [1]`: the dimensions that are missing in the input."""
+    """`linalg.broadcast ins(%a : t) outs(%b : t) dimensions = [1]`: those that the input lacks."""
 
     name = "linalg.broadcast"
     dimensions = prop_def(DenseArrayBase.constr(i64))
@@ -309,8 +307,8 @@ class BroadcastOp(_DimensionsOp):
 
 @irdl_op_definition
 class ReduceOp(_DimensionsOp):
-    """`linalg.reduce { arith.addf } ins(%a : t) outs(%b : t) dimensions = [1]`, or with a region
-    `(%in: f32, %init: f32) { ... }` at the end: combine along the dimensions, with any number of inputs."""
+    """`linalg.reduce { arith.addf } ins(%a : t) outs(%b : t) dimensions = [1]`, or with a region `(%in: f32, %init:
+    f32) { ... }` at the end; any number of inputs."""
 
     name = "linalg.reduce"
     dimensions = prop_def(DenseArrayBase.constr(i64))
@@ -332,8 +330,8 @@ class ReduceOp(_DimensionsOp):
 
 @irdl_op_definition
 class MapOp(IRDLOperation):
-    """`linalg.map { arith.addf } ins(%a, %b : t, t) outs(%c : t)`, or with a region
-    `(%x: f32, %y: f32, %old: f32) { ... }` at the end: compute elements from those at the same index."""
+    """`linalg.map { arith.addf } ins(%a, %b : t, t) outs(%c : t)`, or with a region `(%x: f32, %y: f32, %old: f32) {
+    ... }` at the end: elementwise."""
 
     name = "linalg.map"
 
@@ -384,8 +382,8 @@ class MapOp(IRDLOperation):
 def _parse_with_payload(
     parser: Parser, listed: str | None, operands_of: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
 ) -> tuple[list[SSAValue], list[SSAValue], Any, Mapping[str, Attribute], Region]:
-    """`{ op } ins(...) outs(...) listed = [...] {attributes}`, or with a region at the end instead of an op: inputs,
-    outputs, the optional list, attributes and region."""
+    """`{ op } ins(...) outs(...) listed = [...] {attributes}`, or a region at the end for the op: inputs, outputs, the
+    optional list, attributes and region."""
     at = parser.pos
     payload = _parse_payload(parser)
     inputs, outputs = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
@@ -444,7 +442,7 @@ def _print_body(printer: Printer, body: Region) -> None:
 
 
 class GenericOp(ops.GenericOp):
-    """xDSL's `linalg.generic` with several results in MLIR's syntax, and with effects."""
+    """xDSL's op with effects, and MLIR's syntax of several results."""
 
     traits = traits_def(DestinationEffects())
 
@@ -488,7 +486,7 @@ class GenericOp(ops.GenericOp):
 
 
 class IndexOp(ops.IndexOp):
-    """xDSL's `linalg.index`, also in the regions of `linalg.map` and other ops."""
+    """Supports regions of ops such as `linalg.map`."""
 
     traits = traits_def(NoMemoryEffect())
 

@@ -1,4 +1,4 @@
-"""The scalar functions of named ops of linalg, with MLIR's rules for casts.
+"""Scalar functions of linalg's named ops, with MLIR's rules for casts.
 
 Source: `RegionBuilderHelper` of MLIR 22's `LinalgOps.cpp`, and its tables of named ops.
 """
@@ -54,8 +54,6 @@ ELEMENTWISE: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True)
 class _Scalars:
-    """Appends scalar ops to a block."""
-
     block: Block
     unsigned: bool
     """Integers are zero-extended, and converted from and to floats as unsigned."""
@@ -68,7 +66,7 @@ class _Scalars:
         return self.append(cast("Callable[..., Operation]", op_class)(*values))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
-        """Raises an error if MLIR has no such conversion."""
+        """Raises an error if MLIR lacks the conversion."""
         of = value.type
         if of == to:
             return value
@@ -86,7 +84,7 @@ class _Scalars:
         raise VerifyException(f"a value of type {of} has no conversion to {to}")
 
     def function(self, name: str, values: Sequence[SSAValue]) -> SSAValue:
-        """A function of `ELEMENTWISE`, on values of one type."""
+        """A function of `ELEMENTWISE`, on one type."""
         if len(values) != ELEMENTWISE[name]:
             raise VerifyException(f"{name} takes {ELEMENTWISE[name]} operands, got {len(values)}")
         if name == "select":
@@ -141,7 +139,7 @@ def _quantized(scalars: _Scalars, inputs: Sequence[SSAValue], old: SSAValue) -> 
 
 
 def _window(function: str) -> _Body:
-    """Combine the elements of a window with the extents of the second input."""
+    """Combine a window's elements with the second input's extents."""
     return lambda scalars, inputs, old: scalars.function(function, [old, scalars.cast(inputs[0], old.type)])
 
 
@@ -155,7 +153,7 @@ _BODIES: Final[Mapping[str, tuple[int, _Body]]] = {
 
 
 def body_of(name: str, types: Sequence[Attribute], unsigned: bool) -> Region:
-    """Compute `name`, one of `ELEMENTWISE` or `copy`, `product`, ..., on elements, the output's last.
+    """Compute `name` (`copy`, `product`, ... or one of `ELEMENTWISE`) on elements, the output's last.
 
     Raises `VerifyException` for types on which it is undefined.
     """

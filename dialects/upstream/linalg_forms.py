@@ -1,6 +1,6 @@
-"""The table of the named ops of linalg: loops, indexing maps, and functions of elements.
+"""Table of linalg's named ops: loops, indexing maps, functions of elements.
 
-`structure_of` describes any structured op in the terms of `linalg.generic`, also of xDSL's classes.
+`structure_of` describes structured ops as `linalg.generic` does, also those of xDSL's classes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from weft.support.errors import CompileError
 class Form:
     """The definition of a named op.
 
-    `body` names a function of `linalg_bodies`. `loops` has the loops, then the subscripts of each operand: `oh~kh` is
-    `oh * stride + kh * dilation`, with the next stride and dilation, `oh+kh` is a sum. Without `loops`, all operands
-    except scalars are indexed like the output. Loops that do not index the output are reductions.
+    `body` names a function of `linalg_bodies`. `loops` has the loops, then each operand's subscripts: `oh~kh` is `oh *
+    stride + kh * dilation`, with the next stride and dilation, `oh+kh` is a sum. Without `loops`, operands except
+    scalars are indexed like the output. Loops that do not index the output are reductions.
     """
 
     body: str
@@ -108,7 +108,7 @@ _PRODUCTS: Final = _of_loops(
 
 
 def _quantized(loops: str) -> str:
-    """The subscripts of a product with two scalar zero points."""
+    """Subscripts of a product with two scalar zero points."""
     left, right, out = loops.rsplit(",", 2)
     return f"{left},{right}, , ,{out}"
 
@@ -173,12 +173,12 @@ FORMS: Final[Mapping[str, Form]] = {
 
 
 class FormOp(NamedOperation, ABC):
-    """The region is that of the form. xDSL's classes may have other regions."""
+    """The region is the form's; xDSL's classes may have others."""
 
 
 @dataclass(frozen=True)
 class Structure:
-    """A linalg op in the terms of `linalg.generic`."""
+    """A linalg op in terms of `linalg.generic`."""
 
     inputs: tuple[SSAValue, ...]
     outputs: tuple[SSAValue, ...]
@@ -199,7 +199,7 @@ class Structure:
 
 
 def is_structured(op: Operation) -> bool:
-    """`structure_of` accepts ops of this name."""
+    """Whether `structure_of` accepts such ops."""
     dialect, _, name = op.name.partition(".")
     return dialect == "linalg" and (name in FORMS or name in _WITH_REGIONS)
 
@@ -216,9 +216,9 @@ def output_count(op: Operation) -> int:
 
 
 def structure_of(op: Operation) -> Structure:
-    """Named ops of xDSL's classes are identified by name, others by their region.
+    """xDSL's named ops are identified by name, others by their region.
 
-    Raises `CompileError` for an op that is undefined on its types, and for operands that do not match.
+    Raises `CompileError` for mismatched operands, and types on which the op is undefined.
     """
     try:
         return _structure_of(op)
@@ -256,7 +256,7 @@ def _rank(operand: SSAValue) -> int:
 
 
 def maps_of(op: Operation) -> tuple[AffineMap, ...]:
-    """Subscripts of each operand as functions of the loops. Raises `VerifyException` if no maps match the operands."""
+    """Operands' subscripts as functions of the loops. Raises `VerifyException` if no maps match the operands."""
     stated = op.properties.get("indexing_maps")
     if not isinstance(stated, ArrayAttr):
         return default_maps(op)
@@ -267,7 +267,7 @@ def maps_of(op: Operation) -> tuple[AffineMap, ...]:
 
 
 def default_maps(op: Operation) -> tuple[AffineMap, ...]:
-    """Like `maps_of`, for an op without explicit maps."""
+    """`maps_of` without explicit maps."""
     name = op.name.removeprefix("linalg.")
     if name in ("transpose", "broadcast", "reduce"):
         return _maps_by_dimensions(op, name)
@@ -339,7 +339,7 @@ def _times(expr: AffineExpr, factor: int) -> AffineExpr:
 
 
 class TypeFn(StrEnum):
-    """Signedness of the widening of integers, and of conversions from and to floats."""
+    """Signedness of widened integers, and of conversions from and to floats."""
 
     CAST_SIGNED = "cast_signed"
     CAST_UNSIGNED = "cast_unsigned"
@@ -363,13 +363,11 @@ class _InAngles:
 
 @irdl_attr_definition
 class TypeFnAttr(_InAngles, EnumAttribute[TypeFn]):
-    """The signedness of conversions in products and copies (`cast`)."""
+    """Signedness of conversions in products and copies (`cast`)."""
 
     name = "linalg.type_fn"
 
 
 @irdl_attr_definition
 class ElementwiseKindAttr(_InAngles, EnumAttribute[ElementwiseKind]):
-    """The function of `linalg.elementwise`."""
-
     name = "linalg.elementwise_kind"

@@ -1,4 +1,4 @@
-"""Operations of linalg that are not structured: `softmax`, `pack`, `unpack`, and Winograd transforms."""
+"""Unstructured operations of linalg: `softmax`, `pack`, `unpack`, and Winograd transforms."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @irdl_custom_directive
 class DestinationTypes(CustomDirective):
-    """The type of a destination, which is also that of the result if it is a tensor."""
+    """The destination's type, also the result's if it is a tensor."""
 
     destination: TypeDirective
     result: TypeDirective
@@ -175,7 +175,7 @@ class LayoutOp(IRDLOperation):
 
 @irdl_op_definition
 class PackOp(LayoutOp):
-    """A tensor in tiles, the last of which are padded.
+    """A tensor in tiles, the last ones padded.
 
     ```mlir
     %r = linalg.pack %a padding_value(%z : f32) inner_dims_pos = [1] inner_tiles = [8] into %o
@@ -214,7 +214,7 @@ class PackOp(LayoutOp):
 
 @irdl_op_definition
 class UnpackOp(LayoutOp):
-    """A tensor of the elements in tiles, without their padding.
+    """The elements of tiles, without padding.
 
     ```mlir
     %r = linalg.unpack %a inner_dims_pos = [1] inner_tiles = [8] into %o : tensor<10x2x8xf32> -> tensor<10x15xf32>
@@ -238,10 +238,10 @@ _Size = word_directive("_Size", WINOGRAD, "{op} has sizes {words}, got {word}", 
 
 
 class WinogradOp(IRDLOperation):
-    """A transform of a tensor for products in Winograd's form; weft's tools read it, no pass takes it.
+    """A transform for Winograd's products, which no pass accepts.
 
-    `%r = linalg.winograd_input_transform fmr(F_4_3) ins(%a : tensor<2x6x6x5xf32>)
-    outs(%o : tensor<6x6x1x1x2x5xf32>) -> tensor<6x6x1x1x2x5xf32>`
+    `%r = linalg.winograd_input_transform fmr(F_4_3) ins(%a : tensor<2x6x6x5xf32>) outs(%o : tensor<6x6x1x1x2x5xf32>) ->
+    tensor<6x6x1x1x2x5xf32>`
     """
 
     input = operand_def(TensorType)
@@ -260,21 +260,19 @@ class WinogradOp(IRDLOperation):
 
 @irdl_op_definition
 class WinogradFilterOp(WinogradOp):
-    """The transform of a filter."""
-
     name = "linalg.winograd_filter_transform"
 
 
 @irdl_op_definition
 class WinogradInputOp(WinogradOp):
-    """The transform of the tiles of an image."""
+    """Transforms an image's tiles."""
 
     name = "linalg.winograd_input_transform"
 
 
 @irdl_op_definition
 class WinogradOutputOp(WinogradOp):
-    """The transform of the tiles of a result."""
+    """Transforms a result's tiles."""
 
     name = "linalg.winograd_output_transform"
 

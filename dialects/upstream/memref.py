@@ -68,7 +68,7 @@ _INSTR_OR_DATA: Final = word_directive("InstrOrData", ("instr", "data"), "Expect
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """An element will be accessed soon: a hint without effect on values.
+    """Hint that an element will be accessed soon.
 
     ```mlir
     memref.prefetch %A[%i, %j], read, locality<3>, data : memref<4x32xf32>

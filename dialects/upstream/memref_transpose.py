@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_custom_directive
 class PlainMap(CustomDirective):
-    """A map without the name of its attribute: `(i, j) -> (j, i)`."""
+    """A map without its attribute's name: `(i, j) -> (j, i)`."""
 
     map: AttributeVariable
 
@@ -36,7 +36,7 @@ class PlainMap(CustomDirective):
 
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
-    """A view with permuted dimensions; dimension d is dimension `permutation[d]` of the source.
+    """A view with permuted dimensions; d is dimension `permutation[d]` of the source.
 
     ```mlir
     %t = memref.transpose %A (i, j) -> (j, i) : memref<4x8xf32> to memref<8x4xf32, strided<[1, 8]>>
@@ -55,7 +55,6 @@ class TransposeOp(IRDLOperation):
 
     @property
     def order(self) -> list[int]:
-        """Source dimensions of the result's."""
         return [expr.position for expr in self.permutation.data.results if isinstance(expr, AffineDimExpr)]
 
     def verify_(self) -> None:

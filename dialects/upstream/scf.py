@@ -1,4 +1,4 @@
-"""`scf`: custom syntax of `for`, `parallel`, `reduce` and `if`, which xDSL reads differently; `scf.forall`."""
+"""`scf`: custom syntax that xDSL reads differently; `scf.forall`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _parse_parallel(parser: Parser) -> Operation:
 
 
 def _parse_reduce(parser: Parser) -> Operation:
-    """`scf.reduce(%x, %y : f32, f32) { ^bb0(...): ... }, { ... }`: MLIR separates the regions by commas."""
+    """`scf.reduce(%x, %y : f32, f32) { ^bb0(...): ... }, { ... }`: MLIR separates regions by commas."""
     values: list[SSAValue] = []
     if parser.parse_optional_punctuation("(") is not None:
         names = parse_typed_names(parser)
@@ -63,7 +63,7 @@ def _parse_reduce(parser: Parser) -> Operation:
 
 
 def _parse_if(parser: Parser) -> Operation:
-    """`scf.if %c -> index { ... } else { ... }`: MLIR writes one result without parentheses."""
+    """`scf.if %c -> index { ... } else { ... }`: MLIR prints one result without parentheses."""
     condition = parser.parse_operand(i1)
     types = parse_optional_results(parser)
     regions = [scf.IfOp.parse_region_with_yield(parser), Region()]

@@ -29,7 +29,7 @@ from weft.dialects.upstream.custom_syntax import parse_variables
 
 @irdl_op_definition
 class InParallelOp(IRDLOperation):
-    """Terminates an `scf.forall`: contributions of an iteration to the results (`tensor.parallel_insert_slice`)."""
+    """An iteration's contributions to the results (`tensor.parallel_insert_slice`)."""
 
     name = "scf.forall.in_parallel"
 
@@ -51,7 +51,7 @@ class InParallelOp(IRDLOperation):
 
 @irdl_op_definition
 class ForallOp(IRDLOperation):
-    """Iterations that may run in parallel, from lower to upper bounds, on shared output tensors or on buffers.
+    """Iterations that may run in parallel, on shared output tensors or buffers.
 
     ```mlir
     scf.forall (%i, %j) = (0, %l) to (%n, 64) step (4, 8) { ... }

@@ -1,4 +1,4 @@
-"""Ops of `tensor` that xDSL lacks, or parses for fewer types than MLIR."""
+"""Ops of `tensor` that xDSL lacks, or parses for fewer types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 @irdl_op_definition
 class RankOp(IRDLOperation):
-    """The number of dimensions of a tensor: `%r = tensor.rank %t : tensor<?x8xf32>`."""
+    """`%r = tensor.rank %t : tensor<?x8xf32>`, the number of dimensions."""
 
     name = "tensor.rank"
 
@@ -39,7 +39,7 @@ class RankOp(IRDLOperation):
 
 @irdl_op_definition
 class ReshapeOp(IRDLOperation):
-    """The elements of a tensor, in order, in a shape given by a tensor of extents, which may be dynamic.
+    """The elements in order, in a shape given by a tensor of extents.
 
     `%r = tensor.reshape %t(%shape) : (tensor<4x8xf32>, tensor<2xindex>) -> tensor<?x?xf32>`
     """
@@ -56,7 +56,7 @@ class ReshapeOp(IRDLOperation):
 
 @irdl_op_definition
 class GenerateOp(IRDLOperation):
-    """A tensor whose elements are computed from their indices by a region.
+    """Elements computed from their indices by a region.
 
     ```mlir
     %t = tensor.generate %n { ^bb0(%i: index, %j: index): ... tensor.yield %x : f32 } : tensor<?x8xf32>
@@ -82,7 +82,7 @@ class GenerateOp(IRDLOperation):
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Slices of a tensor at indices given by another tensor, in the dimensions `gather_dims`.
+    """Slices at indices given by another tensor, in dimensions `gather_dims`.
 
     `%r = tensor.gather %t[%i] gather_dims([0]) : (tensor<4x8xf32>, tensor<3x1xindex>) -> tensor<3x1x8xf32>`
     """
@@ -104,11 +104,10 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """A tensor with parts of another at indices in a third, in the dimensions `scatter_dims`. `unique` promises that no
-    two parts overlap.
+    """A tensor with slices replaced at indices in dimensions `scatter_dims`. `unique` promises that no slices overlap.
 
-    `%r = tensor.scatter %s into %t[%i] scatter_dims([0]) unique
-    : (tensor<3x1x8xf32>, tensor<4x8xf32>, tensor<3x1xindex>) -> tensor<4x8xf32>`
+    `%r = tensor.scatter %s into %t[%i] scatter_dims([0]) unique : (tensor<3x1x8xf32>, tensor<4x8xf32>,
+    tensor<3x1xindex>) -> tensor<4x8xf32>`
     """
 
     name = "tensor.scatter"
@@ -149,7 +148,7 @@ class ScatterOp(IRDLOperation):
 
 @irdl_op_definition
 class ParallelInsertSliceOp(IRDLOperation):
-    """The contribution of one iteration of an `scf.forall` to a slice of a result.
+    """An `scf.forall` iteration's contribution to a result's slice.
 
     `tensor.parallel_insert_slice %s into %o[%i, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<4x8xf32>`
     """

@@ -1,7 +1,4 @@
-"""`transform`: the operations of MLIR's transform scripts, in the syntax of MLIR 22.
-
-xDSL's classes lack most of them, and the custom syntax of others. Each operation is one row of the tables below.
-"""
+"""`transform`: operations of MLIR's transform scripts, in the syntax of MLIR 22, which xDSL mostly lacks."""
 
 from __future__ import annotations
 
@@ -121,7 +118,7 @@ class _Mode(CustomDirective):
 
 @irdl_custom_directive
 class _ListedSizes(CustomDirective):
-    """Optional `word [4, %n]`: integers, some of which are operands."""
+    """Optional `word [4, %n]`: integers, some as operands."""
 
     dynamic: VariadicOperandVariable
     static: AttributeVariable
@@ -136,7 +133,7 @@ class _ListedSizes(CustomDirective):
         self.parse_sizes(parser, state)
 
     def parse_sizes(self, parser: Parser, state: ParsingState) -> None:
-        """`[4, %n, 0]`; a scalable size `[[4]]` is rejected with its own error."""
+        """`[4, %n, 0]`; a scalable size `[[4]]` has its own error."""
         dynamic, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)
         self.dynamic.set(state, list(dynamic))
         self.static.set(state, DenseArrayBase.from_list(i64, static))
@@ -152,7 +149,7 @@ class _ListedSizes(CustomDirective):
 
 @irdl_custom_directive
 class TileSizes(_ListedSizes):
-    """`tile_sizes [4, %n]`, with a flag for each size that states whether it is scalable."""
+    """`tile_sizes [4, %n]`, with flags for scalable sizes."""
 
     dynamic: VariadicOperandVariable
     static: AttributeVariable
@@ -166,7 +163,7 @@ class TileSizes(_ListedSizes):
 
 @irdl_custom_directive
 class _Packed(_ListedSizes):
-    """Optional `word [4, %n]`, or `word *(%sizes)`: all sizes are the parameters of one handle."""
+    """Optional `word [4, %n]`, or `word *(%sizes)`: one handle's parameters."""
 
     dynamic: VariadicOperandVariable
     static: AttributeVariable
@@ -193,7 +190,7 @@ class _Packed(_ListedSizes):
 
 
 def no_flags(count: int) -> DenseArrayBase[Any]:
-    """Returns `scalable_sizes` for sizes that are not scalable."""
+    """`scalable_sizes` without scalable sizes."""
     return DenseArrayBase.from_list(i1, [0] * count)
 
 
@@ -209,7 +206,7 @@ def _sizes_directive(word: str, equals: str = "", base: type[_ListedSizes] = _Li
 
 @irdl_custom_directive
 class _NumberOrOperand(CustomDirective):
-    """An integer, or an operand; after `WORD =`, which is optional, if there is a word."""
+    """An integer or operand; a word makes it optional, `WORD =`."""
 
     dynamic: OptionalOperandVariable
     static: AttributeVariable
@@ -302,7 +299,7 @@ class _Results(CustomDirective):
 
 @irdl_custom_directive
 class _Regions(CustomDirective):
-    """`{ ... }, { ... }`, each of one block that ends in `transform.yield`."""
+    """`{ ... }, { ... }`, each one block with `transform.yield`."""
 
     regions: VariadicRegionVariable
 
@@ -325,7 +322,7 @@ class _Regions(CustomDirective):
 
 @irdl_custom_directive
 class _OneType(CustomDirective):
-    """One type, of all operands and results that are named."""
+    """One type, of all named operands and results."""
 
     first: TypeDirective
     second: TypeDirective
@@ -343,7 +340,7 @@ class _OneType(CustomDirective):
 
 
 class _Types(CustomDirective):
-    """The types of operands and results. Of no operands, nothing is printed."""
+    """Types of operands and results; nothing is printed for no operands."""
 
     IS_FUNCTION: ClassVar[bool | None]
     """True: `: (T, U) -> V`. False: `: T, U`, and a result has the first type. None: `: T`, or `: (T, U) -> V`."""
@@ -436,7 +433,7 @@ _KINDS: Final[dict[str, Any]] = {
 
 
 def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
-    """Returns the fields of an op: `name`, `name?` (optional), `name*` (variadic); a property is `name:kind`."""
+    """Fields of an op: `name`, `name?` (optional), `name*` (variadic), or `name:kind` for properties."""
     members: dict[str, Any] = {}
     for operand in operands.split():
         make = {"?": opt_operand_def, "*": var_operand_def}.get(operand[-1], operand_def)
@@ -458,8 +455,8 @@ def _members(operands: str, properties: str, results: str) -> dict[str, Any]:
 def _op(
     name: str, syntax: str, operands: str = "", properties: str = "", results: str = "", doc: str = "", **members: Any
 ) -> type[IRDLOperation]:
-    """An op that is parsed and printed by the declarative format `syntax`. Types of operands and results are
-    `types(list)`, `types(function)` or `types(either)` there."""
+    """An op with the declarative format `syntax`, in which types of operands and results are `types(list)`,
+    `types(function)` or `types(either)`."""
     members |= _members(operands, properties, results)
     if syntax:
         directives = [one for key, one in _DIRECTIVES.items() if f"custom<{key}>" in syntax]
@@ -499,18 +496,18 @@ _TYPED: Final = "attr-dict `:` type($target)"
 
 
 def _functional(name: str, results: str = "result", properties: str = "") -> type[IRDLOperation]:
-    """Defines an op of the form `transform.name %target {...} : (T) -> U`."""
+    """`transform.name %target {...} : (T) -> U`."""
     return _op(name, f"$target {_FUNCTION}", "target", properties, results)
 
 
 def _on(name: str, properties: str = "", word: str = "") -> type[IRDLOperation]:
-    """Defines an op of the form `transform.name to %target {...} : T`."""
+    """`transform.name to %target {...} : T`."""
     return _op(name, f"{word} $target {_TYPED}", "target", properties)
 
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Terminate a sequence or region with its results: `transform.yield %a : !transform.any_op`."""
+    """`transform.yield %a : !transform.any_op`, terminates a sequence or region."""
 
     name = "transform.yield"
 
@@ -524,7 +521,7 @@ _SequenceTypes = _types("root extra_bindings")
 
 @irdl_op_definition
 class SequenceOp(IRDLOperation):
-    """A top-level script, applied to the whole payload or to the payload ops of a handle.
+    """A top-level script, for the whole payload or a handle's ops.
 
     `transform.sequence %root : !transform.any_op -> !transform.any_op failures(propagate) { ^bb0(...): ... }`
     """
@@ -551,7 +548,7 @@ _TileUsingForallTypes = _types(
 
 @irdl_op_definition
 class TileUsingForallOp(IRDLOperation):
-    """Parallel tiles, given by their sizes or by their number.
+    """Parallel tiles, by sizes or number.
 
     `%op, %loop = transform.structured.tile_using_forall %a tile_sizes [4, %n] (mapping = [...]) : (T, P) -> (T, T)`
     """
@@ -585,8 +582,8 @@ _FuseTypes = _types("target tile_sizes tile_interchange", "transformed loops", i
 
 @irdl_op_definition
 class FuseOp(IRDLOperation):
-    """Tile, and fuse the producers of the operands into the tiles:
-    `%op, %loop = transform.structured.fuse %a tile_sizes [4, 0] interchange [1, 0] {apply_cleanup} : (T) -> (T, T)`."""
+    """Tile, and fuse operands' producers: `%op, %loop = transform.structured.fuse %a tile_sizes [4, 0] interchange [1,
+    0] {apply_cleanup} : (T) -> (T, T)`."""
 
     name = "transform.structured.fuse"
 
@@ -654,7 +651,7 @@ def _verify_knob(op: Operation) -> None:
 
 
 def _match_listed(name: str, listed: str, kinds: tuple[str, str], doc: str) -> type[IRDLOperation]:
-    """Conditions on some dimensions or operands of a structured op: `%a[except(-1)] {kind} : (T) -> U`."""
+    """Conditions on dimensions or operands of a structured op: `%a[except(-1)] {kind} : (T) -> U`."""
 
     def verify_(op: Operation) -> None:
         if all(kind in op.properties for kind in kinds):

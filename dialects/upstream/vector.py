@@ -46,8 +46,8 @@ from weft.dialects.printing import write
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Lane l is the element at an offset of `index_vec[l]` from `base[indices]` in the last dimension if its mask is
-    true, else lane l of `pass_thru`.
+    """Lane l is the element at offset `index_vec[l]` from `base[indices]` in the last dimension, or lane l of
+    `pass_thru` if its mask is false.
 
     ```mlir
     %v = vector.gather %A[%i, %j] [%at], %mask, %other
@@ -80,7 +80,7 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ScatterOp(IRDLOperation):
-    """Store lanes whose mask is true where `vector.gather` would read them; of several for one element, the last.
+    """Store lanes whose mask is true where `vector.gather` reads; for equal indices, the last.
 
     ```mlir
     vector.scatter %A[%i, %j] [%at], %mask, %v : memref<4x32xf32>, vector<8xindex>, vector<8xi1>, vector<8xf32>
@@ -153,7 +153,7 @@ class StepOp(IRDLOperation):
 
 @irdl_op_definition
 class FromElementsOp(IRDLOperation):
-    """A vector of scalars, lane 0 first: `vector.from_elements %a, %b : vector<2xf32>`."""
+    """Lane 0 first: `vector.from_elements %a, %b : vector<2xf32>`."""
 
     name = "vector.from_elements"
 
@@ -187,7 +187,7 @@ class FromElementsOp(IRDLOperation):
 
 @irdl_op_definition
 class ToElementsOp(IRDLOperation):
-    """The lanes of a vector: `%a:2 = vector.to_elements %v : vector<2xf32>`."""
+    """`%a:2 = vector.to_elements %v : vector<2xf32>`."""
 
     name = "vector.to_elements"
 
@@ -215,7 +215,7 @@ class ToElementsOp(IRDLOperation):
 
 @irdl_op_definition
 class ExtractStridedSliceOp(IRDLOperation):
-    """A slice of the lanes of a vector.
+    """A slice of a vector's lanes.
 
     ```mlir
     %s = vector.extract_strided_slice %v {offsets = [2], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
@@ -237,7 +237,7 @@ class ExtractStridedSliceOp(IRDLOperation):
 
 @irdl_op_definition
 class InsertStridedSliceOp(IRDLOperation):
-    """A vector with a slice of its lanes replaced.
+    """A vector with a slice replaced.
 
     ```mlir
     %r = vector.insert_strided_slice %s, %v {offsets = [2], strides = [1]} : vector<4xf32> into vector<8xf32>
@@ -261,7 +261,7 @@ class InsertStridedSliceOp(IRDLOperation):
 
 @irdl_op_definition
 class InterleaveOp(IRDLOperation):
-    """The alternating lanes of two vectors: `vector.interleave %a, %b : vector<4xf32> -> vector<8xf32>`."""
+    """Alternating lanes: `vector.interleave %a, %b : vector<4xf32> -> vector<8xf32>`."""
 
     name = "vector.interleave"
 
@@ -293,7 +293,7 @@ class DeinterleaveOp(IRDLOperation):
 
 @irdl_op_definition
 class ShapeCastOp(IRDLOperation):
-    """The lanes of a vector in another shape: `vector.shape_cast %v : vector<8xf32> to vector<2x4xf32>`."""
+    """`vector.shape_cast %v : vector<8xf32> to vector<2x4xf32>`."""
 
     name = "vector.shape_cast"
 
@@ -306,7 +306,7 @@ class ShapeCastOp(IRDLOperation):
 
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
-    """A vector with its dimensions permuted: `vector.transpose %v, [1, 0] : vector<2x4xf32> to vector<4x2xf32>`."""
+    """Permuted dimensions: `vector.transpose %v, [1, 0] : vector<2x4xf32> to vector<4x2xf32>`."""
 
     name = "vector.transpose"
 
@@ -329,7 +329,7 @@ class TransposeOp(IRDLOperation):
 
 @irdl_op_definition
 class OuterProductOp(IRDLOperation):
-    """The products of the elements of two vectors, combined with an accumulator; the second may be a number.
+    """Products of two vectors' elements, combined with an accumulator; the second may be a number.
 
     ```mlir
     %r = vector.outerproduct %a, %b, %acc {kind = #vector.kind<add>} : vector<4xf32>, vector<8xf32>
@@ -381,7 +381,7 @@ def _shape_of(type_: Attribute) -> tuple[int, ...]:
 
 @irdl_op_definition
 class MultiReductionOp(IRDLOperation):
-    """The elements of a vector combined along dimensions.
+    """Combine elements along dimensions.
 
     ```mlir
     %r = vector.multi_reduction <add>, %v, %acc [1] : vector<4x8xf32> to vector<4xf32>
@@ -415,7 +415,7 @@ class MultiReductionOp(IRDLOperation):
 
 @irdl_op_definition
 class ContractOp(IRDLOperation):
-    """The products of elements of two vectors, combined along the dimensions that the result lacks.
+    """Products of elements, combined along dimensions that the result lacks.
 
     ```mlir
     %r = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,

@@ -1,9 +1,9 @@
-"""Views: the elements of `memref.subview`, `memref.collapse_shape`, ... and of the slices of `tensor`.
+"""Views: elements of `memref.subview`, `memref.collapse_shape`, ... and slices of `tensor`.
 
     %v = memref.subview %A[%i, 0] [4, 8] [1, 2] : memref<16x16xf32> to memref<4x8xf32, strided<[16, 2], offset: ?>>
 
-A `StridedView` has the offset of the first element, extents and strides, in elements. An `Arithmetic` combines its
-numbers: integers, index expressions, or names in code of the interpreter.
+A `StridedView` has the first element's offset, extents and strides, in elements, as numbers of an `Arithmetic`:
+integers, index expressions, or names in the interpreter's code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Buffer = TypeVar("Buffer")
 
 
 def uncast(buffer: SSAValue) -> SSAValue:
-    """The operand of a chain of casts of buffers."""
+    """The operand of a chain of buffer casts."""
     while isinstance(buffer.owner, memref.CastOp):
         buffer = buffer.owner.source
     return buffer
@@ -52,7 +52,7 @@ def mixed_lists(op: Operation) -> list[tuple[int | SSAValue, ...]]:
 
 
 def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> list[int]:
-    """Dimensions of a slice that its type, of `shape`, keeps, matched from the left as in MLIR. Others are 1."""
+    """Dimensions of a slice that its type, of `shape`, keeps, matched from the left as in MLIR; others are 1."""
     kept: list[int] = []
     for dimension, size in enumerate(sizes):
         left, wanted = len(sizes) - dimension, len(shape) - len(kept)
@@ -62,13 +62,13 @@ def kept_dimensions(sizes: Sequence[int | SSAValue], shape: Sequence[int]) -> li
 
 
 def reassociation_groups(op: Operation) -> tuple[tuple[int, ...], ...]:
-    """Dimensions of the larger shape for each of the smaller one."""
+    """Larger shape's dimensions for each of the smaller."""
     groups = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.properties["reassociation"])
     return tuple(tuple(dimension.value.data for dimension in group) for group in groups)
 
 
 def dynamic_sizes(op: object) -> Sequence[SSAValue] | None:
-    """The dynamic extents of the resulting buffer, in order, if they are operands."""
+    """Dynamic extents of the result that are operands, in order."""
     match op:
         case memref.AllocOp() | memref.AllocaOp():
             return op.dynamic_sizes
@@ -86,8 +86,7 @@ def extent_of(
     product: Callable[[Sequence[int | SSAValue]], int | SSAValue],
     read: Callable[[SSAValue, int], int | SSAValue],
 ) -> int | SSAValue:
-    """A number, or the value that the buffer was created with. `read` returns extents of other buffers, such as
-    parameters."""
+    """A number, or the value that the buffer was created with; `read` returns others, such as parameters'."""
     shape = cast("MemRefType[Attribute]", buffer.type).get_shape()
     if shape[dimension] != DYNAMIC_INDEX:
         return shape[dimension]
@@ -106,7 +105,7 @@ def extent_of(
 
 
 def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]]) -> None:
-    """Raises `CompileError` if stated strides of collapsed dimensions are not contiguous."""
+    """Raises `CompileError` if collapsed dimensions have stated strides that are not contiguous."""
     type_ = cast("MemRefType[Attribute]", op.src.type)
     shape, strides = type_.get_shape(), strides_of(type_)
     if strides is None:
@@ -126,15 +125,13 @@ def _check_contiguous(op: memref.CollapseShapeOp, groups: Sequence[Sequence[int]
 
 @dataclass(frozen=True)
 class StridedView(Generic[Buffer, Number]):
-    """Elements of a flat buffer: offset of the first element, extents, and strides."""
-
     buffer: Buffer
     offset: Number
     shape: tuple[Number, ...]
     strides: tuple[Number, ...]
 
     def part(self, op: Operation, arithmetic: Arithmetic[Number]) -> StridedView[Buffer, Number]:
-        """Created by `op`, one of `VIEWS`."""
+        """The view created by `op`, one of `VIEWS`."""
         times = arithmetic.times
         match op:
             case memref.SubviewOp() | memref.ReinterpretCastOp():
@@ -171,5 +168,5 @@ class StridedView(Generic[Buffer, Number]):
     def picked(
         self, dimensions: Sequence[int], shape: Sequence[Number], strides: Sequence[Number]
     ) -> StridedView[Buffer, Number]:
-        """The dimensions of `shape` and `strides` in this order, from the same first element."""
+        """Dimensions of `shape` and `strides` in this order, from the same first element."""
         return replace(self, shape=tuple(shape[d] for d in dimensions), strides=tuple(strides[d] for d in dimensions))

@@ -26,6 +26,15 @@ Each primitive `p` is a method of `weft.Schedule`, a step `sched.p` of a `sched.
 A refusal names the requirement that does not hold, by its number, and leaves the IR as it was. Queries and sampling
 steps have no pass, because they change nothing.
 
+Terms of all requirements:
+
+- A block is *complete* if all of its iterators are spatial, and it alone writes its outputs and does not read them.
+  "Complete or a reduction" includes that instances with different spatial iterators store to different elements.
+- Loops that "run in parallel" are parallel, vectorized or bound to threads.
+- Readers and writers of a buffer are blocks of the same scope (the enclosing block).
+- Buffers are given by position; accumulators of the block itself are not among those that it reads.
+- A copy of a buffer, and the block that copies, are called `<buffer>_<scope>`; new loops ax0, ax1, ...
+
 | method | effect | pass |
 |---|---|---|
 """

@@ -9,7 +9,7 @@ from inspect import Parameter
 from textwrap import wrap
 
 from weft.dialects import sched_parameters as kinds
-from weft.dialects.sched import DECLARATIONS, QUERY_STEPS
+from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import REQUIRED, Step
 from weft.schedule.step_calls import HANDLES
 
@@ -35,11 +35,11 @@ __all__ = ["Annotation", "BlockHandle", "BufferOf", "IndexMap", "IntHandle", "Lo
 
 @step_methods
 class Schedule(StepCalls):
-    """A module being scheduled, and the trace of what was done.
+    """A module being scheduled, a copy of the given one, and the trace of its steps.
 
-    The given module stays as it is: the schedule works on a copy. Names and parameters follow the field's:
-    `sch.split(loop, factors=[None, 4])`, `sch.cache_read(block, 0, "local")`. Every method checks that the result means
-    the same; one that is refused raises `ScheduleError` and changes nothing. A used-up handle raises `CompileError`.
+    Names and parameters follow the field's: `sch.split(loop, factors=[None, 4])`, `sch.cache_read(block, 0, "local")`.
+    A method that would change results raises `ScheduleError` and has no effect; a consumed handle raises
+    `CompileError`. `docs/primitives.md` lists the requirements of each method.
     """
 '''
 
@@ -96,9 +96,7 @@ def _result(step: Step) -> str:
 
 
 def _docstring(step: Step) -> str:
-    summary, separator, details = step.doc.partition("\n\n")
-    see = "" if step.name in QUERY_STEPS else f" See `{step.class_name}`."
-    paragraphs = [" ".join(paragraph.split()) for paragraph in f"{summary}{see}{separator}{details}".split("\n\n")]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in step.doc.split("\n\n")]
     if len(paragraphs) == 1 and len(paragraphs[0]) <= _WIDTH - 14:
         return f'        """{paragraphs[0]}"""'
     paragraphs[0] = f'"""{paragraphs[0]}'

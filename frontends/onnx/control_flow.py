@@ -16,7 +16,7 @@ from weft.dialects.graph_shapes import KnownExtent, ShapeError, show_extent, sum
 from weft.frontends.graph_builder import Value, const
 from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
 from weft.frontends.onnx.indexing import reversed_sequences
-from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, tensors_of
+from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence, tensors_of
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.node_order import used_names
 from weft.frontends.onnx.operators import ops
@@ -160,7 +160,7 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
     def step(place: Value, *values: Value) -> list[Value]:
         rest = iter(values[number:])
         names: dict[str, Entry | None] = {name: _with_values(entry, rest) for name, entry in captured.items()}
-        own = [place, Known(np.array(True), "bool"), *values[:number]]
+        own = [place, KnownTensor(np.array(True), "bool"), *values[:number]]
         names |= dict(zip([entry.name for entry in body.input], own, strict=True))
         scope = inside(node, "body", names, is_function=True)
         condition, *outputs = scope.outputs_of(body)
@@ -187,7 +187,7 @@ def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequen
         pairs = list(zip(before.shape, value.shape, strict=False))
         if before.ndim == value.ndim and value.shape != before.shape and all([node.equal(*pair) for pair in pairs]):
             ones = [sum_text(own) for extent, own in pairs if extent == 1 and own is not None and own != 1]
-            if all(node.scope.state(CallPrecondition(f"{own} == 1 # a loop keeps shapes")) for own in ones):
+            if all(node.scope.require(CallPrecondition(f"{own} == 1 # a loop keeps shapes")) for own in ones):
                 found[at] = ops.prefix(value, before.shape) if ones else ops.broadcast_to(value, before.shape)
     return found
 
@@ -196,7 +196,7 @@ def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Ent
     """Returns the outputs of a loop whose steps are unrolled."""
     current, rows = list(carried), list[list[Entry]]()
     for place in range(count):
-        own = [Known(np.array(place, np.int64), "int64"), Known(np.array(True), "bool"), *current]
+        own = [KnownTensor(np.array(place, np.int64), "int64"), KnownTensor(np.array(True), "bool"), *current]
         names: dict[str, Entry | None] = dict(zip([entry.name for entry in body.input], own, strict=True))
         scope = inside(node, f"step {place}", names, is_function=False)
         condition, *outputs = scope.outputs_of(body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.dialects.graph_shapes import show_shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.quantization import check_parameter

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.dialects.element_types import STORED, TYPES
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Entry, Item
+from weft.frontends.onnx.known_tensors import Entry, Item
 from weft.frontends.onnx.node import Node, dtype_of
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -85,7 +85,7 @@ def _bit_cast(node: Node, data: Value) -> Item:
 
 def cast_to(node: Node, data: Value, dtype: str) -> Value:
     """Cast a tensor. Floats outside the range of an 8-bit type saturate, unless attribute `saturate` is 0."""
-    saturates = node.flag("saturate") if node.takes("saturate") else True
+    saturates = node.flag("saturate") if node.declares_attribute("saturate") else True
     if data.dtype == dtype:
         return data
     if data.dtype in STORED:
@@ -121,7 +121,7 @@ def _clip(node: Node, data: Value, low: Value | None = None, high: Value | None 
 
 @converts("Clip", until=10)
 def _clip_by_attributes(node: Node, data: Value) -> Item:
-    low, high = (node.number(name) if node.gives(name) else None for name in ("min", "max"))
+    low, high = (node.number(name) if node.has_attribute(name) else None for name in ("min", "max"))
     return ops.clip(data, low, high)
 
 

@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto, helper, num
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError, names_in, parse_extent
 from weft.frontends.graph_builder import call_dps
-from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
+from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence
 from weft.frontends.onnx.node import MOST_ELEMENTS, Node, Refusal, data_type_of, dtype_of
 from weft.frontends.onnx.node_order import graphs_within
 from weft.support.user_functions import set_func
@@ -64,7 +64,7 @@ def _text(extent: KnownExtent) -> int | str:
 
 
 def _is_constant(item: Entry | None) -> bool:
-    return isinstance(item, Known) and not item.is_symbolic
+    return isinstance(item, KnownTensor) and not item.is_symbolic
 
 
 def _model(node: Node, opset: int) -> ModelProto:
@@ -72,7 +72,7 @@ def _model(node: Node, opset: int) -> ModelProto:
     for name, item in zip(node.proto.input, _tensors(node), strict=False):
         if item is None or name in [entry.name for entry in (*inputs, *initializers)]:
             continue
-        if isinstance(item, Known) and not item.is_symbolic:
+        if isinstance(item, KnownTensor) and not item.is_symbolic:
             initializers.append(numpy_helper.from_array(item.array, name))
         else:
             shape = [extent if isinstance(extent, int) else str(extent) for extent in item.shape]

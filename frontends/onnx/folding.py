@@ -16,7 +16,7 @@ import numpy as np
 from weft.dialects import graph_shapes
 from weft.dialects.graph_shapes import Expression, KnownExtent, is_not_negative
 from weft.frontends.graph_builder import operator_type
-from weft.frontends.onnx.known import SMALL, Entry, Known
+from weft.frontends.onnx.known_tensors import SMALL, Entry, KnownTensor
 from weft.frontends.onnx.node import Refusal
 from weft.texpr.references.arguments import axes_of
 from weft.texpr.shapes import items
@@ -32,7 +32,7 @@ _OF_ALL: Final = ("Reshape", "Unsqueeze")
 
 
 def can_fold(operator: str, inputs: Sequence[Entry | None]) -> bool:
-    known = [item for item in inputs if isinstance(item, Known)]
+    known = [item for item in inputs if isinstance(item, KnownTensor)]
     if len(known) < sum(item is not None for item in inputs):
         return False
     is_small = all(k.array.size <= SMALL and ("int" in k.dtype or k.dtype == "bool") for k in known)
@@ -122,12 +122,12 @@ _MOVES: Final = (
 """Operators whose references take arrays of extents."""
 
 
-def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
+def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> KnownTensor:
     """Returns the result of an operator on known tensors and numbers. Raises `Refusal` if it is not folded."""
     kind = operator_type(name)
     given = dict(kind.SIGNATURE.bind(*args, **options).arguments)
     groups = [given.pop(role.name, None) for role in kind.ROLES]
-    tensors = [value for group in groups for value in items(group) if isinstance(value, Known)]
+    tensors = [value for group in groups for value in items(group) if isinstance(value, KnownTensor)]
     dtype: str = given.get("dtype") or next((t.dtype for t in tensors if t.dtype != "bool"), "bool")
     arrays: list[Any] = [
         [_array(v, dtype) for v in cast("list[Any]", group)] if isinstance(group, list) else _array(group, dtype)
@@ -138,7 +138,7 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
         if name in _QUOTIENTS and any(n == 0 for n in arrays[1].flat):
             raise Refusal("division by zero")
         if any(tensor.is_symbolic for tensor in tensors):
-            return Known.of(_on_extents(name, arrays, given, dtype), "bool" if name in _COMPARISONS else dtype)
+            return KnownTensor.of(_on_extents(name, arrays, given, dtype), "bool" if name in _COMPARISONS else dtype)
         if name == "cast" and not ("int" in dtype or dtype in ("bool", "float32", "float64")):
             raise Refusal(f"numbers are not cast to {dtype} at import")
         found = np.asarray(kind.called(kind.REFERENCE, arrays, given))
@@ -147,8 +147,8 @@ def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Known:
     if found.size > max(SMALL, *(tensor.array.size for tensor in tensors)):
         raise Refusal(f"a tensor of shape {found.shape} is not computed at import")
     if found.dtype == np.bool_:
-        return Known(found, "bool")
-    return Known(found if found.dtype == tensors[0].array.dtype else found.astype(dtype), dtype)
+        return KnownTensor(found, "bool")
+    return KnownTensor(found if found.dtype == tensors[0].array.dtype else found.astype(dtype), dtype)
 
 
 def _check_indices(name: str, arrays: Sequence[Any], axis: int | None) -> None:
@@ -162,7 +162,7 @@ def _check_indices(name: str, arrays: Sequence[Any], axis: int | None) -> None:
 
 
 def _array(value: Any, dtype: str) -> Any:
-    return value.array if isinstance(value, Known) else None if value is None else np.asarray(value, dtype)
+    return value.array if isinstance(value, KnownTensor) else None if value is None else np.asarray(value, dtype)
 
 
 def _number(element: Any) -> KnownExtent:

@@ -7,7 +7,7 @@ from typing import cast
 
 from weft.dialects.graph_shapes import Extent, KnownExtent, show_shape
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts

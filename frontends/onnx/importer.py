@@ -62,11 +62,11 @@ from weft.frontends.graph_builder import BlockBuilder, ExtentLike, Value, var
 from weft.frontends.onnx.contrib.refused import REASONS
 from weft.frontends.onnx.fallback import fall_back
 from weft.frontends.onnx.folding import can_fold
-from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence, evaluated, tensors_of
+from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence, evaluated, tensors_of
 from weft.frontends.onnx.model_file import ModelFile
 from weft.frontends.onnx.node import Node, Refusal, Schema, data_type_of, dtype_of, given_attributes, schema_of
 from weft.frontends.onnx.node_order import ordered
-from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_users
+from weft.frontends.onnx.registry import Converter, converter_of, definition_of, domain_name, is_registered_by_user
 from weft.support.argument_types import checked_argument, shown
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
@@ -163,9 +163,9 @@ class Import:
         """Pairs of extents that converters require to be equal."""
         self.stated: list[CallPrecondition] = []
         """Preconditions that calls of the model check."""
-        self.extents: dict[SSAValue, Known] = {}
+        self.extents: dict[SSAValue, KnownTensor] = {}
         """Tensors of integers as extents: inputs of the model, and tensors computed from them."""
-        self.evaluated: dict[SSAValue, Known | None] = {}
+        self.evaluated: dict[SSAValue, KnownTensor | None] = {}
         """The cache of `evaluated`."""
         self.unified = UnifiedAxes({}, {})
         graphs = [file.model.graph.node, *(function.node for function in file.model.functions)]
@@ -207,19 +207,23 @@ class Scope:
     opsets: Mapping[str, int]
     place: str = ""
     """The name in errors of the node that contains the scope, followed by a slash."""
+    defined: str = ""
+    """The operator that the nodes of an expanded function define."""
     depth: int = 0
     outer: Scope | None = None
     """The enclosing scope, whose names are visible here."""
     names: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
     """The entries of names; None for one that could not be converted."""
-    constants: dict[int, tuple[Known, Value]] = field(default_factory=dict[int, "tuple[Known, Value]"])
+    constants: dict[int, tuple[KnownTensor, Value]] = field(default_factory=dict[int, "tuple[KnownTensor, Value]"])
     """Known tensors by `id`, with their values in the function under construction."""
 
     def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
         """Returns the scope of a graph within a node of this one. If its nodes become a separate function, it has
         separate constants."""
-        constants: dict[int, tuple[Known, Value]] = {} if is_function else self.constants
-        return Scope(self.shared, self.opsets, f"{place}/", self.depth + 1, self, dict(names), constants=constants)
+        constants: dict[int, tuple[KnownTensor, Value]] = {} if is_function else self.constants
+        return Scope(
+            self.shared, self.opsets, f"{place}/", self.defined, self.depth + 1, self, dict(names), constants=constants
+        )
 
     def value_of(self, item: Item) -> Value:
         if isinstance(item, Value):
@@ -228,9 +232,9 @@ class Scope:
             self.constants[id(item)] = item, item.constant()
         return self.constants[id(item)][1]
 
-    def known_of(self, item: Item) -> Known | None:
+    def known_of(self, item: Item) -> KnownTensor | None:
         """Returns the elements of an item, symbolic if a call determines them, or None if they depend on other data."""
-        if isinstance(item, Known):
+        if isinstance(item, KnownTensor):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
 
@@ -241,19 +245,19 @@ class Scope:
         found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
         return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
 
-    def state_equal(self, left: Extent, right: Extent) -> None:
+    def require_equal(self, left: Extent, right: Extent) -> None:
         self.shared.equal.append((left, right))
 
-    def state(self, fact: CallPrecondition) -> bool:
+    def require(self, precondition: CallPrecondition) -> bool:
         shapes = (shape_of(cast("Tensor", value.type)) for value in self.shared.inputs)
         known = {name for shape in shapes for extent in shape for name in names_in(extent)}
-        if not all(is_signed(name) or name in known for name in fact.names):
+        if not all(is_signed(name) or name in known for name in precondition.names):
             return False
-        self.shared.stated.append(fact)
+        self.shared.stated.append(precondition)
         return True
 
     def sources_of(self, item: Item) -> frozenset[str]:
-        if isinstance(item, Known):
+        if isinstance(item, KnownTensor):
             return frozenset()
         seen: set[SSAValue] = set()
         pending: list[SSAValue] = [item.ssa]
@@ -271,7 +275,7 @@ class Scope:
                 return len(proto.type.tensor_type.shape.dim)
         return None
 
-    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor:
         """Returns the elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
         file = self.shared.file
         return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
@@ -323,7 +327,9 @@ class Scope:
         except (CompileError, ShapeError) as error:
             # operators of the graph dialect name their own parameters, a refusal those of the node
             given = "" if isinstance(error, Refusal) else given_attributes(proto)
-            shared.report(label, error, place, given)
+            shared.report(
+                label, error, f"{place}, in the definition of {self.defined}" if self.defined else place, given
+            )
             items = [self.names.get(name) for name in proto.input]
             for item in items:
                 if isinstance(item, Value) and item.ssa in shared.extents:
@@ -366,13 +372,13 @@ class Scope:
             node.check()
             return self._by_converter(node, convert, opset, place)
         except _MISFITS as error:
-            if is_users(domain, operator, version):
+            if is_registered_by_user(domain, operator, version):
                 raise
             raise Refusal(_misfit(node, error)) from error
 
     def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
         """Returns the outputs of a node that no function of the model defines."""
-        by_user = is_users(node.domain, node.operator, node.version)
+        by_user = is_registered_by_user(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
             with suppress(Refusal):
                 return _converted_by(convert, replace(node, folds=True)) or ()
@@ -382,12 +388,12 @@ class Scope:
                 if found is not None:
                     self._note_extents(node, convert, found)
                     return found
-            except (CompileError, ShapeError):
+            except (CompileError, ShapeError) as error:
                 if not self.shared.fallback:
                     raise
-                return fall_back(node, opset)
+                return _fall_back(node, opset, error)
         if not _has_body(node.schema):
-            return fall_back(node, opset)
+            return _fall_back(node, opset, Refusal(_unknown(node.domain, node.operator, node.schema)))
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
 
     def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
@@ -398,7 +404,7 @@ class Scope:
         with suppress(CompileError, ShapeError, *_MISFITS):
             folded = _converted_by(convert, replace(node, inputs=inputs, folds=True)) or ()
             for item, extents in zip(found, folded, strict=True):
-                if isinstance(item, Value) and isinstance(extents, Known):
+                if isinstance(item, Value) and isinstance(extents, KnownTensor):
                     self.shared.extents[item.ssa] = extents
 
     def _written_out(
@@ -424,7 +430,7 @@ class Scope:
         names: dict[str, Entry | None] = {name: item for name, item in items.items() if item is not None}
         absent = frozenset(set(function.input) - names.keys())
         inner = {**self.opsets, **opsets}
-        scope = Scope(self.shared, inner, f"{place}/", self.depth + 1, None, names, self.constants)
+        scope = Scope(self.shared, inner, f"{place}/", proto.op_type, self.depth + 1, None, names, self.constants)
         scope.run([_with_attributes(node, given, absent) for node in function.node])
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
@@ -496,6 +502,17 @@ def _version(versions: Sequence[int], opset: int) -> int:
     return max((version for version in versions if version <= opset), default=versions[0])
 
 
+def _fall_back(node: Node, opset: int, reason: CompileError | ShapeError) -> Sequence[Entry | None]:
+    """Returns the outputs of a registered function for a node that no converter accepts. Raises `Refusal` with both
+    reasons."""
+    try:
+        return fall_back(node, opset)
+    except Refusal as error:
+        refusal = Refusal(f"{reason.message if isinstance(reason, CompileError) else reason}; {error.message}")
+        refusal.unbound = reason.unbound if isinstance(reason, Refusal) else frozenset()
+        raise refusal from reason
+
+
 def _unknown(domain: str, operator: str, schema: Schema | None) -> str:
     if schema is not None:
         return "there is no converter (weft.onnx.register adds one)"
@@ -517,7 +534,7 @@ def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | No
     found = convert(node)
     if found is None:
         return None
-    results = [found] if isinstance(found, Value | Known | TensorSequence | Absent) else found
+    results = [found] if isinstance(found, Value | KnownTensor | TensorSequence | Absent) else found
     node.check_all_read(results)
     return results
 
@@ -730,7 +747,7 @@ def _build_main(
             if is_element(value.type, 0) and value.ndim <= 1 and value.ssa.name_hint is not None:
                 shape, name = value.type.get_shape(), value.ssa.name_hint
                 symbols = [element_symbol(name, element) for element in range(prod(shape))]
-                shared.extents[value.ssa] = Known(np.array(symbols, object).reshape(shape), value.dtype)
+                shared.extents[value.ssa] = KnownTensor(np.array(symbols, object).reshape(shape), value.dtype)
         with builder.dataflow():
             scope.run(graph.node)
             _check_equal(shared, scope, extents)
@@ -976,7 +993,7 @@ def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[Exten
     return var(name, names.shape(name, shape), dtype)
 
 
-def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
+def _bound(proto: ValueInfoProto, array: ArrayLike) -> KnownTensor:
     tensor = proto.type.tensor_type
     dtype = dtype_of(tensor.elem_type)
     try:
@@ -990,4 +1007,4 @@ def _bound(proto: ValueInfoProto, array: ArrayLike) -> Known:
         len(stated) != data.ndim or any(e not in (None, s) for e, s in zip(stated, data.shape, strict=True))
     ):
         raise Refusal(f"the input has the shape {shown(stated)}, but constants gives {data.shape}")
-    return Known(data, dtype)
+    return KnownTensor(data, dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.dialects.graph_shapes import KnownExtent
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @converts("GatherND")
 def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
-    batch = node.integer("batch_dims", 0, min(data.ndim, indices.ndim) - 1) if node.takes("batch_dims") else 0
+    batch = (
+        node.integer("batch_dims", 0, min(data.ndim, indices.ndim) - 1) if node.declares_attribute("batch_dims") else 0
+    )
     rank = node.scope.declared_rank(node.proto.output[0])
     if rank is not None and not isinstance(indices.shape[-1], int):
         # The number of coordinates of an index determines the rank of the result.
@@ -60,7 +62,11 @@ def _scatter_nd(node: Node, data: Value, indices: Value, updates: Value) -> Item
 
 def _reduction(node: Node) -> str:
     words = ("none", "add", "mul", "max", "min")
-    return node.word("reduction", *(words if node.version >= 18 else words[:3])) if node.takes("reduction") else "none"
+    return (
+        node.word("reduction", *(words if node.version >= 18 else words[:3]))
+        if node.declares_attribute("reduction")
+        else "none"
+    )
 
 
 @converts("TensorScatter")
@@ -80,7 +86,7 @@ def _tensor_scatter(
 
 @converts("Compress")
 def _compress(node: Node, data: Value, condition: Item) -> Item:
-    axis = node.axis("axis", data.ndim) if node.gives("axis") else None
+    axis = node.axis("axis", data.ndim) if node.has_attribute("axis") else None
     if not _has_numbers(node, condition):
         return node.scope.sizes().compress(node.scope.value_of(condition), data, axis)
     chosen = np.flatnonzero(node.numbers(1))
@@ -90,7 +96,7 @@ def _compress(node: Node, data: Value, condition: Item) -> Item:
     if chosen.size and extent is not None:
         last = int(chosen[-1])
         node.require(last + 1, extent, f"input 'condition' of a Compress chooses element {last}")
-    return ops.take(data, Known(chosen.astype(np.int64), "int64").constant(), axis)
+    return ops.take(data, KnownTensor(chosen.astype(np.int64), "int64").constant(), axis)
 
 
 def _has_numbers(node: Node, item: Item) -> bool:
@@ -102,12 +108,12 @@ def _has_numbers(node: Node, item: Item) -> bool:
 def _nonzero(node: Node, item: Item) -> Item:
     if not _has_numbers(node, item):
         return node.scope.sizes().nonzero(node.scope.value_of(item))
-    return Known(np.array(np.nonzero(np.atleast_1d(node.numbers(0))), np.int64), "int64")
+    return KnownTensor(np.array(np.nonzero(np.atleast_1d(node.numbers(0))), np.int64), "int64")
 
 
 @converts("Unique")
 def _unique(node: Node, item: Item, *, sorted: bool) -> Sequence[Item]:
-    dtype, axis = node.dtype(0), node.axis("axis", len(item.shape)) if node.gives("axis") else None
+    dtype, axis = node.dtype(0), node.axis("axis", len(item.shape)) if node.has_attribute("axis") else None
     if not _has_numbers(node, item):
         return node.scope.sizes().unique(node.scope.value_of(item), axis, is_sorted=sorted)
     data = node.numbers(0)
@@ -117,12 +123,12 @@ def _unique(node: Node, item: Item, *, sorted: bool) -> Sequence[Item]:
     rank = np.argsort(order)
     found = (indices[order], rank[inverse.reshape(-1)], counts[order])
     values = data.reshape(-1)[found[0]] if axis is None else np.take(data, found[0], axis)
-    return [Known(values, dtype), *(Known(np.asarray(array, np.int64), "int64") for array in found)]
+    return [KnownTensor(values, dtype), *(KnownTensor(np.asarray(array, np.int64), "int64") for array in found)]
 
 
 def _scalar(node: Node, item: Item) -> Value:
     value = node.scope.value_of(item)
-    return value if value.ndim == 0 else ops.take(value, Known.of(0).constant())
+    return value if value.ndim == 0 else ops.take(value, KnownTensor.of(0).constant())
 
 
 @converts("NonMaxSuppression")
@@ -136,7 +142,7 @@ def _nms(
     *,
     center_point_box: bool,
 ) -> Item:
-    first, second = (ops.take(boxes, Known.of([start, start + 1]).constant(), 2) for start in (0, 2))
+    first, second = (ops.take(boxes, KnownTensor.of([start, start + 1]).constant(), 2) for start in (0, 2))
     if center_point_box:
         half = ops.multiply(second, 0.5)
         low, high = ops.subtract(first, half), ops.add(first, half)
@@ -152,15 +158,15 @@ def _nms(
     if known[0] is None or known[1] is None:
         return node.scope.sizes().rows_of_boxes(kept, counts)
     rows = [(*at, place) for at, count in np.ndenumerate(known[1].array) for place in known[0].array[at][:count]]
-    return Known(np.array(rows, np.int64).reshape(-1, 3), "int64")
+    return KnownTensor(np.array(rows, np.int64).reshape(-1, 3), "int64")
 
 
 @converts("Slice", since=10)
 def _slice(
     node: Node,
     data: Value,
-    starts: Known,
-    ends: Known,
+    starts: KnownTensor,
+    ends: KnownTensor,
     axes: list[int] | None = None,
     steps: list[int] | None = None,
 ) -> Item:
@@ -198,7 +204,7 @@ def is_far(bound: KnownExtent) -> bool:
 def _slice_by_attributes(
     node: Node, data: Value, *, starts: list[int], ends: list[int], axes: list[int] | None = None
 ) -> Item:
-    return _slice(node, data, Known.of(starts), Known.of(ends), axes)
+    return _slice(node, data, KnownTensor.of(starts), KnownTensor.of(ends), axes)
 
 
 @converts("OneHot")

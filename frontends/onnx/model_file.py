@@ -19,7 +19,7 @@ from onnx import ModelProto, SparseTensorProto, TensorProto, defs, numpy_helper
 
 from weft.dialects.constant_data import LARGE_BYTES
 from weft.dialects.element_types import STORED, TYPES
-from weft.frontends.onnx.known import Known
+from weft.frontends.onnx.known_tensors import KnownTensor
 from weft.frontends.onnx.node import MOST_ELEMENTS, Refusal, dtype_of
 from weft.frontends.onnx.registry import domain_name
 from weft.frontends.onnx.wire_format import without_elements
@@ -90,7 +90,7 @@ class ModelFile:
             sizes = f"{needed / 2**30:.1f} GiB, but this machine has {available / 2**30:.1f} GiB of memory"
             raise CompileError(f"{self.name}: the weights take {sizes}")
 
-    def tensor(self, proto: TensorProto) -> Known:
+    def tensor(self, proto: TensorProto) -> KnownTensor:
         """Returns the elements of a tensor. Raises `Refusal` if they are missing or too few, or if weft lacks their
         type."""
         dtype = dtype_of(proto.data_type)
@@ -100,12 +100,14 @@ class ModelFile:
         try:
             if proto.data_location == TensorProto.EXTERNAL:
                 mapped = self._external(proto, dtype, shape)
-                return Known.copy_of(mapped, dtype) if mapped.nbytes >= LARGE_BYTES else Known(mapped, dtype)
-            return Known(numpy_helper.to_array(proto), dtype)
+                return (
+                    KnownTensor.copy_of(mapped, dtype) if mapped.nbytes >= LARGE_BYTES else KnownTensor(mapped, dtype)
+                )
+            return KnownTensor(numpy_helper.to_array(proto), dtype)
         except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
-    def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> Known:
+    def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> KnownTensor:
         """Returns a tensor of a file of weights that replaces that of the model. Raises `Refusal` for another type or
         shape."""
         element = np.dtype(ELEMENTS[tensor.dtype][0])
@@ -115,9 +117,13 @@ class ModelFile:
                 given = f"{element.name} of shape {tensor.shape}"
                 raise Refusal(f"weights: tensor '{name}' is {given}, but the model has {dtype} of shape {shape}")
         array = np.frombuffer(tensor.data, element).reshape(tensor.shape)
-        return Known.copy_of(array, element.name) if array.nbytes >= LARGE_BYTES else Known(array, element.name)
+        return (
+            KnownTensor.copy_of(array, element.name)
+            if array.nbytes >= LARGE_BYTES
+            else KnownTensor(array, element.name)
+        )
 
-    def sparse(self, proto: SparseTensorProto) -> Known:
+    def sparse(self, proto: SparseTensorProto) -> KnownTensor:
         """Returns the elements of a sparse tensor as a dense one. Raises `Refusal` as `tensor` does, and if it is far
         larger than its elements."""
         values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
@@ -135,7 +141,7 @@ class ModelFile:
             raise Refusal(f"{label} of shape {shape}: indices {indices.shape} do not fit {values.shape} values")
         found = np.zeros(prod(shape), values.array.dtype)
         found[places] = values.array
-        return Known(found.reshape(shape), values.dtype)
+        return KnownTensor(found.reshape(shape), values.dtype)
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """Returns the elements of a tensor in the model's file, or another file of its folder, memory-mapped."""

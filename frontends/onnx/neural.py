@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.dialects.graph_shapes import Extent, KnownExtent, add, choose, floordiv, multiply, show_shape, subtract
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -25,7 +25,7 @@ class Window:
         rank = len(extents)
         self.kernel = list(kernel)
         self.strides = node.integers("strides", count=rank) or [1] * rank
-        dilations = node.integers("dilations", count=rank) if node.takes("dilations") else None
+        dilations = node.integers("dilations", count=rank) if node.declares_attribute("dilations") else None
         self.dilations = dilations or [1] * rank
         pads = node.integers("pads", count=2 * rank) or [0] * (2 * rank)
         auto: str = node.attribute("auto_pad")
@@ -186,7 +186,7 @@ def pooled(node: Node, data: Value, name: str, *options: object) -> Any:
 def _max_pool(
     node: Node, data: Value, *, ceil_mode: bool = False, storage_order: bool = False
 ) -> Item | Sequence[Item]:
-    if not node.wants(1):
+    if not node.uses_output(1):
         return pooled(node, data, "max_pool{}d", ceil_mode)
     found, places = pooled(node, data, "max_pool_with_indices", ceil_mode)
     return found, _row_places(node, places, data.shape, storage_order)
@@ -279,7 +279,7 @@ def _col2im(node: Node, data: Value, image: list[int], block: list[int]) -> Item
     places = np.ravel_multi_index(tuple(offsets + starts), padded).reshape(-1)
     channels = floordiv(columns, size)
     shape = [batch, channels, places.size]
-    indices = ops.broadcast_to(Known(places.astype(np.int64), "int64").constant(), shape)
+    indices = ops.broadcast_to(KnownTensor(places.astype(np.int64), "int64").constant(), shape)
     empty = ops.full([batch, channels, prod(padded)], 0, data.dtype)
     found = ops.scatter_elements(empty, indices, ops.reshape(data, shape), 2, "add")
     whole = ops.reshape(found, [batch, channels, *padded])

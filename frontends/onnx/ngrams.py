@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -23,7 +23,7 @@ def _tf_idf(
     ngram_counts: list[int],
     ngram_indexes: list[int],
 ) -> Item:
-    if data.ndim not in (1, 2) or node.gives("pool_strings"):
+    if data.ndim not in (1, 2) or node.has_attribute("pool_strings"):
         raise node.refuse("attribute 'pool_strings' is not supported; input 'X' has rank 1 or 2")
     pool, begins, places = node.integers("pool_int64s") or [], ngram_counts, ngram_indexes
     least, most, skips = min_gram_length, max_gram_length, max_skip_count
@@ -43,11 +43,11 @@ def _tf_idf(
             found = _counts(node, data, grams, skips)
             spread = np.zeros((count, columns), np.float32)
             spread[np.arange(count), places[first : first + count]] = 1
-            total = ops.add(total, ops.matmul(found, Known(spread, "float32").constant()))
+            total = ops.add(total, ops.matmul(found, KnownTensor(spread, "float32").constant()))
         first += count
     scale = np.ones(columns, np.float32)
     scale[places] = np.array(weights[: len(places)], np.float32)
-    factors = Known(scale, "float32").constant()
+    factors = KnownTensor(scale, "float32").constant()
     if mode == "TF":
         return total
     return ops.multiply(ops.minimum(total, 1.0) if mode == "IDF" else total, factors)
@@ -68,7 +68,7 @@ def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype
         hit: Value | None = None
         for item in range(length):
             part = ops.strided_slice(data, [item * step], [extent - gap + item * step], [1], [axis])
-            wanted = Known(np.ascontiguousarray(grams[:, item]), data.dtype).constant()
+            wanted = KnownTensor(np.ascontiguousarray(grams[:, item]), data.dtype).constant()
             same = ops.equal(ops.expand_dims(part, -1), wanted)
             hit = same if hit is None else ops.logical_and(hit, same)
         total = ops.add(total, ops.sum(ops.cast(hit, "float32"), axis))

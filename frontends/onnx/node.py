@@ -18,7 +18,7 @@ from weft.dialects.element_types import TYPES
 from weft.dialects.graph_shapes import Extent, KnownExtent, Shape, is_not_negative, subtract, sum_text
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.attribute_words import least_of, words_of
-from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
+from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence
 from weft.support.argument_types import shown
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError, did_you_mean
@@ -89,7 +89,7 @@ class NodeScope(Protocol):
         """Returns an item as a value of the function under construction."""
         ...
 
-    def known_of(self, item: Item) -> Known | None:
+    def known_of(self, item: Item) -> KnownTensor | None:
         """Returns the elements of an item, or None if they depend on data."""
         ...
 
@@ -97,11 +97,11 @@ class NodeScope(Protocol):
         """Returns the inputs of the model that an item depends on."""
         ...
 
-    def state_equal(self, left: Extent, right: Extent) -> None:
+    def require_equal(self, left: Extent, right: Extent) -> None:
         """Require two extents to be equal. The import restarts if a symbol gets another extent."""
         ...
 
-    def state(self, fact: CallPrecondition) -> bool:
+    def require(self, precondition: CallPrecondition) -> bool:
         """Add a call precondition. Returns False if its extents are unknown to a call."""
         ...
 
@@ -109,7 +109,7 @@ class NodeScope(Protocol):
         """Returns the rank that the model states for a result of a node, or None if it states none."""
         ...
 
-    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> Known:
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor:
         """Returns the elements of a tensor in an attribute."""
         ...
 
@@ -155,7 +155,7 @@ class Node:
     def has(self, index: int) -> bool:
         return index < len(self.inputs) and self.inputs[index] is not None
 
-    def wants(self, index: int) -> bool:
+    def uses_output(self, index: int) -> bool:
         """Returns whether an output is named, so that it may have uses."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
@@ -192,7 +192,7 @@ class Node:
     def values(self, first: int = 0) -> list[Value]:
         return [self.value(index) for index in range(first, self.count)]
 
-    def known(self, index: int) -> Known:
+    def known(self, index: int) -> KnownTensor:
         """Returns an input that must be known at import. Raises `Refusal` if it depends on data."""
         item = self.item(index)
         found = self.scope.known_of(item)
@@ -247,7 +247,7 @@ class Node:
             return True
         if isinstance(extent, int) and isinstance(other, int):
             return False
-        self.scope.state_equal(extent, other)
+        self.scope.require_equal(extent, other)
         return None not in (extent, other)
 
     def require(self, least: int, extent: KnownExtent, reason: str) -> None:
@@ -255,7 +255,7 @@ class Node:
         cannot check it."""
         if is_not_negative(subtract(extent, least)):
             return
-        if isinstance(extent, int) or not self.scope.state(
+        if isinstance(extent, int) or not self.scope.require(
             CallPrecondition(f"{least} <= {sum_text(extent)} # {reason}")
         ):
             raise self.refuse(f"{extent} must be at least {least}: {reason}")
@@ -284,7 +284,7 @@ class Node:
         has_default = formal is not None and formal.default_value.type != AttributeProto.UNDEFINED
         return _value_of(formal.default_value) if formal is not None and has_default else None
 
-    def takes(self, name: str) -> bool:
+    def declares_attribute(self, name: str) -> bool:
         """Returns whether the operator has an attribute in this version."""
         return self.schema is not None and name in self.schema.attributes
 
@@ -293,7 +293,7 @@ class Node:
         variadic = defs.OpSchema.FormalParameterOption.Variadic
         return self.schema is not None and any(formal.option == variadic for formal in self.schema.inputs)
 
-    def gives(self, name: str) -> bool:
+    def has_attribute(self, name: str) -> bool:
         """Returns whether the node itself, not only its definition, has an attribute."""
         return any(attribute.name == name for attribute in self.proto.attribute)
 
@@ -440,7 +440,7 @@ class Node:
             if self.has(index) and index not in self._read_inputs:
                 raise self.refuse(f"input {self.input_name(index)} is not supported")
         for index in range(len(self.proto.output)):
-            if self.wants(index) and (index >= len(results) or results[index] is None):
+            if self.uses_output(index) and (index >= len(results) or results[index] is None):
                 raise self.refuse(f"output '{self._output_name(index)}' is not supported")
 
     def _output_name(self, index: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from weft.frontends.graph_builder import operator
 from weft.frontends.onnx.folding import folded
-from weft.frontends.onnx.known import Known
+from weft.frontends.onnx.known_tensors import KnownTensor
 from weft.texpr.shapes import items
 
 
@@ -17,7 +17,9 @@ class _Operators:
         build = operator(name)
 
         def apply(*args: Any, **options: Any) -> Any:
-            if any(isinstance(value, Known) for value in chain.from_iterable(map(items, (*args, *options.values())))):
+            if any(
+                isinstance(value, KnownTensor) for value in chain.from_iterable(map(items, (*args, *options.values())))
+            ):
                 return folded(name, args, options)
             return build(*args, **options)
 

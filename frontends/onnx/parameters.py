@@ -25,7 +25,7 @@ _INPUTS: Final[Mapping[str, Callable[[Node, int], Any]]] = {
     "Value": Node.value,
     "Value | None": Node.optional,
     **dict.fromkeys(("Item", "Item | None"), Node.item),
-    "Known": Node.known,
+    "KnownTensor": Node.known,
     "NDArray[Any]": Node.numbers,
     "list[int]": Node.indices,
     "list[int] | None": Node.indices,
@@ -84,7 +84,7 @@ def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 inputs += node.values(index)
             elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                is_given = node.takes(name) and (node.attribute(name) is not None or not has_default)
+                is_given = node.declares_attribute(name) and (node.attribute(name) is not None or not has_default)
                 attributes[name] = attribute(node, name, annotation) if is_given else default
             else:
                 is_given = node.has(index) or not has_default

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import ascii_letters
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -33,7 +33,7 @@ def gemm(
     if a.ndim != 2 or b.ndim != 2:
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {a.ndim} and {b.ndim}")
     product = ops.matmul(a, b, transpose_a=transA, transpose_b=transB)
-    if node.takes("broadcast"):
+    if node.declares_attribute("broadcast"):
         node.attribute("broadcast")
     if alpha != 1:
         product = _scaled(node, product, alpha)

@@ -8,7 +8,7 @@ from weft.dialects.element_types import STORED
 from weft.dialects.graph_shapes import Extent, add, floordiv, sum_text
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.elementwise import cast_to
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.neural import Window, convolved, kernel_of, with_bias
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
@@ -23,7 +23,7 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
     """Returns the axis of the scales, or None for a single scale, which has no axis: the attribute may be out of range
     then."""
-    has_axis = node.takes("axis") and node.attribute("axis") is not None
+    has_axis = node.declares_attribute("axis") and node.attribute("axis") is not None
     if scale.shape in ((), (1,)):
         return None
     return node.axis("axis", data.ndim) if has_axis else 0
@@ -44,7 +44,9 @@ def parameter_of(node: Node, parameter: Value, extent: Extent) -> Value:
         node.equal(own, 1)
         return ops.reshape(parameter, ())
     axes = f"{sum_text(own)} == 1 or {sum_text(own)} == {sum_text(extent)}"
-    if not node.scope.state(CallPrecondition(f"{axes} # scales and zero points have one number or one for each index")):
+    if not node.scope.require(
+        CallPrecondition(f"{axes} # scales and zero points have one number or one for each index")
+    ):
         return parameter
     return ops.take(parameter, ops.iota([extent]), 0, "clip")
 
@@ -52,7 +54,7 @@ def parameter_of(node: Node, parameter: Value, extent: Extent) -> Value:
 def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None:
     """Raises `Refusal` for a known scale that is not finite, or not positive if it is a divisor."""
     item = node.item(index)
-    if isinstance(item, Known) and not item.is_symbolic:
+    if isinstance(item, KnownTensor) and not item.is_symbolic:
         problem = parameter_error(item.array, f"input {node.input_name(index)}", is_divisor=is_divisor)
         if problem is not None:
             raise node.refuse(problem)
@@ -171,7 +173,7 @@ def qlinear_conv(node: Node, data: Value, group: int) -> Value:
 def are_known(node: Node, *indices: int) -> bool:
     """Returns whether all given inputs among these (weights, scales, zero points) are known. In that case
     `graph-rewrite` rewrites a float operator between `dequantize` and `quantize` to one on integers."""
-    return all(isinstance(node.item(index), Known) for index in indices if node.has(index))
+    return all(isinstance(node.item(index), KnownTensor) for index in indices if node.has(index))
 
 
 def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) -> Value:
@@ -190,7 +192,7 @@ def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -
     product = np.asarray(first.reshape(-1)[0] * second, np.float32)
     product = product.reshape(()) if product.size == 1 else product.reshape(-1)
     node.item(index)
-    return ops.dequantize(bias, Known(product, "float32").constant(), 0, 0 if product.ndim else None, "float32")
+    return ops.dequantize(bias, KnownTensor(product, "float32").constant(), 0, 0 if product.ndim else None, "float32")
 
 
 def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
@@ -207,7 +209,7 @@ def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
 def zero_point(node: Node, index: int) -> Value | None:
     """Returns a zero point, or None if it is known to be 0."""
     item = node.item(index) if node.has(index) else None
-    is_zero = isinstance(item, Known) and not np.any(item.array)
+    is_zero = isinstance(item, KnownTensor) and not np.any(item.array)
     return None if item is None or is_zero else node.value(index)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -74,7 +74,7 @@ def activations_of(node: Node) -> list[str] | None:
     """Returns the activations of both directions, or of each. Activations with parameters consume them in order. Raises
     `Refusal` for others, and for parameters that no activation has."""
     parameters: list[list[float]] = [list(node.attribute(f"activation_{name}") or ()) for name in ("alpha", "beta")]
-    if not node.gives("activations"):
+    if not node.has_attribute("activations"):
         node.attribute("activations")
         if any(parameters):
             raise node.refuse("attributes 'activation_alpha' and 'activation_beta' need 'activations'")

@@ -19,12 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from weft.frontends.onnx.known import Entry
+    from weft.frontends.onnx.known_tensors import Entry
     from weft.frontends.onnx.node import Node, Schema
 
 Converter: TypeAlias = "Callable[[Node], Entry | Sequence[Entry | None] | None]"
@@ -46,11 +47,11 @@ _FAMILIES: Final = (
     "sequences",
     "shapes",
     "spectral",
-    "traditional",
+    "ml_domain",
     "training_steps",
     "transformers",
     "contrib.attention",
-    "contrib.blocks",
+    "contrib.nchwc",
     "contrib.convolutions",
     "contrib.elementwise",
     "contrib.experts",
@@ -65,16 +66,16 @@ _FAMILIES: Final = (
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _Registration:
     since: int
     until: int | None
     convert: Converter
-    is_users: bool = False
+    is_by_user: bool = False
     schema: Schema | None = None
     """The definition of an operator that the package `onnx` lacks."""
 
 
-_converters: Final[dict[tuple[str, str], list[_Entry]]] = {}
+_converters: Final[dict[tuple[str, str], list[_Registration]]] = {}
 
 
 def converts(
@@ -86,7 +87,7 @@ def converts(
 
     def enter(function: ConverterT) -> ConverterT:
         for operator in operators:
-            entry = _Entry(since, until, with_parameters(function))
+            entry = _Registration(since, until, with_parameters(function))
             _converters.setdefault((domain, operator), []).append(entry)
         return function
 
@@ -105,7 +106,7 @@ def defines(
     def enter(function: ConverterT) -> ConverterT:
         for operator in operators:
             schema = definition(function, domain, operator, since)
-            entry = _Entry(since, until, with_parameters(function), schema=schema)
+            entry = _Registration(since, until, with_parameters(function), schema=schema)
             _converters.setdefault((domain, operator), []).append(entry)
         return function
 
@@ -132,14 +133,18 @@ def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT
         def scale(node):
             return G.multiply(node.value(0), node.number("factor"))
 
-    Raises `CompileError` for a version below 1.
+    Raises `CompileError` for a version below 1, or a function with other parameters than the node.
     """
     if since < 1:
         raise CompileError(f"onnx.register {operator}: versions are counted from 1, got {since}")
     load_converters()
 
     def enter(function: ConverterT) -> ConverterT:
-        _converters.setdefault((domain_name(domain), operator), []).append(_Entry(since, None, function, True))
+        if len(signature(function).parameters) != 1:
+            raise CompileError(
+                f"onnx.register {operator}: a converter has one parameter, the node, got {signature(function)}"
+            )
+        _converters.setdefault((domain_name(domain), operator), []).append(_Registration(since, None, function, True))
         return function
 
     return enter
@@ -148,25 +153,25 @@ def register(domain: str, operator: str, since: int = 1) -> Callable[[ConverterT
 def unregister(domain: str, operator: str) -> None:
     """Remove the converter that was registered last. Raises `CompileError` if there is none."""
     entries = _converters.get((domain_name(domain), operator))
-    if not entries or not entries[-1].is_users:
+    if not entries or not entries[-1].is_by_user:
         raise CompileError(f"onnx.unregister: there is no converter of {operator} in domain '{domain}'")
     entries.pop()
 
 
 def is_customised() -> bool:
-    return any(entry.is_users for entries in _converters.values() for entry in entries)
+    return any(entry.is_by_user for entries in _converters.values() for entry in entries)
 
 
-def is_users(domain: str, operator: str, version: int) -> bool:
+def is_registered_by_user(domain: str, operator: str, version: int) -> bool:
     found = _found(domain, operator, version)
-    return found is not None and found.is_users
+    return found is not None and found.is_by_user
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
     """Returns the converter of that version of an operator, or None. weft's own converters apply only to operators that
     ONNX defines in that version."""
     found = _found(domain, operator, version)
-    return None if found is None or not (is_defined or found.is_users) else found.convert
+    return None if found is None or not (is_defined or found.is_by_user) else found.convert
 
 
 def domain_name(domain: str) -> str:
@@ -180,7 +185,7 @@ def load_converters() -> None:
         import_module(f"weft.frontends.onnx.{family}")
 
 
-def _found(domain: str, operator: str, version: int) -> _Entry | None:
+def _found(domain: str, operator: str, version: int) -> _Registration | None:
     load_converters()
     for entry in reversed(_converters.get((domain_name(domain), operator), ())):
         if entry.since <= version and (entry.until is None or version <= entry.until):

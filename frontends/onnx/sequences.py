@@ -11,7 +11,7 @@ from onnx import GraphProto
 
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.control_flow import inside
-from weft.frontends.onnx.known import Absent, Entry, Item, Known, TensorSequence
+from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -31,7 +31,7 @@ def _empty(node: Node) -> Entry:
 
 @converts("SequenceLength")
 def _length(node: Node) -> Item:
-    return Known(np.array(len(node.sequence(0)), np.int64), "int64")
+    return KnownTensor(np.array(len(node.sequence(0)), np.int64), "int64")
 
 
 _LONGEST: Final = 1024
@@ -128,7 +128,7 @@ def _optional(node: Node) -> Entry:
 @converts("OptionalHasElement")
 def _has_element(node: Node) -> Item:
     has = node.has(0) and not isinstance(node.entry(0), Absent)
-    return Known(np.array(has), "bool")
+    return KnownTensor(np.array(has), "bool")
 
 
 @converts("OptionalGetElement")

@@ -22,7 +22,7 @@ from weft.dialects.graph_shapes import (
     subtract,
 )
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import SMALL, Item, Known
+from weft.frontends.onnx.known_tensors import SMALL, Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -76,24 +76,24 @@ def _text(shape: Sequence[Extent]) -> str:
 @converts("Constant")
 def _constant(node: Node) -> Item:
     for name in ("value", "sparse_value"):
-        tensor = node.attribute(name) if node.takes(name) else None
+        tensor = node.attribute(name) if node.declares_attribute(name) else None
         if tensor is not None:
             return node.scope.tensor_of(tensor)
     for name in ("value_int", "value_ints", "value_float", "value_floats"):
-        if node.gives(name):
+        if node.has_attribute(name):
             dtype = "int64" if "int" in name else "float32"
-            return Known(np.array(node.attribute(name), dtype), dtype)
+            return KnownTensor(np.array(node.attribute(name), dtype), dtype)
     raise node.refuse("attribute 'value' must be a tensor of numbers, or 'value_int' and the like")
 
 
 @converts("Shape")
 def _shape(node: Node, data: Item, *, start: int | None = None, end: int | None = None) -> Item:
-    return Known.of(_known_extents(node, data.shape[slice(start, end)]))
+    return KnownTensor.of(_known_extents(node, data.shape[slice(start, end)]))
 
 
 @converts("Size")
 def _size(node: Node, data: Item) -> Item:
-    return Known.of(product_of(_known_extents(node, data.shape)))
+    return KnownTensor.of(product_of(_known_extents(node, data.shape)))
 
 
 def _known_extents(node: Node, shape: Sequence[Extent]) -> list[KnownExtent]:
@@ -122,8 +122,8 @@ def _flatten(node: Node, data: Value) -> Item:
 
 def given_axes(node: Node, index: int, rank: int) -> list[int] | None:
     """Returns the axes that an input or, in older opsets, an attribute names, or None if both are absent."""
-    by_input = node.indices(index) if not node.takes("axes") and node.has(index) else None
-    numbers = node.integers("axes") if node.takes("axes") else by_input
+    by_input = node.indices(index) if not node.declares_attribute("axes") and node.has(index) else None
+    numbers = node.integers("axes") if node.declares_attribute("axes") else by_input
     return None if numbers is None else node.axes(numbers, rank)
 
 
@@ -153,7 +153,7 @@ def _split(
     num_outputs: int | None = None,
 ) -> Item | Sequence[Item]:
     parts, extent = len(node.proto.output), data.shape[axis]
-    sizes = node.integers("split", 0) if node.takes("split") else sizes
+    sizes = node.integers("split", 0) if node.declares_attribute("split") else sizes
     if sizes is None:
         if num_outputs not in (None, parts):
             raise node.refuse(f"attribute 'num_outputs' = {num_outputs}, but the node has {parts}")
@@ -211,13 +211,13 @@ def _tile(node: Node, data: Value, repeats: Sequence[KnownExtent]) -> Item:
 @converts("ConstantOfShape")
 def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
     value = node.attribute("value")
-    fill = Known.of(0.0, "float32") if value is None else node.scope.tensor_of(value)
+    fill = KnownTensor.of(0.0, "float32") if value is None else node.scope.tensor_of(value)
     if fill.array.size != 1:
         raise node.refuse(f"attribute 'value' must be one number, got shape {fill.shape}")
     numbers = [extent for extent in shape if isinstance(extent, int)]
     is_small = min(numbers, default=0) >= 0 and np.prod(numbers, dtype=np.float64) <= SMALL
     if node.folds and is_small and len(numbers) == len(shape):
-        return Known(np.full(numbers, fill.array.reshape(())), fill.dtype)
+        return KnownTensor(np.full(numbers, fill.array.reshape(())), fill.dtype)
     return ops.full(shape, fill.array.item(), fill.dtype)
 
 
@@ -324,5 +324,5 @@ def numbers_between(node: Node, first_item: Item, limit_item: Item, delta_item: 
         return ops.arange(first, last, step, start.dtype)
     bounds = [known.array.item() for known in (start, limit, delta)]
     if node.folds and bounds[2] and len(range(*bounds)) <= SMALL:
-        return Known(np.array(range(*bounds), start.dtype), start.dtype)
+        return KnownTensor(np.array(range(*bounds), start.dtype), start.dtype)
     return ops.arange(*bounds, start.dtype)

@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.dialects.graph_shapes import KnownExtent, subtract
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -16,7 +16,7 @@ from weft.frontends.onnx.registry import converts
 def _dft(
     node: Node, data: Value, length: KnownExtent | None = None, stated: int = -2, *, inverse: bool, onesided: bool
 ) -> Item:
-    stated = node.integer("axis") if node.takes("axis") else stated
+    stated = node.integer("axis") if node.declares_attribute("axis") else stated
     if not -data.ndim <= stated < data.ndim - 1 or stated == -1:
         raise node.refuse(f"axis {stated} must be one of a signal of rank {data.ndim}, before the last one")
     axis, wide = stated % data.ndim, _wide(_with_both_parts(node, data))
@@ -85,4 +85,4 @@ def _mel_weights(node: Node, bins: int, length: int, rate: int, low: float, high
             weights[left : center + 1, column] = np.arange(center - left + 1) / (center - left)
         if right > center:
             weights[center:right, column] = (right - np.arange(center, right)) / (right - center)
-    return Known(weights.astype(dtype), dtype)
+    return KnownTensor(weights.astype(dtype), dtype)

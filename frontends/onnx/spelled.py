@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from weft.frontends.graph_builder import Value, operator_type
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.parameters import attribute
@@ -18,10 +18,10 @@ def operands_of(node: Node) -> list[Value]:
     """Returns the inputs. Before opset 7, the second operand of arithmetic may be aligned with inner axes of the first
     one."""
     found = node.values()
-    if not (node.takes("broadcast") and node.flag("broadcast", False)):
+    if not (node.declares_attribute("broadcast") and node.flag("broadcast", False)):
         return found
     left, right = found
-    axis = node.axis("axis", left.ndim) if node.gives("axis") else left.ndim - right.ndim
+    axis = node.axis("axis", left.ndim) if node.has_attribute("axis") else left.ndim - right.ndim
     after = left.ndim - axis - right.ndim
     if after < 0:
         raise node.refuse(f"attribute 'axis' = {axis} leaves no {right.ndim} axes")
@@ -37,7 +37,7 @@ def _spelled(name: str, spelling: Spelling) -> Converter:
         options = {
             parameter: attribute(node, its, annotations[parameter])
             for parameter, its in spelling.parameters.items()
-            if node.takes(its)
+            if node.declares_attribute(its)
         }
         values = operands_of(node)
         if kind.ROLES[0].is_variadic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -26,10 +26,10 @@ def _attention(
 ) -> Sequence[Item] | None:
     """Converts attention without masks and windows. These can leave a query without keys, whose row is 0 in ONNX and
     NaN here."""
-    is_plain = not any(node.has(index) for index in (3, 6)) and not node.wants(3)
-    windows = [name for name in ("left_window_size", "right_window_size") if node.gives(name)]
+    is_plain = not any(node.has(index) for index in (3, 6)) and not node.uses_output(3)
+    windows = [name for name in ("left_window_size", "right_window_size") if node.has_attribute(name)]
     is_uniform = query.ndim == key.ndim == value.ndim and query.dtype == key.dtype == value.dtype
-    if not is_plain or windows or node.gives("softmax_precision") or not is_uniform:
+    if not is_plain or windows or node.has_attribute("softmax_precision") or not is_uniform:
         return None
     node.attribute("qk_matmul_output_mode")
     is_flat = query.ndim == 3

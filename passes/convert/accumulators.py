@@ -1,4 +1,4 @@
-"""Accumulation of reductions directly in the destination of a subsequent copy."""
+"""Reductions that accumulate in the destination of a later copy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def accumulate_in_place(function: FuncOp) -> None:
     // becomes
     tir.for ... { tir.block "y" ... { tir.init { %y[%vi] = 0 }  %y[%vi] = %y[%vi] + ... } }
     ```
-    The temporary has no other readers than the reduction and the copy; the copy is injective; no op from the reduction
-    up to the copy accesses the destination; and no buffer that the reduction reads may overlap it.
+    Only the reduction and an injective copy use the temporary; no op from the reduction up to the copy accesses the
+    destination; and no buffer that the reduction reads may overlap it.
     """
     for copy in child_blocks(function):
         accesses = _copied(copy)
@@ -40,7 +40,7 @@ def accumulate_in_place(function: FuncOp) -> None:
 
 
 def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
-    """Returns the load and the store of a block that copies each element of a temporary to a different element."""
+    """Load and store of a block that copies elements injectively."""
     ops = [op for op in block.body.block.ops if not isinstance(op, affine.ApplyOp)]
     if not is_plain(block) or len(ops) != 2 or IterKind.REDUCE in block.kinds:
         return None
@@ -56,8 +56,6 @@ def _copied(block: BlockOp) -> tuple[memref.LoadOp, memref.StoreOp] | None:
 
 
 def _reduction_into(buffer: SSAValue, copy: BlockOp, function: FuncOp) -> BlockOp | None:
-    """Returns the reduction that computes each element of a temporary, which has no users except the reduction and
-    `copy`."""
     users = [use.operation for use in buffer.uses]
     blocks = {block for block in child_blocks(function) if any(block.is_ancestor(user) for user in users)} - {copy}
     if len(blocks) != 1 or not all(isinstance(user, memref.LoadOp | memref.StoreOp) for user in users):
@@ -74,7 +72,6 @@ def _reduction_into(buffer: SSAValue, copy: BlockOp, function: FuncOp) -> BlockO
 
 
 def _is_free(target: SSAValue, reduction: BlockOp, copy: BlockOp, function: FuncOp) -> bool:
-    """Returns whether no op from a reduction up to a copy accesses the destination of the copy."""
     if any(read is target or may_overlap(read, target) for read in buffers_loaded(reduction)):
         return False
     op: Operation | None = child_towards(function, reduction).next_op

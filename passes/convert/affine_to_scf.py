@@ -1,4 +1,4 @@
-"""Conversion of operations of `affine` to those of `scf`, `memref` and `vector`, for functions that are not raised."""
+"""Lowering of `affine` to `scf`, `memref` and `vector` in functions that are not raised."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 
 def lower_affine(function: FuncOp) -> None:
-    """Replace the operations of `affine` in a function, of which `problem_of_affine` finds no problem; `affine.apply`
-    stays.
+    """Replace ops of `affine` without a `problem_of_affine`; `affine.apply` stays.
 
     ```mlir
     affine.for %i = 0 to min(%n, 8) { %v = affine.vector_load %A[%i * 4] : memref<32xf32>, vector<4xf32> }
@@ -52,7 +51,7 @@ def lower_affine(function: FuncOp) -> None:
 
 
 def problem_of_affine(op: Operation) -> str | None:
-    """Returns the reason why an operation of `affine` has no form in `scf`, or None."""
+    """The reason why an op of `affine` has no form in `scf`."""
     if not isinstance(op, ParallelOp):
         return None
     for kind, result in zip(op.kinds, op.res, strict=True):
@@ -64,7 +63,6 @@ def problem_of_affine(op: Operation) -> str | None:
 
 
 def _values(map_: AffineMap, operands: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-    """Computes the results of a map before `op`."""
     dims = [Index.of(value) for value in operands]
     return [index_before(Index.of_expr(expr, dims), op) for expr in over_dims(map_)]
 
@@ -81,7 +79,6 @@ def _replace(op: Operation, new: Operation) -> None:
 
 
 def _yield(block: Block) -> None:
-    """Let a block end in `scf.yield`."""
     last = block.last_op
     if isinstance(last, affine.YieldOp):
         Rewriter.replace_op(last, scf.YieldOp(*last.operands))

@@ -1,4 +1,4 @@
-"""Conversion of assertions of upstream programs about sizes to assumptions that calls check.
+"""Assertions about sizes as assumptions that calls check.
 
 %n = memref.dim %A, %c0 : memref<?xf32>
 %t = arith.cmpi eq, %n, %m : index           ->       %n = memref.dim %A, %c0 : memref<?xf32>
@@ -33,7 +33,7 @@ _PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt
 
 
 def is_known_at_calls(value: SSAValue) -> bool:
-    """Returns whether an index is a sum or product of numbers, index parameters and extents of parameters."""
+    """Whether an index is a sum or product of numbers and of index parameters and extents."""
     if not isinstance(value.type, IndexType):
         return False
     op = value.owner
@@ -50,7 +50,7 @@ def is_known_at_calls(value: SSAValue) -> bool:
 
 
 def state_assertions(function: FuncOp) -> None:
-    """Turn the assertions at the top of a function that calls can check into assumptions, in place; others stay."""
+    """Turn top-level assertions that calls can check into assumptions."""
     block = function.body.block
     assertions = [op for op in block.ops if isinstance(op, cf.AssertOp)]
     if not assertions:
@@ -86,7 +86,7 @@ def _predicate(comparison: Operation) -> str:
 
 
 def _comparisons(condition: SSAValue) -> list[Operation] | None:
-    """Returns the comparisons whose conjunction is the condition, or None if calls cannot check one of them."""
+    """The comparisons of a conjunction, or None if calls cannot check one."""
     op = condition.owner
     if not isinstance(op, Operation):
         return None
@@ -98,7 +98,6 @@ def _comparisons(condition: SSAValue) -> list[Operation] | None:
 
 
 def _computed_by(value: SSAValue) -> Iterator[Operation]:
-    """Yields the ops that compute a value which is known at calls, in topological order."""
     if isinstance(value.owner, Operation):
         for operand in value.owner.operands:
             yield from _computed_by(operand)

@@ -1,4 +1,4 @@
-"""Conversion of accesses through views of buffers (`memref.subview`, `cast`, ...) to accesses to the buffers.
+"""Accesses through views of buffers (`memref.subview`, `cast`, ...).
 
 %v = memref.subview %A[%i, 0] [4, 8] [1, 2] : memref<16x16xf32> to memref<4x8xf32, strided<[16, 2], offset: ?>>
 memref.load %v[%x, %y]        // accesses %A[%i + %x, %y * 2]
@@ -26,7 +26,6 @@ from weft.support.errors import CompileError
 
 
 def base_of(buffer: SSAValue) -> SSAValue:
-    """Returns the buffer that `buffer` is a view of, through any number of views."""
     while isinstance(buffer.owner, VIEWS):
         buffer = buffer.owner.operands[0]
     return buffer
@@ -35,9 +34,8 @@ def base_of(buffer: SSAValue) -> SSAValue:
 def element_of_base(
     buffer: SSAValue, indices: Sequence[Index], anchor: Operation
 ) -> tuple[SSAValue, tuple[Index, ...]]:
-    """Returns the buffer that `buffer` is a view of, and the indices there of the element at `indices`. Computations of
-    indices that `Index` cannot represent are inserted before `anchor`. Raises `CompileError` for views whose elements
-    have no indices there."""
+    """The viewed buffer, and indices there of the element at `indices`; computations that `Index` cannot represent
+    precede `anchor`. Raises `CompileError` for elements without indices there."""
     index = tuple(indices)
     while isinstance(view := buffer.owner, VIEWS):
         if isinstance(view, memref.ReinterpretCastOp):
@@ -90,7 +88,7 @@ def _of_flat(view: memref.ReinterpretCastOp, index: tuple[Index, ...], anchor: O
 
 
 def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: Operation) -> Index:
-    """Returns the row-major position of an element in a box."""
+    """Row-major position of an element in a box."""
     place = Index({})
     for at, extent in zip(index, shape, strict=True):
         place = product_before(place, Index.of(extent), anchor) + at
@@ -98,7 +96,6 @@ def linearized(index: Sequence[Index], shape: Sequence[int | SSAValue], anchor: 
 
 
 def delinearized(place: Index, shape: Sequence[int | SSAValue], anchor: Operation) -> list[Index]:
-    """Returns the indices of the element of a box at a row-major position."""
     found: list[Index] = []
     for at in reversed(range(len(shape))):
         extent = shape[at]

@@ -1,20 +1,20 @@
-"""Analysis of the memory of the tensors of a function: in-place writes, and ops that need new buffers.
+"""In-place writes of tensors, and ops that need new buffers.
 
 The problem is that of MLIR's One-Shot Bufferize (https://mlir.llvm.org/docs/Bufferization; Vasilache et al.,
-"Composable and Modular Code Generation in MLIR", 2022): an operation may write into the buffer of its destination
-unless that changes a value which is read later. It is decided once for each destination, in program order.
+"Composable and Modular Code Generation in MLIR", 2022): an op may write into the buffer of its destination unless that
+changes a value which is read later. It is decided once per destination, in program order.
 
-A write by operation O to memory S is a conflict if S is not writable, or if some tensor in S
+A write by op O to memory S is a conflict if S is not writable, or some tensor in S
 
-- is defined at a point that dominates O, with content (it is not a `tensor.empty`),
-- is read by an operation that may run after O before the tensor is redefined: one that follows O, or the operation
-  around O, in the block of the definition; or any in a loop around O that does not contain the definition,
+- is defined at a point that dominates O, with content (no `tensor.empty`),
+- is read by an op that may run after O before the tensor is redefined: one after O, or after the op around O, in the
+  block of the definition; or any in a loop around O without the definition,
 - and this read includes elements that O writes; the read of the destination of a `tensor.insert_slice` does not if O
   writes the inserted slice.
 
-An operand of O itself is such a read too, unless O is pointwise and reads the element that it writes. Views (slices,
-reshapes, casts) share the memory of their source, and are reads of it if they are read themselves. Operations in
-parallel loops write no memory that other iterations access.
+Operands of O are such reads, too, unless O is pointwise and reads the element that it writes. Views (slices, reshapes,
+casts) share the memory of their source, and read it if they are read. Parallel loops write no memory that other
+iterations access.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ from weft.support.errors import CompileError
 
 
 class BufferizationAnalysis:
-    """Assigns memory to the tensors of one function, without changing it.
+    """Assigns memory to the tensors of a function, without changing it.
 
-    Raises `CompileError` at the first operation on tensors that has no rule.
+    Raises `CompileError` at the first operation on tensors without a rule.
     """
 
     def __init__(self, function: func.FuncOp, callees: Mapping[str, func.FuncOp]) -> None:
@@ -119,7 +119,7 @@ class BufferizationAnalysis:
         return self.placement.places[value]
 
     def _write(self, op: Operation, index: int, value: SSAValue, home: Block, *, reads: bool) -> None:
-        """Place `value`, the update by `op` of its operand `index`, in the memory of that operand or in new memory."""
+        """Place `value`, which `op` makes of its operand `index`, in the memory of that operand, or new memory."""
         operand = op.operands[index]
         place = self.place(operand)
         if self._may_write(op, index, place):
@@ -147,7 +147,6 @@ class BufferizationAnalysis:
         )
 
     def _is_private(self, op: Operation, place: TensorPlace) -> bool:
-        """Returns whether no other iteration of a parallel loop around `op` accesses the memory at `place`."""
         home = place.storage.home.parent_op()
         for around in ancestors(op):
             if home is None or around is home or around.is_ancestor(home):
@@ -160,20 +159,19 @@ class BufferizationAnalysis:
         return True
 
     def _is_clobbered(self, value: SSAValue, op: Operation, index: int, place: TensorPlace) -> bool:
-        """Returns whether a write by `op` to its operand `index`, at `place`, changes `value` before a read of it."""
+        """Whether a write by `op` to operand `index`, at `place`, changes `value` before a read."""
         for use in value.uses:
             user = use.operation
             if user is op:
                 if self._reads(use) and (self._runs_again(value, op) or self._is_overwritten(use, index, place)):
                     return True
                 continue
-            if self._reads(use) and self._runs_after(value, user, op) and not self._leaves_out(use, op, place):
+            if self._reads(use) and self._runs_after(value, user, op) and not self._writes_inserted(use, op, place):
                 return True
         return False
 
     def _is_overwritten(self, use: Use, index: int, place: TensorPlace) -> bool:
-        """Returns whether an operation writes elements of its operand `index`, at `place`, before it reads them by
-        another."""
+        """Whether an op writes elements of operand `index` before it reads them by another."""
         op = use.operation
         if use.index == index or op.name in REPEATED:
             return False
@@ -189,7 +187,7 @@ class BufferizationAnalysis:
         return self._structures[op]
 
     def _runs_again(self, value: SSAValue, op: Operation) -> bool:
-        """Returns whether `op` may run several times within one definition of `value`."""
+        """Whether `op` may run several times per definition of `value`."""
         block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
         around = op
         while around.parent is not block:
@@ -202,7 +200,7 @@ class BufferizationAnalysis:
         return False
 
     def _runs_after(self, value: SSAValue, user: Operation, op: Operation) -> bool:
-        """Returns whether `user` may run after `op` within one definition of `value`."""
+        """Whether `user` may run after `op` within one definition of `value`."""
         block = value.owner if isinstance(value.owner, Block) else block_of(value.owner)
         while True:
             writer, reader = block.find_ancestor_op_in_block(op), block.find_ancestor_op_in_block(user)
@@ -222,7 +220,6 @@ class BufferizationAnalysis:
             block = inner
 
     def _reads(self, use: Use) -> bool:
-        """Returns whether the content of an operand, or of a view of it, is read."""
         op = use.operation
         if op.name in NO_READS:
             return False
@@ -232,9 +229,8 @@ class BufferizationAnalysis:
             return reads_destination(self._structure(op), use.index)
         return not (op.name == "bufferization.materialize_in_destination" and use.index == 1)
 
-    def _leaves_out(self, use: Use, op: Operation, place: TensorPlace) -> bool:
-        """Returns whether the use is the destination of an inserted slice, and `op` writes, at `place`, only in this
-        slice."""
+    def _writes_inserted(self, use: Use, op: Operation, place: TensorPlace) -> bool:
+        """Whether the use is the destination of an inserted slice, and `op` writes only in it."""
         insert = use.operation
         inserted = self._inserted(insert) if insert.name in INSERTS and use.index == 1 else None
         if inserted is None or place.views[: len(inserted.views)] != inserted.views:
@@ -243,7 +239,6 @@ class BufferizationAnalysis:
         return not any(map(varies, inserted.views)) or not self._runs_again(insert.operands[1], op)
 
     def _inserted(self, op: Operation) -> TensorPlace | None:
-        """Returns the place that an insertion of a slice writes if it is in place."""
         destination = self.placement.places.get(op.operands[1])
         if destination is None:
             return None
@@ -251,7 +246,6 @@ class BufferizationAnalysis:
         return TensorPlace(destination.storage, (*destination.views, part))
 
     def _is_filled_already(self, op: Operation) -> bool:
-        """Returns whether the source of an insertion is already in the inserted slice."""
         return self.place(op.operands[0]) == self._inserted(op)
 
     def _is_undefined(self, value: SSAValue) -> bool:
@@ -353,7 +347,6 @@ class BufferizationAnalysis:
             self.placement.in_place.add((op, 0))
 
     def _is_whole(self, op: Operation) -> bool:
-        """Returns whether an insertion overwrites its whole destination."""
         if op.name != "tensor.insert_slice":
             return False
         offsets, sizes, strides = offsets_sizes_strides(op)
@@ -370,14 +363,12 @@ class BufferizationAnalysis:
     # Structure
 
     def _enter(self, op: Operation, first: int, initial: Sequence[SSAValue], arguments: Sequence[SSAValue]) -> None:
-        """Place the tensors that a loop carries in the memory of their initial values, or in new memory."""
         for at, (value, argument) in enumerate(zip(initial, arguments, strict=True)):
             self._check_type(argument, op)
             if is_tensor(value):
                 self._write(op, first + at, argument, block_of(op), reads=True)
 
     def _move(self, terminator: Operation, sources: Sequence[SSAValue], targets: Sequence[SSAValue]) -> None:
-        """Record copies of `sources` to the memory of `targets`, before a terminator."""
         pairs = [
             (source, target)
             for source, target in zip(sources, targets, strict=True)
@@ -464,14 +455,13 @@ class BufferizationAnalysis:
             self._move(terminator, terminator.operands, op.results)
 
     def _lead(self, value: SSAValue, result: SSAValue, home: Block) -> None:
-        """Allocate `value` directly in the memory of `result`, if it would be allocated in the block `home`."""
+        """Allocate `value`, if in `home`, in the memory of `result`."""
         place = self.place(value)
         storage = place.storage
         if storage.home is home and storage.is_allocated and storage.destination is None and not place.views:
             storage.destination = result
 
     def _outside(self, value: SSAValue, op: Operation) -> SSAValue | None:
-        """Returns the tensor defined outside `op` whose memory `value` has, or None if there is none."""
         while is_inside(value, op):
             carrier = self._carrier.get(value)
             if carrier is None or self.place(carrier) != self.place(value) or carrier.type != value.type:
@@ -482,8 +472,7 @@ class BufferizationAnalysis:
     def forall(self, op: Operation) -> None:
         """Parallel iterations that write one slice each of the results.
 
-        A result has the memory of its initial value if each iteration only reads the slice that it writes. Otherwise
-        iterations read the initial value, and write other memory.
+        A result reuses the memory of its initial value if each iteration reads only the slice that it writes.
         """
         first = len(op.operands) - len(op.results)
         body = op.regions[0].block
@@ -548,7 +537,7 @@ class BufferizationAnalysis:
                 self.placement.extents[result] = self._extents_of_call(op, callee, at)
 
     def returns(self, op: Operation) -> None:
-        """Compute a result directly in the parameter that returns it, if it is a whole new allocation."""
+        """Compute a result in the parameter that returns it, if it is a whole new allocation."""
         home = block_of(op)
         for at, value in enumerate(op.operands):
             if not is_tensor(value):
@@ -562,7 +551,7 @@ class BufferizationAnalysis:
     # Conversions between tensors and buffers
 
     def to_tensor(self, op: Operation) -> None:
-        """Store a tensor with exclusive access to a buffer in it, and copy others."""
+        """Copy tensors without exclusive access to a buffer."""
         source, result = op.operands[0], op.results[0]
         if "restrict" not in op.properties:
             self._allocate(result, block_of(op))
@@ -575,7 +564,7 @@ class BufferizationAnalysis:
         self._put(result, TensorPlace(storage))
 
     def to_buffer(self, op: Operation) -> None:
-        """Return the buffer of a tensor, which is not written from here on, or a copy if the program may write it."""
+        """Copy a tensor that the program may write; another is not written from here on."""
         place = self.place(op.operands[0])
         storage = place.storage
         layout = cast("MemRefType[Attribute]", op.results[0].type).layout
@@ -588,7 +577,7 @@ class BufferizationAnalysis:
             storage.escapes = True
 
     def materialize(self, op: Operation) -> None:
-        """Compute the source directly in the destination, if this is a parameter without other uses."""
+        """Compute the source in the destination, if that is a parameter without other uses."""
         source, target = op.operands
         if op.results:
             self._write(op, 1, op.results[0], block_of(op), reads=False)
@@ -606,7 +595,6 @@ class BufferizationAnalysis:
     # Shapes
 
     def _extents_outside(self, op: Operation, value: SSAValue) -> tuple[Extent, ...]:
-        """Returns the shape of a tensor in terms of values defined before `op`."""
         extents = self._shapes.extents(value)
         for extent in extents:
             base = extent[0] if isinstance(extent, tuple) else extent
@@ -623,7 +611,6 @@ class BufferizationAnalysis:
             raise CompileError.at(op, f"bufferize-tensors: {message}")
 
     def _extents_of_call(self, op: Operation, callee: func.FuncOp, at: int) -> tuple[Extent, ...]:
-        """Returns the shape of the result of a call in terms of the shapes of its arguments."""
         returned = terminator_of(callee.body.block).operands[at]
         shape = shape_of_tensor(op.results[at])
         if DYNAMIC_INDEX not in shape:
@@ -652,7 +639,6 @@ def _inserts_of(terminator: Operation) -> list[Operation]:
 
 
 def _is_of_slice(use: Use, insert: Operation, part: Slice) -> bool:
-    """Returns whether a use of the shared argument of an `scf.forall` only accesses the slice `part`."""
     op = use.operation
     if op.name == "tensor.extract_slice":
         return Slice(*offsets_sizes_strides(op), shape_of_tensor(op.results[0])) == part

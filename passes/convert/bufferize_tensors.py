@@ -1,4 +1,4 @@
-"""bufferize-tensors: convert functions over tensors to functions over buffers."""
+"""bufferize-tensors: buffers in place of tensors."""
 
 from __future__ import annotations
 
@@ -40,18 +40,12 @@ class BufferizeTensorsPass(ModulePass):
       linalg.matmul ins(%A, %B : ...) outs(%C : memref<4x4xf32>)
       return
     ```
-    Each tensor argument becomes a dense buffer, each tensor result a trailing parameter. An argument is written only if
-    it has `bufferization.writable = true`; callers pass buffers for results that overlap no other. The output consists
-    of upstream operations: `linalg` on buffers, `memref.alloc` for values that need separate memory, `linalg.copy` to
-    save values that are read later from being overwritten (`bufferization_analysis.py` has the rule), `memref.global`
-    for constants.
+    Tensor arguments become dense buffers, results trailing parameters. Only arguments with `bufferization.writable =
+    true` are written; result buffers of callers overlap no other. The output is upstream's: `linalg` on buffers,
+    `memref.alloc` for separate memory, `linalg.copy` to save values that are read later (`bufferization_analysis.py`),
+    `memref.global` for constants. weft's own lowering places and frees buffers itself, without `deallocation`.
 
-    Options: `promises` names assumptions of the functions in addition to non-overlapping parameters
-    (`dialects/promises.py`); `strict` makes it an error if the module has no function over tensors; `deallocation`
-    frees allocations at the end of their block. weft's own lowering places and frees buffers itself, without
-    deallocations.
-
-    Raises `CompileError` for operations on tensors that have no form on buffers, with the module unchanged.
+    Raises `CompileError` for operations that have no form on buffers, with the module unchanged.
 
     Requires: functions over tensors of `linalg`, `tensor`, `scf`, `arith` and calls.
 
@@ -86,12 +80,10 @@ def bufferize_functions(
 ) -> None:
     """Replace tensors by buffers in `functions` of one module, in place, in all or (`CompileError`) in none.
 
-    With `asserts`, `cf.assert` states the extents of results and the padding that callers must pass.
-
-    Afterwards the functions have no tensors. Each function computes the same, for arguments whose result buffers
-    overlap no other; it writes no read-only argument. All operations of linalg are on buffers and have no results,
-    copies are `linalg.copy`, and memory is allocated by `memref.alloc` of identity layout. `tir.promises` contains
-    `promises` and, if all buffers of the signature were tensors, `noalias`.
+    With `asserts`, `cf.assert` states the extents of results and the padding that callers must pass. Result buffers
+    must overlap no other; read-only arguments are not written. Ops of linalg have no results, copies are `linalg.copy`,
+    and `memref.alloc` has identity layout. `tir.promises` contains `promises` and, if all buffers of the signature were
+    tensors, `noalias`.
     """
     known = {function.sym_name.data: function for function in functions}
     placements = [BufferizationAnalysis(function, known).run() for function in functions]

@@ -1,4 +1,4 @@
-"""convert-from-upstream: convert functions of upstream dialects to weft's levels by the applicable passes."""
+"""convert-from-upstream: upstream dialects to weft's levels."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ConvertFromUpstreamPass(ModulePass):
 def convert_from_upstream(
     ctx: Context, module: ModuleOp, promises: tuple[str, ...] = (), *, strict: bool = False
 ) -> bool:
-    """Convert the functions of upstream dialects, in place. Returns whether there were any."""
+    """Convert in place; return whether there were any upstream functions."""
     kinds = {
         function: dialects
         for function in module.ops

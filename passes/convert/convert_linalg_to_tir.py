@@ -1,4 +1,4 @@
-"""convert-linalg-to-tir: convert each op of linalg to a block of tir in a loop nest."""
+"""convert-linalg-to-tir: ops of linalg as blocks."""
 
 from __future__ import annotations
 
@@ -74,20 +74,17 @@ class ConvertLinalgToTirPass(ModulePass):
         ...
     ```
     Loops that index an output are spatial, others reduce. A fill becomes the init of the reduction into its buffer if
-    no op in between accesses the buffer and no input may overlap it: the function has the assumption `noalias`, or
-    allocates one of the two. Values that share a buffer get separate buffers (`live_range_splitting.py`). Extents are
-    those of the operands; equality of dynamic extents of parameters becomes a condition of calls (`tir.assume_shape`),
-    for the operations at the top of the function.
+    no op in between accesses that buffer and no input may overlap it: the function assumes `noalias`, or allocates one
+    of the two. Values that share a buffer get separate ones (`live_range_splitting.py`). Equality of dynamic extents of
+    parameters of top-level operations becomes a condition of calls (`tir.assume_shape`).
 
     Requires: functions with operations of linalg on row-major or strided memrefs, or on tensors. An operation that is
     not converted gets a remark.
 
-    Leaves: functions of block loops over buffers with the assumptions `promises`, in addition to those that they have;
-    former functions over tensors have `noalias`. Their other operations, of `affine`, `scf` and `memref`, are raised as
-    by `raise-affine-to-tir`.
+    Leaves: functions of block loops over buffers with the additional assumptions `promises`; former functions over
+    tensors have `noalias`. Operations of `affine`, `scf` and `memref` are raised as by `raise-affine-to-tir`.
 
-    Raises `CompileError` for operations on types for which they are not defined, and for operands that do not fit each
-    other.
+    Raises `CompileError` for types for which operations are not defined, and operands that do not fit each other.
     """
 
     name = "convert-linalg-to-tir"
@@ -112,8 +109,8 @@ class ConvertLinalgToTirPass(ModulePass):
     def convert(
         self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise], left: Set[FuncOp]
     ) -> bool:
-        """Convert functions over buffers in place. Returns whether there was any operation to convert. Operations that
-        remain in functions other than `left` get a remark."""
+        """Returns whether there was anything to convert. Operations that remain in functions other than `left` get a
+        remark."""
         drop_returned_parameters(op, functions)
         found = False
         for function in functions:
@@ -139,7 +136,6 @@ class ConvertLinalgToTirPass(ModulePass):
 
 
 def linalg_functions(module: ModuleOp) -> list[FuncOp]:
-    """Returns the functions of a module with operations of linalg that are converted."""
     return [
         f
         for f in module.ops
@@ -155,7 +151,6 @@ def _is_taken(op: Operation) -> bool:
 
 
 def _is_to_raise(op: Operation) -> bool:
-    """Returns whether an op at the top of a function is not of tir, is a view, or is a statement outside blocks."""
     return (
         (bool(op.regions) and not isinstance(op, ForOp | BlockOp))
         or isinstance(op, ReinterpretCastOp)
@@ -165,7 +160,6 @@ def _is_to_raise(op: Operation) -> bool:
 
 
 def _why_not_taken(op: Operation) -> str:
-    """Returns the reason why a structured op is not converted, or an empty text if it is."""
     function = next((one for one in ancestors(op) if isinstance(one, FuncOp)), None)
     if function is not None and len(function.body.blocks) != 1:
         return "stays as it is: its function has several blocks (MLIR's --lift-cf-to-scf makes one)"
@@ -178,7 +172,7 @@ def _why_not_taken(op: Operation) -> str:
 
 
 def _shape(value: SSAValue) -> Sequence[int]:
-    """Returns the extents of a buffer, including those that a cast hides."""
+    """Extents of a buffer, including those that a cast hides."""
     shape = value.type.get_shape() if isinstance(value.type, MemRefType) else ()
     if not isinstance(value.owner, CastOp):
         return shape
@@ -253,7 +247,6 @@ class _LinalgConversion:
             self._starts[structure.outputs[0]] = nest, block
 
     def _starts_of(self, op: Operation, structure: Structure) -> dict[SSAValue, tuple[Operation, BlockOp]]:
-        """Returns the fills of the outputs of a reduction if they may become its init, else nothing."""
         maps = structure.maps[len(structure.inputs) :]
         starts = {output: self._starts[output] for output in structure.outputs if output in self._starts}
         if len(starts) != len(structure.outputs) or not all(map(_is_projection, maps)):
@@ -274,7 +267,6 @@ class _LinalgConversion:
         return any(self._overlaps(value, buffer) for inner in operations_in(op) for value in _touched(inner))
 
     def _overlaps(self, value: SSAValue | None, buffer: SSAValue) -> bool:
-        """Returns whether a value, or unknown memory (None), may overlap `buffer`."""
         if value is None:
             return True
         if not isinstance(value.type, MemRefType):
@@ -283,7 +275,6 @@ class _LinalgConversion:
 
 
 def _touched(op: Operation) -> Iterator[SSAValue | None]:
-    """Yields the buffers that an op accesses, and None for unknown memory."""
     effects = effects_of(op)
     if effects.is_opaque or effects.reads_all:
         yield None
@@ -301,7 +292,7 @@ def _between(first: Operation, last: Operation) -> Iterator[Operation]:
 
 
 def _move_region(body: Block, loops: Sequence[SSAValue], op: Operation, structure: Structure) -> None:
-    """Move the region of a structured op to the end of `body`, between loads and stores, with values for its loops."""
+    """Move the region of `op` to the end of `body`, between loads and stores."""
     new: list[Operation] = []
     places: dict[AffineMap, list[SSAValue]] = {}
     for map_ in structure.maps:
@@ -353,7 +344,6 @@ def _replace_by_loops(op: Operation, structure: Structure, extents: Sequence[int
 
 
 def _is_start(block: BlockOp, structure: Structure) -> bool:
-    """Returns whether a block fills its only output with a scalar."""
     *computing, store = block.body.block.ops
     return (
         len(structure.outputs) == 1
@@ -367,13 +357,11 @@ def _is_start(block: BlockOp, structure: Structure) -> bool:
 
 
 def _is_projection(map_: AffineMap) -> bool:
-    """Returns whether the subscripts are distinct loops."""
     loops = _loops_in(map_)
     return len(loops) == len(map_.results) == len(set(loops))
 
 
 def _loops_in(map_: AffineMap) -> list[int]:
-    """Returns the loops that are subscripts by themselves."""
     return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
 
 
@@ -381,7 +369,7 @@ def _loops_in(map_: AffineMap) -> list[int]:
 
 
 def _check(op: Operation, structure: Structure) -> None:
-    """Check that static extents of a loop agree; the verifier does so if all extents are static."""
+    """Static extents of a loop agree; the verifier only checks if all are static."""
     known: dict[int, int] = {}
     for _, _, loop, extent in _plain_subscripts(structure):
         before = known.get(loop, DYNAMIC_INDEX)
@@ -396,7 +384,7 @@ _Dim = tuple[SSAValue, int]
 
 
 class _Dims:
-    """The dynamic extents of a function. Equal extents of parameters share one value, or number, at its top."""
+    """Dynamic extents of a function. Equal ones of parameters share a value at its top."""
 
     def __init__(self, function: FuncOp) -> None:
         self._function = function
@@ -407,7 +395,7 @@ class _Dims:
         self._values: dict[_Dim | int, SSAValue] = {}
 
     def unite(self, structure: Structure) -> None:
-        """Unite the extents of the operands of an op along each loop; the op must always run."""
+        """Requires that `op` always runs."""
         found: dict[int, _Dim | int] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and not self._is_parameter(operand):
@@ -420,7 +408,7 @@ class _Dims:
                 self._same[other] = found[loop] = dim
 
     def place(self) -> None:
-        """State equal extents, and replace `memref.dim` of parameters by the shared value."""
+        """State equal extents; `memref.dim` of parameters becomes the shared value."""
         for dim in [op for op in operations_in(self._function) if isinstance(op, DimOp)]:
             at = constant_integer(dim.index)
             if at is not None and self._is_parameter(dim.source) and at in dynamic_extents(dim.source.type):
@@ -451,7 +439,6 @@ class _Dims:
         return self._values[dim]
 
     def extents(self, op: Operation, structure: Structure) -> list[int | SSAValue]:
-        """Returns the extents of the loops of an op, static if an operand has a static extent."""
         found: dict[int, int | SSAValue] = {}
         for operand, at, loop, extent in _plain_subscripts(structure):
             if extent == DYNAMIC_INDEX and loop not in found:
@@ -471,7 +458,7 @@ class _Dims:
 
 
 def _plain_subscripts(structure: Structure) -> Iterator[tuple[SSAValue, int, int, int]]:
-    """Yields operand, dimension, loop and extent for each dimension whose subscript is a loop."""
+    """Operand, dimension, loop and extent for each dimension whose subscript is a loop."""
     for operand, map_ in zip(structure.operands, structure.maps, strict=True):
         for at, (expr, extent) in enumerate(zip(map_.results, _shape(operand), strict=True)):
             if isinstance(expr, AffineDimExpr):

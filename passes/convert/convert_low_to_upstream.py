@@ -1,4 +1,4 @@
-"""convert-low-to-upstream: convert low functions to upstream MLIR dialects only."""
+"""convert-low-to-upstream: low functions in upstream dialects."""
 
 from __future__ import annotations
 
@@ -73,13 +73,12 @@ class ConvertLowToUpstreamPass(ModulePass):
       %flat = memref.collapse_shape %A [[0, 1]] : memref<4x8xf32> into memref<32xf32>
       scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }
     ```
-    A function has the parameters of its external signature, with their shapes and strides; `memref.dim` and
-    `memref.extract_strided_metadata` compute its symbols. If the module calls it, its flat form remains as `@f_flat`.
-    Types that xDSL lacks (comparisons and casts of vectors) are printed in the generic form, which MLIR reads. Kernels
-    become functions of the `gpu` dialect in a `gpu.module`, and their shared buffers its variables in memory space 3;
-    other memory spaces are dropped. The host passes buffers unchanged, so that they must be in memory that the device
-    can access. Assumptions that upstream does not make are dropped: `noalias`, contraction; call preconditions
-    (`low.assume`) are left to the caller. Divisions by zero are still defined.
+    A function has the parameters of its external signature; `memref.dim` and `memref.extract_strided_metadata` compute
+    its symbols. If the module calls it, its flat form remains as `@f_flat`. Comparisons and casts of vectors, whose
+    types xDSL lacks, are printed in generic form, which MLIR reads. Kernels become functions of a `gpu.module`, and
+    shared buffers its variables in memory space 3; other memory spaces are dropped. The host passes buffers unchanged,
+    so the device must be able to access them. `noalias` and contraction, which upstream does not assume, are dropped;
+    callers check call preconditions (`low.assume`). Divisions by zero are still defined.
 
     Raises `CompileError` if there is no upstream form: pointers for functions outside the module (`low.access_ptr`),
     LLVM IR and C sources in the module, tiles of tensor cores, calls of declared functions with buffers of several
@@ -144,7 +143,6 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def convert_body(function: FuncOp) -> None:
-    """Convert operations of `low` and types of buffers; the signature is unchanged."""
     is_kernel = kernel_of(function) is not None
     for op in operations_in(function):
         _convert_spaces(op, is_kernel=is_kernel)
@@ -165,7 +163,7 @@ def _convert_spaces(op: Operation, *, is_kernel: bool) -> None:
 
 
 def _upstream_type(type_: Attribute, *, is_kernel: bool = False) -> Attribute:
-    """Removes weft's memory space from a type, except that shared memory of kernels is kept."""
+    """Drops weft's memory space, except shared memory of kernels."""
     if isinstance(type_, MemRefType) and isinstance(type_.memory_space, StringAttr):
         space = WORKGROUP if is_kernel and type_.memory_space == SHARED else NoneAttr()
         return MemRefType(type_.element_type, type_.shape, type_.layout, space)
@@ -243,8 +241,8 @@ _REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = {
 
 
 def _hoist_allocations(function: FuncOp) -> None:
-    """Move stack allocations to the start of the function, or of the parallel loop that contains them: elsewhere
-    upstream allocates once per iteration."""
+    """Move stack allocations to the start of the function or parallel loop: elsewhere upstream allocates per
+    iteration."""
     for op in operations_in(function):
         if isinstance(op, memref.AllocaOp) and not op.operands:
             block = op.parent_block()
@@ -260,7 +258,6 @@ def _hoist_allocations(function: FuncOp) -> None:
 
 
 def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
-    """Give a function its external signature: the function itself, or a wrapper that calls it."""
     params, symbols = params_of(function), symbols_of(function)
     inputs = [_upstream_type(value_type(param.type)) for param in params]
     forget_elements(function)
@@ -292,7 +289,6 @@ def _convert_signature(function: FuncOp, flat_name: str | None) -> None:
 
 
 def _require_flat(function: FuncOp) -> None:
-    """Raises `CompileError` unless the external signature of a declared function is the flat one of `low`."""
     shaped = [_upstream_type(value_type(param.type)) for param in params_of(function)]
     if shaped != [_upstream_type(given) for given in function.function_type.inputs]:
         raise CompileError.at(
@@ -303,14 +299,12 @@ def _require_flat(function: FuncOp) -> None:
 
 
 def _hint(label: StringAttr) -> str | None:
-    """Returns a label as a name hint, if it is valid."""
     return label.data if SSAValue.is_valid_name(label.data) else None
 
 
 def _flat_arguments(
     block: Block, params: Sequence[ParamAttr], symbols: Sequence[str], flat_types: Sequence[Attribute]
 ) -> list[SSAValue]:
-    """Computes the arguments of the flat form of a function from its external parameters."""
     writer = _SignatureWriter(block)
     known: dict[str, SSAValue] = {}
     for argument, param in zip(block.args, params, strict=True):
@@ -325,8 +319,6 @@ def _flat_arguments(
 
 
 class _SignatureWriter:
-    """Emits computations on the parameters of a function."""
-
     def __init__(self, block: Block) -> None:
         self._block = block
         self._metadata: dict[SSAValue, Operation] = {}
@@ -339,12 +331,11 @@ class _SignatureWriter:
         return self._add(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def dynamic_sizes(self, argument: SSAValue) -> list[SSAValue]:
-        """Returns the dynamic extents of a buffer, followed by the dynamic strides."""
+        """Dynamic extents, then dynamic strides."""
         extents = [self._add(memref.DimOp(argument, self._index(at))) for at in dynamic_extents(argument.type)]
         return [*extents, *(self._stride(argument, at) for at in dynamic_strides(argument.type))]
 
     def _metadata_of(self, buffer: SSAValue) -> Sequence[SSAValue]:
-        """Returns the buffer without its layout, the offset, the sizes and the strides."""
         if buffer not in self._metadata:
             self._metadata[buffer] = op = memref.ExtractStridedMetaDataOp(buffer)
             self._block.add_op(op)
@@ -376,8 +367,7 @@ class _SignatureWriter:
         return self._add(memref.ReinterpretCastOp.from_dynamic(buffer, [offset], [extent], [1], result))
 
     def _span(self, buffer: SSAValue) -> SSAValue:
-        """Computes the number of elements from the first to the last: 1 plus (extent - 1) * stride of each
-        dimension."""
+        """Elements from the first to the last: 1 plus (extent - 1) * stride of each dimension."""
         rank = cast("MemRefType[Attribute]", buffer.type).get_num_dims()
         one = span = self._index(1)
         for at in range(rank):

@@ -1,4 +1,4 @@
-"""`convert-stablehlo-to-te`: convert functions of stablehlo ops, as printed by JAX, to tensor expressions."""
+"""`convert-stablehlo-to-te`: functions of stablehlo, as printed by JAX."""
 
 from __future__ import annotations
 
@@ -101,9 +101,8 @@ from weft.texpr.tensor import ComputeOp, ConstantOp, Tensor, placeholder
 def convert_stablehlo(module: ModuleOp, *, strict: bool = False) -> None:
     """Replace the functions of `module` with ops of stablehlo or chlo by functions of tensor expressions.
 
-    Calls are inlined; private functions without remaining calls are erased. A function with an unsupported op or form
-    is unchanged, with a remark that names it; with `strict` that is a `CompileError`, and so is a module without such
-    functions.
+    Calls are inlined. A function with an unsupported op or form is unchanged, with a remark; with `strict`, that and a
+    module without such functions are `CompileError`s.
 
     ```mlir
     func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
@@ -156,8 +155,7 @@ def _remark_that_stays(at: Operation, function: FuncOp, reason: str, *, strict: 
 def _callable(
     module: ModuleOp, new_functions: Sequence[tuple[FuncOp, FuncOp]], *, strict: bool
 ) -> list[tuple[FuncOp, FuncOp]]:
-    """Returns the conversions, except those that change the type of a function to which a function that is not
-    converted refers."""
+    """Excludes conversions that change the type of a function that an unconverted one refers to."""
     found = list(new_functions)
     while True:
         converted = {function.sym_name.data for function, _ in found}
@@ -176,7 +174,7 @@ def _callable(
 
 
 def erase_inlined(module: ModuleOp, names: set[str]) -> None:
-    """Erase private functions called `names` to which nothing refers."""
+    """Erase private functions of `names` without references."""
     while True:
         used = {symbol for symbol, _ in symbol_uses(module)}
         unused = [
@@ -193,7 +191,6 @@ def _is_stablehlo(op: Operation) -> bool:
 
 
 def constant_elements(op: Operation) -> DenseIntOrFPElementsAttr[Any] | None:
-    """Returns the elements of a constant tensor of `stablehlo` or `arith`, or None for other ops."""
     value = op.value if isinstance(op, stablehlo.DenseConstantOp | arith.ConstantOp) else None
     return value if isinstance(value, DenseIntOrFPElementsAttr) else None
 
@@ -203,7 +200,7 @@ def is_constant(op: Operation) -> bool:
 
 
 def callee_of(op: Operation) -> str | None:
-    """Returns the name of the function of the module that an op calls or that defines it, or None for other ops."""
+    """The called function, or the decomposition of a composite."""
     match op:
         case CallOp():
             return op.callee.string_value()
@@ -218,7 +215,6 @@ def _callees(function: FuncOp) -> Iterator[str]:
 
 
 def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[str]:
-    """Returns the names of the functions that a function calls, directly or not."""
     found: set[str] = set()
     pending = [*_callees(function)]
     while pending:
@@ -230,7 +226,7 @@ def reached_functions(function: FuncOp, functions: Mapping[str, FuncOp]) -> set[
 
 
 def stablehlo_functions(functions: Mapping[str, FuncOp]) -> list[FuncOp]:
-    """Returns the functions that contain or reach ops of stablehlo, except private ones that these call."""
+    """Functions that contain or reach stablehlo, except private ones called by these."""
     holding = {name for name, function in functions.items() if any(map(_is_stablehlo, function.body.walk()))}
     if not holding:
         return []
@@ -267,13 +263,13 @@ _REFUSED: Final[Mapping[str, str]] = {
 
 
 class StablehloConversion:
-    """Evaluates the ops of one function, and of its callees, to tensors."""
+    """Evaluates the ops of a function, and its callees, to tensors."""
 
     def __init__(
         self, functions: Mapping[str, FuncOp], same: Sequence[tuple[_Dim, _Dim]] = (), *, composes: bool = False
     ) -> None:
-        """`same` are dynamic extents of parameters that ops require to be equal. If the conversion `composes`, an
-        elementwise op whose only reader is another one is part of it, else each op is a separate computation."""
+        """`same` are dynamic extents of parameters that must be equal. If it `composes`, an elementwise op read only by
+        another is part of it."""
         self._composes = composes
         self._functions = functions
         self.same = list(same)
@@ -292,8 +288,7 @@ class StablehloConversion:
         """The inlined functions."""
 
     def convert(self, function: FuncOp) -> FuncOp | None:
-        """Returns a function of tensor expressions equivalent to `function`, or None if extents were added to `same`,
-        which must have one variable. Raises `CompileError`."""
+        """None if extents were added to `same`, which must have one variable. Raises `CompileError`."""
         try:
             return self._convert_function(function)
         except _OneVariable:
@@ -333,7 +328,6 @@ class StablehloConversion:
     def evaluate(
         self, ops: Sequence[Operation], known: Mapping[SSAValue, Value], wanted: Sequence[SSAValue]
     ) -> list[Value]:
-        """Computes the values of `wanted` by `ops` from known ones. Raises `CompileError`."""
         self._values.update(known)
         for op in ops:
             self._convert(op)
@@ -341,7 +335,6 @@ class StablehloConversion:
 
     @property
     def facts(self) -> Sequence[Compare]:
-        """Comparisons of extents that calls check."""
         return self._facts
 
     def _placeholders(self, function: FuncOp) -> list[Tensor]:
@@ -428,7 +421,6 @@ class StablehloConversion:
         return results
 
     def _real_results(self, op: Operation, values: Sequence[Value]) -> list[Value]:
-        """Computes the results of an op on real operands, or on the parts of complex ones."""
         values = list(values)
         if any(value.dtype in WIDE for value in values) and isinstance(op, _WIDENED):
             return self._widened(op, values)
@@ -474,7 +466,6 @@ class StablehloConversion:
         return list(cast("Sequence[Value]", found)) if isinstance(found, list | tuple) else [cast("Value", found)]
 
     def _set_dimension_size(self, op: SetDimensionSizeOp, source: Value, size: Value) -> Value:
-        """Returns the first elements along a dimension."""
         (dim,), sizes = op.keyword("dim"), sizes_of(size)
         if sizes is None:
             raise CompileError("the size is computed from data, not from extents")
@@ -483,7 +474,7 @@ class StablehloConversion:
         return View(source, shape, tuple(range(len(shape))))
 
     def _at_most(self, extent: Extent, limit: Extent, what: str) -> None:
-        """Require an extent to be at most `limit`. Calls check it if the extents are not known."""
+        """Calls check the limit if the extents are not known."""
         numbers = integer_of(extent), integer_of(limit)
         if numbers[0] is not None and numbers[1] is not None:
             if not 0 <= numbers[0] <= numbers[1]:
@@ -492,7 +483,6 @@ class StablehloConversion:
             self._facts.append(cast("Compare", compare(Predicate.LE, extent, limit)))
 
     def _combined_parts(self, op: CombiningOp, values: Sequence[Value]) -> list[Value]:
-        """Computes the results of an op with a region on complex numbers from those of the op on their parts."""
         split = on_parts(op)
         self._originals[split.body.block] = op.body.block
         sides = [side for value in values for side in (value.both if isinstance(value, Parts) else (value,))]
@@ -501,8 +491,8 @@ class StablehloConversion:
         return [next(found) if kind is None else Parts(next(found), next(found), kind) for kind in kinds]
 
     def _slice_counts(self, op: Operation) -> Sequence[Extent] | None:
-        """Returns the extents of a slice whose start depends on data, and whose end is the start plus sizes, or None
-        for others. JAX emits it for the rows of tensors that have another symbolic dimension."""
+        """Extents of a slice from `start`, which depends on data, to `start` plus sizes. JAX emits it for rows of
+        tensors with another symbolic dimension."""
         _, start, limit, strides = op.operands
         end = limit.owner
         if sizes_of(self._values[start]) is not None or not isinstance(end, Operation) or end.name != "stablehlo.add":
@@ -513,7 +503,6 @@ class StablehloConversion:
         return counts.elements if all(integer_of(step) == 1 for step in steps.elements) else None
 
     def _widened(self, op: Operation, values: Sequence[Value]) -> list[Value]:
-        """Computes the results of an op on integers narrower than a byte from bytes."""
         found = self._real_results(op, [cast_value(value, WIDE.get(value.dtype, value.dtype)) for value in values])
         return [cast_value(value, result_dtype(op, position)) for position, value in enumerate(found)]
 
@@ -539,7 +528,6 @@ class StablehloConversion:
         self.inlined.add(name)
 
     def _place(self, op: Operation, tensors: Sequence[Tensor]) -> None:
-        """Set the source location of `op` on the computations of tensors that have none."""
         place = location_of(op)
         pending = [tensor.op for tensor in tensors]
         while pending:
@@ -577,8 +565,7 @@ class StablehloConversion:
         return compute(shape, element, label(op))
 
     def _floor_division(self, op: Operation) -> Value | None:
-        """Returns the floor division of sizes that a choice between truncated quotients implements, or None for other
-        ops."""
+        """The floor division of sizes that a choice between truncated quotients means."""
         pair = stablehlo.floor_division(op)
         sizes = [] if pair is None else [sizes_of(self._values[operand]) for operand in pair]
         dividend, divisor = sizes if len(sizes) == 2 else (None, None)
@@ -589,7 +576,6 @@ class StablehloConversion:
         return Sizes(quotients, dividend.shape, dividend.dtype)
 
     def _of_sizes(self, op: Operation, values: Sequence[Value]) -> Value | None:
-        """Computes the result of an op on extents. Returns None for an op on data."""
         if not any(isinstance(value, Sizes) for value in values):
             return None
         sizes = [found for value in values if (found := sizes_of(value)) is not None]
@@ -617,7 +603,6 @@ class StablehloConversion:
         return Sizes(tuple(combined), sizes[0].shape, sizes[0].dtype)
 
     def _compared(self, direction: str, left: Extent, right: Extent) -> bool | None:
-        """Returns the result of a comparison of extents, or None if it depends on them."""
         x, y = integer_of(left), integer_of(right)
         if x is not None and y is not None:
             return _COMPARISONS[direction](x, y)
@@ -630,8 +615,8 @@ class StablehloConversion:
         return None
 
     def _is_positive(self, extent: Extent, least: int = 1) -> bool:
-        """Returns whether an extent is known to be at least `least` (1 or 0): it has no negative terms. Extents of
-        parameters are at least 1 if the function asserts it."""
+        """Whether an extent is at least `least`: it has no negative terms, and extents of parameters are at least 1 if
+        asserted."""
         match extent:
             case int() | Const():
                 return cast("int", integer_of(extent)) >= least
@@ -653,8 +638,8 @@ class StablehloConversion:
                 return False
 
     def _agree(self, values: list[Value], left: _Dim, right: _Dim) -> None:
-        """Give two dimensions of operands one extent, the left one or a number, checked by calls. If both are extents
-        of parameters, the conversion restarts with one variable."""
+        """Give two dimensions one extent, the left one or a number, checked by calls. The conversion restarts with one
+        variable for two extents of parameters."""
         extents = [values[at].shape[dim] for at, dim in (left, right)]
         numbers = [integer_of(extent) for extent in extents]
         if is_same(*extents) or None not in numbers:
@@ -674,8 +659,7 @@ class StablehloConversion:
             values[at] = View(value, shape, places)
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
-        """Computes the results of a region over scalars for given arguments. If the region replaces one on complex
-        numbers, these are pairs of elements; else it is evaluated on one part."""
+        """Results of a region over scalars: pairs if it replaces one on complex numbers, else of one part."""
         original = self._originals.get(block)
         has_pairs, block = original is not None, original or block
         # Comparisons of sorts take both sides of each operand, other regions the arguments in order.
@@ -739,8 +723,7 @@ class StablehloConversion:
         return found
 
     def _custom_call(self, op: stablehlo.CustomCallOp, values: Sequence[Value]) -> list[Value]:
-        """Shape assertions become assumptions, which calls check; sharding annotations are ignored. Windows are
-        combined by the called function."""
+        """Shape assertions become assumptions, which calls check; sharding annotations are ignored."""
         target = op.call_target_name.data
         if target == "stablehlo.dynamic_reduce_window":
             (name,) = (called.string_value() for called in op.called_computations or ())
@@ -770,7 +753,6 @@ class StablehloConversion:
 
 
 def _element_of_constant(value: Value) -> Any:
-    """Returns the element of a constant scalar, which is a pair for a complex number."""
     sides = value.both if isinstance(value, Parts) else (value,)
     if not all(isinstance(side, Splat) for side in sides):
         raise CompileError("the region uses a value from outside that is not constant")
@@ -779,12 +761,11 @@ def _element_of_constant(value: Value) -> Any:
 
 
 def is_operator(op: Operation) -> bool:
-    """Returns whether a composite is an elementwise operator, which needs no definition."""
     return isinstance(op, stablehlo.CompositeOp) and op.composite_name.data in ELEMENTWISE
 
 
 def _is_selection(block: Block) -> bool:
-    """Returns whether a block selects one of its arguments by another, as the function that `jax.numpy.where` calls."""
+    """Whether a block selects an argument by another, as the function that `jax.numpy.where` calls."""
     first = block.first_op
     return (
         first is not None
@@ -795,7 +776,6 @@ def _is_selection(block: Block) -> bool:
 
 
 def _has_elementwise_reader(op: Operation) -> bool:
-    """Returns whether the only reader of an op is an elementwise op in the same block."""
     uses = list(op.results[0].uses)
     reader = uses[0].operation if len(uses) == 1 else None
     is_elementwise = isinstance(reader, ElementwiseOp) or (reader is not None and is_operator(reader))
@@ -817,7 +797,6 @@ def _element(op: Elementwise, operands: Sequence[Expr]) -> Expr:
 
 
 def _elementwise_name(op: Operation) -> str:
-    """Returns the name of the elementwise op that an op applies."""
     match op:
         case stablehlo.CompositeOp():
             return op.composite_name.data
@@ -828,7 +807,6 @@ def _elementwise_name(op: Operation) -> str:
 
 
 def _converted_splat(value: Splat, dtype: str) -> Splat | None:
-    """Converts a small whole number to another type. Returns None for other numbers."""
     number = value.number
     if not math.isfinite(number) or number != int(number) or abs(number) >= 1 << 7:
         return None
@@ -838,7 +816,6 @@ def _converted_splat(value: Splat, dtype: str) -> Splat | None:
 
 
 def _name_of(argument: BlockArgument) -> str | None:
-    """Returns the name of a parameter: that of its location, which `jax.export` writes, or that of the value."""
     location = argument.location
     if isinstance(location, NameLoc) and location.desc.data.isidentifier() and location.desc.data.isascii():
         return location.desc.data
@@ -879,7 +856,7 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
-    """Computes the result of an op on known numbers, as in conditions of extents: a sign, logic, or a selection."""
+    """The result on known numbers, as in conditions of extents: a sign, logic, or a selection."""
     if op.name == "stablehlo.sign" and isinstance(values[0], Splat) and is_integer(values[0].dtype):
         number = int(values[0].number)
         return Splat((number > 0) - (number < 0), values[0].shape, values[0].dtype)
@@ -902,8 +879,7 @@ def _chosen(op: Operation, values: Sequence[Value]) -> Value | None:
 
 
 def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _Dim]]:
-    """Yields the pairs of dimensions of operands (position, dimension) whose extents are equal by the definition of an
-    op."""
+    """Pairs of operand dimensions (position, dimension) whose extents the op defines to be equal."""
     match op:
         case ElementwiseOp() | stablehlo.ReduceOp() | stablehlo.ReduceWindowOp() | stablehlo.SortOp():
             rank = max((len(value.shape) for value in values), default=0)
@@ -922,8 +898,7 @@ def _agreeing(op: Operation, values: Sequence[Value]) -> Iterator[tuple[_Dim, _D
 
 
 def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Extent, int]]:
-    """Yields the sizes of the slices of an op at clamped indices, with the extents that contain them and their
-    dimensions."""
+    """Slice sizes at clamped indices, with the containing extents and their dimensions."""
     sizes: Sequence[Extent] = ()
     if op.name == "stablehlo.dynamic_slice":
         sizes = cast("stablehlo.TensorOp", op).keyword("sizes")
@@ -936,11 +911,8 @@ def _slices(op: Operation, values: Sequence[Value]) -> Iterator[tuple[Extent, Ex
 
 
 def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_Dim, Var]:
-    """Returns a variable for each dynamic extent of a parameter. Equal extents share one: those in `same`, and those
-    that shape assertions equate.
-
-    JAX states at the start of a function that extents of one symbolic name are equal.
-    """
+    """A variable per dynamic extent of a parameter, shared by extents in `same`, or equated by shape assertions: JAX
+    states at the start of a function that extents of one symbolic name are equal."""
     names: dict[SSAValue, _Dim] = {}
     sizes: dict[_Dim, Var] = {}
     for position, argument in enumerate(function.args):
@@ -968,9 +940,8 @@ def _equal_sizes(function: FuncOp, same: Sequence[tuple[_Dim, _Dim]]) -> dict[_D
 class ConvertStablehloToTePass(ModulePass):
     """Convert functions of stablehlo and chlo, as printed by JAX, to functions of tensor expressions.
 
-    Each op becomes a computation as in `te.ops`; callees are inlined, and private functions without remaining calls are
-    erased. Assertions of JAX on symbolic dimensions become conditions of calls. `lower-te-to-tir` lowers the functions
-    to loops. See `convert_stablehlo`.
+    Each op becomes a computation as in `te.ops`; callees are inlined, and private functions without remaining calls
+    erased. JAX's assertions on symbolic dimensions become conditions of calls.
 
     Requires: functions of tensors of bool, signed integers and floats, without other ops and calls. A function with an
     unsupported op or form is unchanged, and gets a remark.

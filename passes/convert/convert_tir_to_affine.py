@@ -1,4 +1,4 @@
-"""convert-tir-to-affine: convert block loops to `affine.for`, `affine.if`, `affine.load` and `affine.store`."""
+"""convert-tir-to-affine: block loops in `affine`."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ class ConvertTirToAffinePass(ModulePass):
       func.return
     }
     ```
-    An index is affine if it is a sum of multiples of the variables of affine loops and of symbols, and of quotients and
-    remainders of such sums by constants. Symbols are the index values that are defined at the start of the function:
-    parameters, extents of buffers, and values computed from these alone.
+    An index is affine if it is a sum of multiples of variables of affine loops and of symbols, and of quotients and
+    remainders of such sums by constants. Symbols are index values at the start of the function: parameters, extents of
+    buffers, and values computed from these.
 
-    What is not affine stays outside of the dialect, with a remark, or, with `strict`, as a `CompileError`: a loop whose
-    extent is not affine becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access with an index
-    that is not affine stays `memref.load` or `memref.store`; the part of a condition that is no conjunction of affine
-    comparisons stays `scf.if`. The rest is converted as by `convert-tir-to-scf`.
+    Other parts are converted as by `convert-tir-to-scf`, with a remark, or, with `strict`, are a `CompileError`: a loop
+    whose extent is not affine becomes `scf.for` or `scf.parallel`, and its variable is no dimension; an access at
+    another index stays `memref.load` or `memref.store`; the part of a condition that is no affine comparison stays
+    `scf.if`.
 
     Requires: functions of block loops (tir).
 
@@ -128,7 +128,6 @@ def _convert(function: FuncOp, *, strict: bool) -> None:
 
 
 def _hoist_symbols(function: FuncOp) -> None:
-    """Move the index values that are computed from symbols alone to the start of the function."""
     entry = function.body.block
     for op in operations_in(function):
         if (
@@ -150,8 +149,6 @@ _COMPUTED: Final = ("arith.", "affine.apply", "memref.dim")
 
 @dataclass
 class _AffineWriter:
-    """Writes the loops, conditions and accesses of a function that are affine."""
-
     function: FuncOp
     strict: bool
     _bounds: dict[ForOp, list[Index]] = field(default_factory=dict[ForOp, list[Index]])
@@ -162,7 +159,7 @@ class _AffineWriter:
         self._ranges = remembered_ranges()
 
     def run(self) -> None:
-        """Find the loops, and replace conditions and accesses. A loop is visited before the operations in it."""
+        """A loop is visited before the operations in it."""
         for op in operations_in(self.function):
             match op:
                 case ForOp():
@@ -175,7 +172,6 @@ class _AffineWriter:
                     pass
 
     def replaces(self, loop: ForOp) -> bool:
-        """Replace a loop if its extent is affine. Returns whether it was replaced."""
         bounds = self._bounds.get(loop)
         if bounds is None:
             return False
@@ -217,7 +213,7 @@ class _AffineWriter:
         return Index.of(value).simplified(self._ranges)
 
     def _map(self, indices: Sequence[Index]) -> tuple[list[AffineExpr], list[SSAValue], tuple[int, int]]:
-        """Returns indices as expressions, their operands, and the numbers of dimensions and of symbols among these."""
+        """Expressions, operands, and the numbers of dimensions and symbols among these."""
         exprs, values = exprs_of(indices)
         dims = [value for value in values if value in self._variables]
         symbols = [value for value in values if value not in self._variables]
@@ -266,7 +262,7 @@ class _AffineWriter:
     # Conditions
 
     def _replace_condition(self, op: scf.IfOp) -> None:
-        """Replace a condition. If it has one branch, only the affine part is replaced."""
+        """If it has one branch, only the affine part is replaced."""
         parts = list(conjuncts(op.cond))
         constraints = {part: found for part in parts if (found := self._constraint(part)) is not None}
         rest = [part for part in parts if part not in constraints]
@@ -285,7 +281,6 @@ class _AffineWriter:
         erase_if_unused([condition, *old])
 
     def _constraint(self, condition: SSAValue) -> Constraint | None:
-        """Returns a comparison of affine indices that affine sets can represent, or None."""
         if not isinstance(condition, OpResult) or not isinstance(condition.op, arith.CmpiOp):
             return None
         found = constraint_of(condition.op, self._ranges)
@@ -319,7 +314,7 @@ class _AffineWriter:
 
 
 def _least_of(extent: SSAValue) -> list[SSAValue]:
-    """Returns the values whose minimum an extent is. A minimum of 0 changes no loop."""
+    """The values whose minimum an extent is. A minimum of 0 changes no loop."""
     if isinstance(extent, OpResult):
         op = extent.op
         if isinstance(op, arith.MinSIOp):

@@ -1,4 +1,4 @@
-"""convert-tir-to-linalg: convert blocks that are structured operations to `linalg.generic`."""
+"""convert-tir-to-linalg: structured blocks as `linalg.generic`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ConvertTirToLinalgPass(ModulePass):
 
 
 class _Left(Exception):
-    """Raised with the reason why a nest is not converted."""
+    """The reason why a nest is not converted."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class _Structured:
         return AffineMap(len(places), 0, tuple(expr.replace_dims_and_symbols(dims, []) for expr in exprs))
 
     def _check_extents(self, accesses: Sequence[tuple[SSAValue, AffineMap]]) -> None:
-        """Check that each extent is that of a buffer dimension that only its iterator indexes."""
+        """Each extent is that of a buffer dimension that only its iterator indexes."""
         label = self.block.label
         for at, extent in enumerate(self.block.extents):
             shapes = [
@@ -203,7 +203,7 @@ class _Structured:
             for load in loads:
                 values[load.res] = argument
                 argument.name_hint = load.res.name_hint
-        needed = _behind(store.value, body)
+        needed = _computations_of(store.value, body)
         for at, variable in enumerate(self.block.iter_vars):
             if any(use.operation in needed for use in variable.uses) or store.value is variable:
                 index = IndexOp(at)
@@ -227,8 +227,8 @@ class _Structured:
         )
 
 
-def _behind(value: SSAValue, body: Sequence[Operation]) -> set[Operation]:
-    """Returns the ops of `body`, except loads, that compute a value."""
+def _computations_of(value: SSAValue, body: Sequence[Operation]) -> set[Operation]:
+    """The ops of `body`, except loads, that compute a value."""
     found: set[Operation] = set()
     pending = [value]
     while pending:

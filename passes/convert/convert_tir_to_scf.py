@@ -1,4 +1,4 @@
-"""convert-tir-to-scf: convert block loops to loops of `scf` over the same buffers."""
+"""convert-tir-to-scf: block loops in `scf`."""
 
 from __future__ import annotations
 
@@ -61,12 +61,10 @@ class ConvertTirToScfPass(ModulePass):
       func.return
     }
     ```
-    Buffers and the signature stay as they are, with all their dimensions; `lower-tir-to-low` and
-    `convert-low-to-upstream` give flat, vectorized code. Parallel loops become `scf.parallel`; vectorized, unrolled
-    and bound loops run in order. Temporaries are allocated in the loops that they are private to, and deallocated at
-    the end of these. Memory spaces, hints, `tir.assume` and promises are dropped: the function promises nothing of its
-    parameters, and the caller checks the sizes. Divisions by zero are still defined. Operations of
-    other dialects stay.
+    Buffers keep all their dimensions; `lower-tir-to-low` and `convert-low-to-upstream` give flat, vectorized code.
+    Parallel loops become `scf.parallel`; vectorized, unrolled and bound loops run in order. Temporaries are allocated
+    in the loops that they are private to, and deallocated at their end. Memory spaces, hints, `tir.assume` and promises
+    are dropped: the caller checks the sizes. Divisions by zero are still defined. Operations of other dialects stay.
 
     Raises `CompileError`, with the module as it was, for operations of weft other than loops and blocks: pointers
     (`low.access_ptr`), tiles of tensor cores, calls of registered functions, `tir.intrinsic`.

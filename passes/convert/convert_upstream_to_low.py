@@ -1,4 +1,4 @@
-"""convert-upstream-to-low: convert functions of upstream's scf, memref, vector, arith and math to the low level."""
+"""convert-upstream-to-low: scf, memref, vector, arith and math at the low level."""
 
 from __future__ import annotations
 
@@ -101,17 +101,15 @@ class ConvertUpstreamToLowPass(ModulePass):
         %at = arith.muli %i, %c8 : index
         %v = vector.load %A[%at] : memref<32xf32>, vector<8xf32>
     ```
-    The inverse of `convert-low-to-upstream`, and the entry for programs that are already vectorized: nothing is raised,
-    so nothing can be scheduled (`raise-affine-to-tir` makes blocks). Buffers become one-dimensional; their views
-    (`subview`, `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order. A
-    function has the assumptions that `promises` names (`tir.promises`), by default none.
+    The inverse of `convert-low-to-upstream`, and the entry for vectorized programs: nothing is raised, so nothing can
+    be scheduled (`raise-affine-to-tir` makes blocks). Buffers become one-dimensional; their views (`subview`,
+    `reinterpret_cast`, ...) become index arithmetic. `scf.parallel` with reductions runs in order. `promises` names
+    assumptions (`tir.promises`), by default none. `affine` (`affine_to_scf.py`), `scf.index_switch` and
+    `scf.execute_region` (`region_branches.py`) are lowered first.
 
     Functions with ops of other levels or of unknown dialects are unchanged, with a remark, or, with `strict`, a
     `CompileError`. Raises `CompileError` for views passed to calls that do not start at the first element, for vectors
     along a strided dimension, and for dependences on the offset of a parameter.
-
-    Loops, conditions and accesses of `affine` are lowered first (`affine_to_scf.py`), and so are `scf.index_switch` and
-    `scf.execute_region` (`region_branches.py`).
 
     Requires: functions of one block over buffers and vectors of one dimension, without `linalg`.
 
@@ -133,8 +131,8 @@ class ConvertUpstreamToLowPass(ModulePass):
 def convert_upstream_to_low(
     module: ModuleOp, promises: tuple[str, ...] = (), functions: Sequence[FuncOp] | None = None, *, strict: bool = False
 ) -> bool:
-    """Convert functions of a module in place, like the pass: those over buffers, or the given `functions` and those
-    connected to them by calls. Returns whether there were any, or kernels."""
+    """Convert functions over buffers, or `functions` and those connected to them by calls. Returns whether there were
+    any, or kernels."""
     promised = parse_promises(promises)
     candidates = [f for f in module.ops if isinstance(f, FuncOp) and _is_upstream(f)]
     if functions is not None:
@@ -190,8 +188,6 @@ _LEVEL: Final = ("memref.", "scf.", "vector.")
 
 @dataclass
 class _Candidates:
-    """The functions and kernels of a module to convert, by name."""
-
     module: ModuleOp
     functions: dict[str, FuncOp]
     kernels: dict[str, gpu.ModuleOp]
@@ -289,7 +285,6 @@ def _take_kernels(module: ModuleOp, kernel_modules: Mapping[str, gpu.ModuleOp]) 
 
 
 def _is_upstream(function: FuncOp) -> bool:
-    """Returns whether a function with a body works on buffers and is at no level of weft."""
     if function.is_declaration or not function.attributes.keys().isdisjoint((PARAMS, KERNEL)):
         return False
     types = (*function.function_type.inputs, *function.function_type.outputs)
@@ -308,8 +303,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def _drop_spaces(function: FuncOp) -> None:
-    """Drop memory spaces, except those of allocations in kernels: other buffers are in the single memory of the host or
-    the device."""
+    """Drop memory spaces, except of allocations in kernels: other buffers are in the one memory of host or device."""
     for op in operations_in(function):
         for value in values_of(op):
             type_ = value.type
@@ -320,7 +314,6 @@ def _drop_spaces(function: FuncOp) -> None:
 
 
 def _accesses_of(functions: Sequence[FuncOp]) -> dict[FuncOp, list[AccessMode]]:
-    """Returns the access of each function to each of its parameters, including that of its callees."""
     by_name = {function.sym_name.data: function for function in functions}
     found: dict[FuncOp, list[AccessMode | None]] = {f: [None] * len(f.args) for f in functions}
 
@@ -364,7 +357,7 @@ def _whole(
     strides: Sequence[int | SSAValue] | None = None,
     offset: Index = _START,
 ) -> _View:
-    """Returns the view of all elements of a flat buffer, row-major unless it has other strides."""
+    """All elements of a flat buffer, row-major unless it has other strides."""
     shape = tuple(map(Index.of, extents))
     steps = index_arithmetic(anchor).row_major(shape) if strides is None else tuple(map(Index.of, strides))
     return StridedView(buffer, offset, shape, steps)
@@ -416,7 +409,7 @@ class _Converter:
         self.views[new] = _whole(new, shape, first, strides, offset)
 
     def _erase_views(self) -> None:
-        """Erase views and their computations. Raises `CompileError` for other uses of the offset of a parameter."""
+        """Raises `CompileError` for other uses of the offset of a parameter."""
         for op in reversed(operations_in(self.function)):
             if (type(op) in _VIEWS or is_pure(op)) and all(result.first_use is None for result in op.results):
                 Rewriter.erase_op(op)
@@ -439,7 +432,6 @@ class _Converter:
     # Views
 
     def part(self, op: Operation) -> None:
-        """Convert a view of a view. A cast may have fewer static extents."""
         self.views[op.results[0]] = self.view(op.operands[0], op).part(op, index_arithmetic(op))
 
     def metadata(self, op: Operation) -> None:
@@ -482,7 +474,6 @@ class _Converter:
     def _on_stack(
         self, op: Operation, flat: MemRefType, space: StringAttr, alignment: IntegerAttr | None = None
     ) -> SSAValue:
-        """Allocates a buffer on the stack of a function or, at its start, of a kernel."""
         anchor = op
         if self.is_kernel:
             if flat.get_shape()[0] == DYNAMIC_INDEX:
@@ -540,8 +531,7 @@ class _Converter:
         return size if isinstance(size.type, IndexType) else result_before(arith.IndexCastOp(size, IndexType()), op)
 
     def _given(self, name: str, callee: FlatSignature, arguments: Sequence[SSAValue], op: Operation) -> list[SSAValue]:
-        """Returns the arguments of a flat function: buffers, which start at their first element, then extents and
-        strides."""
+        """Buffers, at their first element, then extents and strides."""
         flat, given = list(arguments), dict[str, SSAValue]()
         for position in callee.memrefs:
             view = self.view(flat[position], op)
@@ -559,7 +549,6 @@ class _Converter:
     # Accesses
 
     def access(self, op: Operation) -> None:
-        """Convert a load or store of one element, or of lanes along the last dimension."""
         at = _BUFFER_AT[type(op)]
         view = self.view(op.operands[at], op)
         rank = len(view.shape)
@@ -587,8 +576,7 @@ class _Converter:
         rewriter.erase()
 
     def atomic(self, op: Operation) -> None:
-        """Convert an atomic update: to one in kernels; elsewhere to a load, the combination and a store, since no other
-        thread runs."""
+        """Outside kernels, a load, the combination and a store, since no other thread runs."""
         atomic = cast("memref.AtomicRMWOp", op)
         kind = upstream_memref.ATOMIC_KINDS[atomic.kind.value.data]
         if self.is_kernel:
@@ -622,7 +610,7 @@ class _Converter:
         self._gathered(rewriter, GatherOp(view.buffer, places, mask, type_), gather.pass_thru)
 
     def _gathered(self, rewriter: OpRewriter, gather: GatherOp, others: SSAValue | None) -> None:
-        """Replace an op by a gather, whose inactive lanes are `others`."""
+        """Inactive lanes are `others`."""
         lanes = rewriter.insert(gather)
         if gather.mask is not None and others is not None:
             lanes = rewriter.op(LANE_FORMS[arith.SelectOp], (gather.mask, lanes, others), lanes.type)
@@ -639,7 +627,7 @@ class _Converter:
     def _places(
         self, rewriter: OpRewriter, view: _View, indices: Sequence[SSAValue], lanes: SSAValue, op: Operation
     ) -> SSAValue:
-        """Computes the index of each lane in the flat buffer; `lanes` are offsets along the last dimension."""
+        """Index of each lane; `lanes` are offsets along the last dimension."""
         count = lanes_of(lanes.type)
         places = VectorType(IndexType(), [count])
         if lanes.type != places:
@@ -655,7 +643,7 @@ class _Converter:
         return lanes
 
     def transfer(self, op: Operation) -> None:
-        """Convert a load or store of lanes along one dimension; out-of-bounds lanes are masked."""
+        """Lanes along one dimension; those out of bounds are masked."""
         transfer = cast("vector.TransferReadOp | vector.TransferWriteOp", op)
         view, rewriter = self.view(transfer.source, op), OpRewriter(op)
         type_ = cast("VectorType[Attribute]", (op.results[0] if op.results else op.operands[0]).type)
@@ -693,7 +681,7 @@ class _Converter:
     # Loops
 
     def parallel(self, op: Operation) -> None:
-        """Run the first dimension in parallel and the others in order. With reductions, all run in order."""
+        """Run the first dimension in parallel, the others in order. With reductions, all run in order."""
         loop = cast("scf.ParallelOp", op)
         spread = not loop.initVals and not any(isinstance(parent, ParallelForOp) for parent in ancestors(op))
         carried: Sequence[SSAValue] = loop.initVals
@@ -724,7 +712,6 @@ class _Converter:
 def _inline_body(
     loop: scf.ParallelOp, anchor: Operation, variables: Sequence[SSAValue], carried: Sequence[SSAValue]
 ) -> None:
-    """Inline the body of `loop` before `anchor`, which yields the reductions of the values `carried`."""
     reduce = cast("scf.ReduceOp", loop.body.block.last_op)
     Rewriter.inline_block(loop.body.block, InsertPoint.before(anchor), variables)
     totals: list[SSAValue] = []

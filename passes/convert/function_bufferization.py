@@ -1,4 +1,4 @@
-"""Rewriting of a function by `bufferize-tensors`, according to its analysis."""
+"""Rewriting of a function by its bufferization analysis."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ def _element(type_: Attribute) -> Attribute:
 
 
 def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
-    """Returns whether a comparison of two values always holds, or is checked elsewhere."""
     left, right = values
     if isinstance(left, SSAValue) and isinstance(left.owner, memref.DimOp) and predicate == "sge" and right == 0:
         return True
@@ -75,7 +74,7 @@ def _is_plain(values: Sequence[int | SSAValue], predicate: str) -> bool:
 
 
 def _is_number(type_: Attribute) -> bool:
-    """Returns whether xDSL's `linalg.copy` and `linalg.fill` accept elements of a type; they do not accept indices."""
+    """Whether xDSL's `linalg.copy` and `linalg.fill` accept a type; they reject indices."""
     return isinstance(type_, AnyFloat | IntegerType)
 
 
@@ -87,15 +86,12 @@ Rule: TypeAlias = "Callable[[FunctionBufferization, Operation], None]"
 
 
 class FunctionBufferization:
-    """Rewrites one function according to its analysis.
-
-    New operations are inserted before the replaced ones, which are erased at the end: until then they define the uses.
-    """
+    """New ops precede replaced ones, which are erased last: until then they define the uses."""
 
     def __init__(
         self, function: func.FuncOp, placement: Placement, rules: Mapping[str, Rule], *, asserts: bool
     ) -> None:
-        """`rules` rewrite the operations of their names. With `asserts`, sizes that callers must pass are asserted."""
+        """With `asserts`, sizes that callers must pass are asserted."""
         self._asserts = asserts
         self.function = function
         self.placement = placement
@@ -143,7 +139,6 @@ class FunctionBufferization:
         function.function_type = FunctionType.from_lists([argument.type for argument in entry.args], results)
 
     def parameter(self, value: SSAValue, type_: Attribute, index: int) -> SSAValue:
-        """Adds a parameter for a tensor at a position."""
         parameter = self.function.body.block.insert_arg(dense_buffer(type_), index)
         parameter.name_hint = value.name_hint
         parameter.location = self.function.location
@@ -167,7 +162,6 @@ class FunctionBufferization:
     # Building
 
     def add(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Insert an operation. Returns its result, with the name hint `hint`."""
         self.insert(op)
         op.results[0].name_hint = hint
         return op.results[0]
@@ -190,7 +184,7 @@ class FunctionBufferization:
         return extent_of(buffer, dimension, self.product, self.dim)
 
     def require(self, predicate: str, left: int | SSAValue, right: int | SSAValue, message: str) -> None:
-        """Assert a comparison of extents or indices that callers pass, for operations that always run."""
+        """Assert a comparison that callers determine, for operations that always run."""
         values = [folded(side) for side in (left, right)]
         if not self._asserts or self._at.parent is not self.function.body.block or _is_plain(values, predicate):
             return
@@ -199,13 +193,11 @@ class FunctionBufferization:
             self.insert(cf.AssertOp(holds, StringAttr(message)))
 
     def require_inside(self, buffer: SSAValue, indices: Sequence[int | SSAValue], what: str) -> None:
-        """Assert that indices are in bounds of a buffer."""
         for dimension, index in enumerate(indices if self._asserts else ()):
             self.require("sge", index, 0, f"{what}: index {dimension} is negative")
             self.require("slt", index, self._extent(buffer, dimension), f"{what}: index {dimension} is too large")
 
     def require_shape(self, buffer: SSAValue, extents: Sequence[int | SSAValue]) -> None:
-        """Assert that a buffer has these extents."""
         for dimension, (known, extent) in enumerate(zip(_memref(buffer).get_shape(), extents, strict=True)):
             if known == DYNAMIC_INDEX and self._asserts:
                 actual = self._extent(buffer, dimension)
@@ -226,7 +218,6 @@ class FunctionBufferization:
             self.pointwise([source], target, block)
 
     def pointwise(self, inputs: Sequence[SSAValue], output: SSAValue, block: Block) -> None:
-        """Compute each element of `output` by `block`, from the elements of `inputs` at the same index."""
         rank = len(_memref(output).get_shape())
         maps = [AffineMapAttr(AffineMap.identity(rank))] * (len(inputs) + 1)
         iterators = [IteratorTypeAttr.parallel()] * rank
@@ -240,7 +231,6 @@ class FunctionBufferization:
             self.pointwise([], target, block)
 
     def allocate(self, value: SSAValue, extents: Callable[[], Sequence[int | SSAValue]]) -> SSAValue:
-        """Returns the memory of `value`: that of a result, or a new buffer of this shape."""
         type_ = dense_buffer(value.type)
         destination = self.placement.allocated[value].destination
         if destination is not None:
@@ -264,7 +254,6 @@ class FunctionBufferization:
         return buffer if buffer.type == type_ else self.add(memref.CastOp.get(buffer, cast("MemRefType", type_)))
 
     def new_like(self, source: SSAValue) -> SSAValue:
-        """Allocates a dense buffer of the shape of another one."""
         type_ = _memref(source)
         sizes = [size for size in self.extents(source) if isinstance(size, SSAValue)]
         alloc = memref.AllocOp(sizes, [], MemRefType(type_.element_type, type_.shape))
@@ -272,7 +261,7 @@ class FunctionBufferization:
         return self.add(alloc, source.name_hint)
 
     def destination(self, op: Operation, index: int, value: SSAValue) -> None:
-        """Give `value`, the update by `op` of its operand `index`, its buffer."""
+        """Give `value`, which `op` makes of its operand `index`, its buffer."""
         source = self.buffers[op.operands[index]]
         if (op, index) in self.placement.in_place:
             self.buffers[value] = source
@@ -282,7 +271,7 @@ class FunctionBufferization:
             self.copy(source, buffer)
 
     def on_buffers(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
-        """Returns the operation with these operands, its regions and attributes, and only its non-tensor results."""
+        """`op` with these operands, and only its non-tensor results."""
         regions = [op.detach_region(region) for region in list(op.regions)]
         kept = [result for result in op.results if not is_tensor(result)]
         new = type(op).create(
@@ -296,7 +285,6 @@ class FunctionBufferization:
         return new
 
     def replace(self, op: Operation, new: Operation) -> None:
-        """Insert `new`, which replaces the non-tensor results of `op`."""
         self.insert(new)
         kept = [result for result in op.results if not is_tensor(result)]
         for old, result in zip(kept, new.results, strict=True):
@@ -304,7 +292,6 @@ class FunctionBufferization:
             old.replace_all_uses_with(result)
 
     def others(self, values: Sequence[SSAValue]) -> list[SSAValue]:
-        """Returns the values that are neither tensors nor buffers of them."""
         return [value for value in values if value not in self.placement.places]
 
     # Operations
@@ -402,7 +389,6 @@ class FunctionBufferization:
     # Views
 
     def slice_of(self, op: Operation, source: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """Returns the slice of a buffer that an operation accesses; `shape` is that of its type."""
         offsets, sizes, strides = mixed_lists(op)
         if self._asserts:
             self._require_part(op, source, offsets, sizes, strides)
@@ -416,7 +402,6 @@ class FunctionBufferization:
         sizes: Sequence[int | SSAValue],
         strides: Sequence[int | SSAValue],
     ) -> None:
-        """Assert that all elements of a slice are elements of the buffer."""
         for dimension, (offset, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
             self.require("sge", offset, 0, f"{op.name}: offset {dimension} is negative")
             self.require("sge", size, 0, f"{op.name}: size {dimension} is negative")
@@ -435,7 +420,6 @@ class FunctionBufferization:
         strides: Sequence[int | SSAValue],
         kept: Sequence[int],
     ) -> SSAValue:
-        """Returns a part of a buffer, with the dimensions `kept`."""
         whole = memref.SubviewOp.infer_result_type(_memref(source), offsets, sizes, strides)
         layout = cast("StridedLayoutAttr", whole.layout)
         layout = StridedLayoutAttr([layout.strides.data[at] for at in kept], layout.offset)
@@ -464,7 +448,7 @@ class FunctionBufferization:
         self.done(op)
 
     def reshape(self, op: Operation) -> None:
-        """Convert a reshape to a view of a dense buffer, or to a copy of other buffers."""
+        """A view of a dense buffer, or a copy of another."""
         result, source = op.results[0], self.buffers[op.operands[0]]
         sizes = self.shape_of_reshape(op)
         if op.name == "tensor.expand_shape" and self._asserts:
@@ -504,7 +488,6 @@ class FunctionBufferization:
         return self.index(extent) if isinstance(extent, int) else extent
 
     def sum(self, *terms: int | SSAValue) -> int | SSAValue:
-        """Computes the sum of numbers and values of type index."""
         number = sum(term for term in terms if isinstance(term, int))
         values = [term for term in terms if isinstance(term, SSAValue)]
         if not values:
@@ -514,7 +497,6 @@ class FunctionBufferization:
         return reduce(lambda left, right: self.add(arith.AddiOp(left, right)), values)
 
     def product(self, factors: Sequence[int | SSAValue]) -> int | SSAValue:
-        """Computes the product of numbers and values of type index."""
         number = prod(factor for factor in factors if isinstance(factor, int))
         values = [factor for factor in factors if isinstance(factor, SSAValue)]
         if not values or number == 0:
@@ -524,7 +506,7 @@ class FunctionBufferization:
         return reduce(lambda left, right: self.add(arith.MuliOp(left, right)), values)
 
     def reshaped(self, op: Operation, buffer: SSAValue, shape: Sequence[int | SSAValue]) -> SSAValue:
-        """Reshapes a dense buffer to one of the two shapes of the reshape `op`."""
+        """Reshapes a dense buffer to one of the two shapes of `op`."""
         known = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in shape]
         type_ = MemRefType(_element(buffer.type), known)
         properties = dict(op.properties)
@@ -561,7 +543,6 @@ class FunctionBufferization:
             self.copy(source, target)
 
     def terminator(self, op: Operation) -> None:
-        """Copy the operands of a terminator that are not in place."""
         if not any(value in self.placement.places for value in op.operands):
             return
         self.moves(op)
@@ -569,7 +550,6 @@ class FunctionBufferization:
         self.done(op)
 
     def enter(self, op: Operation, first: int, arguments: Sequence[BlockArgument]) -> None:
-        """Assign buffers to the tensors that a loop carries."""
         for at, argument in enumerate(arguments):
             if argument in self.placement.places:
                 self.destination(op, first + at, argument)
@@ -609,7 +589,6 @@ class FunctionBufferization:
         self.leave(op, after.args)
 
     def allocate_for(self, value: SSAValue) -> SSAValue:
-        """Allocates the memory of a value with the shape found by the analysis."""
         return self.allocate(value, lambda: [self.value_of(extent) for extent in self.placement.extents[value]])
 
     def forall(self, op: Operation) -> None:

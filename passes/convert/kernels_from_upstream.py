@@ -1,4 +1,4 @@
-"""Conversion of kernels and launches of upstream's `gpu` dialect to the low level (`convert-upstream-to-low`)."""
+"""Kernels and launches of upstream's `gpu` dialect at the low level."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kernels_in(kernels: gpu.ModuleOp) -> list[gpu.FuncOp]:
 
 
 def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operation, str] | None:
-    """Returns the reason why the kernels of a `gpu.module` cannot be converted, regardless of their bodies, or None."""
+    """The reason why kernels cannot be converted, regardless of their bodies."""
     for op in kernels.body.block.ops:
         if isinstance(op, gpu.FuncOp):
             if threads_of(op, module) is None:
@@ -49,8 +49,7 @@ def problem_of_module(kernels: gpu.ModuleOp, module: ModuleOp) -> tuple[Operatio
 
 
 def threads_of(kernel: gpu.FuncOp, module: ModuleOp) -> tuple[int, ...] | None:
-    """Returns the threads per block on each axis: those that the kernel states, else those of all of its launches, or
-    None."""
+    """Threads per block on each axis, as the kernel states, else as all launches agree."""
     stated = kernel.attributes.get(upstream.BLOCK_SIZE, kernel.known_block_size)
     if isinstance(stated, DenseArrayBase):
         return tuple(stated.get_values())
@@ -71,7 +70,7 @@ def block_of(launch: gpu.LaunchFuncOp) -> tuple[SSAValue, ...]:
 
 
 def take_kernel(kernel: gpu.FuncOp, name: str, threads: tuple[int, ...]) -> FuncOp:
-    """Returns the kernel as a detached function, still with upstream operations."""
+    """A detached function, still with upstream operations."""
     body = kernel.detach_region(kernel.body)
     function = FuncOp(name, FunctionType.from_lists(list(body.block.arg_types), []), body)
     function.location = kernel.location
@@ -113,8 +112,7 @@ def _barrier(op: Operation) -> None:
 
 
 def _shuffle(op: Operation) -> None:
-    """Convert a shuffle. For a lane that does not exist, upstream leaves the value undefined, and the op of low returns
-    the thread's own."""
+    """For a lane that does not exist, upstream's value is undefined, and that of low is the thread's own."""
     shuffle = cast("upstream.ShuffleOp", op)
     width = constant_integer(shuffle.width)
     if width is None or shuffle.valid.first_use is not None:

@@ -1,4 +1,4 @@
-"""Conversion of low kernels and their launches to upstream's `gpu` dialect (`convert-low-to-upstream`)."""
+"""Low kernels and their launches in upstream's `gpu` dialect."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def _atomic(op: Operation) -> None:
 
 
 def _async_copy(op: Operation) -> None:
-    """Convert an asynchronous copy to a load and a store of vectors."""
     copy = cast("AsyncCopyOp", op)
     rewriter = OpRewriter(op)
     element = cast("MemRefType[Attribute]", copy.source.type).element_type
@@ -88,8 +87,8 @@ def _async_copy(op: Operation) -> None:
     rewriter.become(vector.StoreOp(moved, copy.target, [copy.target_index]))
 
 
-def _nothing(op: Operation) -> None:
-    """Erase a wait, because copies are synchronous."""
+def _erase_wait(op: Operation) -> None:
+    """Copies are synchronous."""
     OpRewriter(op).erase()
 
 
@@ -131,7 +130,7 @@ def _shuffle(op: Operation) -> None:
 
 
 def _lane(writer: OpRewriter, op: Operation) -> SSAValue:
-    """Returns the lane of this thread in its warp; x is the fastest axis of threads."""
+    """The lane of this thread in its warp; x is the fastest axis."""
     kernel = kernel_of(function_of(op))
     if kernel is None:
         raise CompileError.at(op, f"convert-low-to-upstream: {op.name} is outside of a kernel")
@@ -154,14 +153,13 @@ KERNEL_REWRITES: Final[Mapping[type[Operation], Callable[[Operation], None]]] = 
     ShuffleOp: _shuffle,
     AtomicOp: _atomic,
     AsyncCopyOp: _async_copy,
-    AsyncCommitOp: _nothing,
-    AsyncWaitOp: _nothing,
+    AsyncCommitOp: _erase_wait,
+    AsyncWaitOp: _erase_wait,
     LaunchOp: _launch,
 }
 
 
 def move_kernels(module: ModuleOp) -> None:
-    """Move the kernels of a module, and their shared buffers, into a `gpu.module`."""
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     if not kernels:
         return

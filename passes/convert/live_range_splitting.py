@@ -1,4 +1,4 @@
-"""Live range splitting: consecutive values of one buffer get separate buffers."""
+"""Live range splitting: separate buffers for consecutive values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sizes: TypeAlias = Callable[[SSAValue], Sequence[SSAValue]]
 
 @dataclass(frozen=True)
 class WholeWrite:
-    """A nest at the top of a function whose block writes every element of a buffer once."""
+    """A top-level nest whose block writes every element of a buffer once."""
 
     nest: Operation
     block: BlockOp
@@ -33,7 +33,7 @@ class WholeWrite:
 
     @property
     def reads_earlier(self) -> bool:
-        """Whether the block reads previous contents of the buffer."""
+        """Whether the block reads previous contents."""
         return not self.reduces and bool(_loads(self.nest, self.buffer))
 
 
@@ -48,10 +48,10 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
     tir.block "matmul" ... { tir.init { store %zero, %t[...] } ... store %sum, %t[%vm, %vn] }
     tir.block "relu" ... { %x = load %t[%vi, %vj] ... store %y, %C[%vi, %vj] }
     ```
-    A value begins at a block of `writes`, which writes all of the buffer. In-place updates save memory in programs
-    without schedules, but no block of such a buffer is complete or a reduction, which is required to inline and fuse
-    it. A buffer is not split if it has uses other than in nests of `body`, if its initial contents are read, if another
-    parameter may overlap it, or if it is a parameter that an opaque operation might access.
+    A value begins at a block of `writes`. In-place updates save memory without schedules, but their blocks are neither
+    complete nor reductions, which inlining and fusion require. A buffer is not split if it has uses other than in nests
+    of `body`, its initial contents are read, another parameter may overlap it, or it is a parameter that an opaque
+    operation might access.
     """
     for buffer in dict.fromkeys(write.buffer for write in writes):
         by_nest = {write.nest: write for write in writes if write.buffer is buffer}
@@ -69,7 +69,7 @@ def split_live_ranges(body: Block, writes: Sequence[WholeWrite], sizes: Sizes) -
 
 
 def _nests_using(body: Block, buffer: SSAValue) -> list[Operation] | None:
-    """Returns the ops of `body` that load from or store to a buffer, in order, or None if it has other uses."""
+    """Ops of `body` that load from or store to a buffer, in order; None for other uses."""
     using: set[Operation] = set()
     for use in buffer.uses:
         op = use.operation
@@ -85,7 +85,6 @@ def _nests_using(body: Block, buffer: SSAValue) -> list[Operation] | None:
 def _move(
     buffer: SSAValue, nests: Sequence[Operation], name: str, next_: WholeWrite, sizes: Sequence[SSAValue]
 ) -> None:
-    """Store the value that `nests` write in a new buffer, from which `next_` reads it."""
     alloc = AllocOp(sizes, [], dense_buffer(buffer.type))
     alloc.memref.name_hint = name
     insert_before(nests[0], [alloc])

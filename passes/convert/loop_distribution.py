@@ -1,4 +1,4 @@
-"""Loop distribution: split a loop over several nests into several loops, if dependences permit."""
+"""Distribution of loops over several nests."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def distribute_loops(function: FuncOp) -> None:
     // becomes
     tir.for %i in 8 { tir.block "A" ... }  tir.for %i in 8 { tir.block "B" ... }
     ```
-    A loop is split between two nests unless an access after the split, in one iteration, and an access before it, in a
-    later iteration, may touch the same element. Nests keep their order.
+    A loop is split unless an access after the split, in one iteration, and one before it, in a later iteration, may
+    touch the same element. Nests keep their order.
     """
     _distribute(function.body.block)
 
@@ -59,8 +59,6 @@ def _cut(loop: ForOp, parts: Sequence[Operation]) -> None:
 
 
 def _runs_back(loop: ForOp, later: Sequence[Access], earlier: Sequence[Access]) -> bool:
-    """Returns whether an access of `later`, in one iteration, and one of `earlier`, in a later iteration, may
-    conflict."""
     for first in later:
         for second in earlier:
             if not (first.is_write or second.is_write):

@@ -1,10 +1,10 @@
-"""Normalization of loops of `scf` and `affine` to `tir.for`: from 0, with step 1, over rectangular domains.
+"""Normalization of `scf` and `affine` loops to `tir.for`: from 0, with step 1, over rectangular domains.
 
-- Bounds become extents. A loop whose bounds depend on loops around it runs over its largest extent, and conditions
-  select its iterations. A loop whose number of iterations depends on data is *dynamic*.
+- A loop whose bounds depend on loops around it runs over its largest extent, under conditions. A loop whose number of
+  iterations depends on data is *dynamic*.
 - Loop-carried values (`iter_args`, reductions), and results of conditions with stores, are in temporaries with an
-  element for each iteration of the loops around them.
-- Indices are index maps over loop variables. Accesses through views become accesses to the viewed buffers.
+  element per iteration of the loops around them.
+- Indices are maps over loop variables, also through views.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ Bound = Sequence[Index]
 
 
 def only_reads(op: Operation) -> bool:
-    """Returns whether an op, with its regions, has no effects except reads."""
     if not op.regions:
         return only_computes(op) or isinstance(op, scf.YieldOp | scf.ConditionOp)
     return isinstance(op, scf.IfOp | scf.WhileOp | ForOp) and all(
@@ -68,7 +67,6 @@ def only_reads(op: Operation) -> bool:
 
 
 def hoist_invariants(function: FuncOp) -> None:
-    """Move computations of top-level values of a function before the nest that contains them."""
     top = function.body.block
     for op in operations_in(function.body):
         if op.parent is top or op.parent is None or not is_pure(op) or may_trap(op):
@@ -90,8 +88,7 @@ def _block_of(value: SSAValue) -> Block | None:
 
 
 class LoopNormalization:
-    """Rewrites the loops of a function in place. Existing loops and blocks of tir are unchanged, except accesses
-    through views."""
+    """Rewrites loops in place. Those of tir are unchanged, except accesses through views."""
 
     def __init__(self, function: FuncOp) -> None:
         self.function = function
@@ -249,7 +246,6 @@ class LoopNormalization:
         self._give(op, carried)
 
     def _as_index(self, value: SSAValue, op: Operation) -> SSAValue:
-        """Converts a bound of a loop to an index, at the top of the function if possible."""
         if isinstance(value.type, IndexType):
             return value
         is_fixed = _block_of(value) is self.function.body.block
@@ -260,7 +256,7 @@ class LoopNormalization:
         return result_before(arith.IndexCastOp(value, IndexType()), anchor)
 
     def _count_by_index(self, body: Block) -> None:
-        """Let a loop over integers use an index variable, from which the integer is cast."""
+        """Let a loop over integers use an index variable, from which they are cast."""
         old = body.args[0]
         new = body.insert_arg(IndexType(), 0)
         new.name_hint = old.name_hint
@@ -272,7 +268,7 @@ class LoopNormalization:
         body.erase_arg(old)
 
     def _carried(self, start: SSAValue | None, type_: Attribute, hint: str | None, op: Operation) -> _Carried:
-        """Returns a temporary for a value of a type, which contains `start` before `op`."""
+        """A temporary, which contains `start` before `op`."""
         if isinstance(type_, MemRefType):
             raise CompileError.at(op, f"{op.name} passes buffers on: which one an access touches is not known")
         cell = _Carried(*self.temporary(type_, hint, op), hint)
@@ -281,7 +277,6 @@ class LoopNormalization:
         return cell
 
     def _passed_through(self, start: SSAValue, result: SSAValue) -> _Carried | None:
-        """Returns the temporary of the outer loop, if an inner loop only updates its carried value."""
         load, use = start.owner, result.get_unique_use()
         if not isinstance(load, memref.LoadOp) or load.memref not in self.temporaries or start.get_unique_use() is None:
             return None
@@ -294,7 +289,6 @@ class LoopNormalization:
         return _Carried(load.memref, list(load.indices), load.res.name_hint)
 
     def _give(self, op: Operation, carried: Sequence[_Carried]) -> None:
-        """Replace the results of an op by loads of temporaries after it, and erase it."""
         for result, cell in zip(op.results, carried, strict=True):
             if result.first_use is not None:
                 self._use_instead(result, cell.load(op))
@@ -366,9 +360,9 @@ class LoopNormalization:
         finish: Callable[[Operation, Operation], None] | None = None,
         starts: Sequence[tuple[SSAValue, _Carried]] = (),
     ) -> None:
-        """Insert loops with these bounds, outermost first, before `op`, and move the ops of `body` into the innermost.
-        The first arguments of `body` become the loop variables, and those of `starts` are loaded. `finish` replaces the
-        terminator of `body` at the end of an iteration."""
+        """Insert loops with these bounds, outermost first, and move `body` into the innermost. Its first arguments
+        become the loop variables, those of `starts` are loaded. `finish` replaces its terminator at the end of an
+        iteration."""
         count, was_static = len(self._loops), self._is_static
         anchor: Operation = op
         indices: list[Index] = []
@@ -418,8 +412,8 @@ class LoopNormalization:
     def _domain(
         self, lower: Bound, upper: Bound, step: int | SSAValue, anchor: Operation
     ) -> tuple[Index, int | SSAValue, list[tuple[Callable[[Index], Index], Callable[[Index], Index]]]]:
-        """Returns the first value of a loop, the number of its iterations, and its guards: pairs of functions of its
-        value, the first of which must return less than the second."""
+        """First value, number of iterations, and guards: pairs of functions of the value, the first of which must be
+        less."""
         static = self._is_static and isinstance(step, int) and (step == 1 or len(lower) == 1)
         if not static or not isinstance(step, int) or not all(map(self._is_known, (*lower, *upper))):
             self._is_static = False
@@ -464,8 +458,7 @@ class LoopNormalization:
         return first, result_before(count, anchor), []
 
     def _is_known(self, index: Index) -> bool:
-        """Returns whether an index depends only on loop variables and on values computed from parameters at the top of
-        the function."""
+        """Whether an index depends only on loop variables and top-level values of parameters."""
         variables = {loop.induction_variable for loop in self._loops}
         return all(value in variables or self._is_of_parameters(value) for value in index.values())
 
@@ -480,7 +473,6 @@ class LoopNormalization:
         return index.mentions(loop.induction_variable for loop in self._loops)
 
     def _greatest(self, index: Index) -> Index:
-        """Returns an upper bound of an index in all iterations of the loops around."""
         return self._extreme(index, largest=True)
 
     def _extreme(self, index: Index, *, largest: bool) -> Index:
@@ -570,8 +562,8 @@ class LoopNormalization:
         Rewriter.erase_op(op)
 
     def _allocate(self, op: memref.AllocOp | memref.AllocaOp) -> None:
-        """Allocate temporaries before the nest that uses them, if their size is known there, and without a layout,
-        since no other code depends on it."""
+        """Allocate temporaries before their nest, if their size is known there, without a layout: no other code depends
+        on it."""
         top = self.function.body.block
         type_ = op.memref.type
         if op.symbol_operands:
@@ -594,8 +586,7 @@ class LoopNormalization:
     def temporary(
         self, type_: Attribute, hint: str | None, op: Operation, loops: Sequence[ForOp] | None = None
     ) -> tuple[SSAValue, list[SSAValue]]:
-        """Returns a buffer with an element for each iteration of the loops around `op`, and the indices of the current
-        one."""
+        """A buffer with an element per iteration of the loops around `op`, and the current indices."""
         loops = self._loops if loops is None else loops
         static = [loop.extent for loop in loops if isinstance(loop.extent, int)]
         if prod(static) > _MOST_ELEMENTS:
@@ -619,8 +610,6 @@ class LoopNormalization:
 
 @dataclass
 class _Carried:
-    """A value in a temporary."""
-
     buffer: SSAValue
     indices: list[SSAValue]
     hint: str | None
@@ -645,7 +634,6 @@ def _bound(map_: AffineMapAttr, operands: Sequence[SSAValue]) -> list[Index]:
 
 
 def _chosen(value: SSAValue, choice: type[Operation]) -> list[Index]:
-    """Returns the indices whose minimum or maximum `value` is."""
     op = value.owner
     if isinstance(op, choice):
         return [index for operand in op.operands for index in _chosen(operand, choice)]

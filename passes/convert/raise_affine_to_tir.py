@@ -1,4 +1,4 @@
-"""`raise-affine-to-tir`: raise loops of `affine` and `scf` over buffers to block loops."""
+"""`raise-affine-to-tir`: block loops from `affine` and `scf`."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class RaiseAffineToTirPass(ModulePass):
     tir.for %i in 128 { tir.for %j in 128 { tir.for %k in 64 {
       tir.block "C" iters(%vi: spatial<128>, %vj: spatial<128>, %vk: reduce<64>) = [%i, %j, %k] { ... }
     ```
-    Each store becomes a block named after the buffer; see `loop_normalization.py`, `statement_blocks.py`,
-    `loop_distribution.py`, `reduction_inits.py` and `accumulators.py` for the steps. `promises` are assumptions of the
-    functions (`dialects/promises.py`): upstream has none. A function that cannot be raised is unchanged, with a remark;
-    with `strict`, that is an error.
+    Each store becomes a block named after the buffer (`loop_normalization.py`, `statement_blocks.py`,
+    `loop_distribution.py`, `reduction_inits.py`, `accumulators.py`). `promises` are assumptions
+    (`dialects/promises.py`): upstream has none. A function that cannot be raised is unchanged, with a remark; with
+    `strict`, that is an error.
 
     Requires: functions of `affine`, `scf` and `memref` over buffers.
 
@@ -92,7 +92,6 @@ class RaiseAffineToTirPass(ModulePass):
             remark(op, f"{self.name} finds no function of affine or scf loops over buffers", strict=self.strict)
 
     def convert(self, op: ModuleOp, functions: Sequence[FuncOp], promises: frozenset[Promise]) -> None:
-        """Raise functions of a module in place, or leave each with a remark."""
         drop_returned_parameters(op, functions)
         for function in functions:
             raised = function.clone()
@@ -113,7 +112,6 @@ class RaiseAffineToTirPass(ModulePass):
 
 
 def is_raised_alone(function: Operation) -> bool:
-    """Returns whether the pass applies to a function: one of upstream dialects only, with something to raise."""
     return isinstance(function, FuncOp) and bool(upstream_dialects(function)) and _is_to_raise(function)
 
 
@@ -122,7 +120,7 @@ def _is_to_raise(function: FuncOp) -> bool:
 
 
 def why_not_raised(function: FuncOp) -> tuple[Operation, str] | None:
-    """Returns the op because of which a function cannot be raised, and the reason, or None if it can be raised."""
+    """The op because of which a function cannot be raised, and the reason."""
     name = function.sym_name.data
     if (count := len(function.body.blocks)) != 1:
         return function, f"@{name} has {count} blocks: structured loops are raised, branches are not"
@@ -140,13 +138,11 @@ def _is_left(op: Operation) -> bool:
 
 
 def raise_function(function: FuncOp) -> bool:
-    """Convert the ops of `affine` and `scf` in a function to block loops; nests of tir stay, with one more iterator per
-    loop around them. Returns whether the function changed.
+    """Convert `affine` and `scf` to block loops; nests of tir get an iterator per loop around them. Returned numbers
+    are stored to trailing buffer parameters. Returns whether the function changed.
 
-    Returned numbers are stored to trailing buffer parameters.
-
-    Raises `CompileError`, with the function partly changed, for branches between blocks, for buffers as results or as
-    loop-carried values, for views whose elements have no indices in a buffer, and for tensors.
+    Raises `CompileError`, with the function partly changed, for branches between blocks, buffers as results or
+    loop-carried values, views whose elements have no indices in a buffer, and tensors.
     """
     if not _is_to_raise(function):
         return False
@@ -171,8 +167,8 @@ def raise_function(function: FuncOp) -> bool:
 
 
 def _may_run_at_once(loop: ForOp) -> bool:
-    """Returns whether the iterations of a loop declared parallel may run in parallel. They may not if they provably
-    conflict, nor if temporaries, which upstream allocates per iteration, may not be private to it."""
+    """Not if iterations provably conflict, or temporaries, which upstream allocates per iteration, may not be
+    private."""
     found = accesses(loop)
     try:
         conflict = carried_conflict(loop, found=found)
@@ -182,7 +178,6 @@ def _may_run_at_once(loop: ForOp) -> bool:
 
 
 def _give_results_by_buffers(function: FuncOp) -> None:
-    """Store the numbers that a function returns to trailing buffer parameters without dimensions."""
     last = function.body.block.last_op
     if not isinstance(last, ReturnOp) or not last.arguments:
         return
@@ -206,7 +201,7 @@ def _give_results_by_buffers(function: FuncOp) -> None:
 
 
 def _state_strides(function: FuncOp) -> None:
-    """Give parameters whose layout is an index map, or has an offset, the strides that callers pass."""
+    """Parameters with an index map or offset get strides that callers pass."""
     for argument in function.args:
         type_ = argument.type
         if isinstance(type_, MemRefType) and layout_problem(type_) is not None:
@@ -218,7 +213,7 @@ def _state_strides(function: FuncOp) -> None:
 
 
 def _strides(type_: MemRefType[Attribute]) -> tuple[int | None, ...] | None:
-    """Returns the strides of a layout, or None if it is not linear in the indices."""
+    """None if a layout is not linear in the indices."""
     if not isinstance(type_.layout, AffineMapAttr):
         return strides_of(type_)
     map_ = type_.layout.data

@@ -1,4 +1,4 @@
-"""Conversion of fills before reductions to their inits."""
+"""Inits of reductions from fills."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.passes.index_builders import insert_at_start
 
 
 def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
-    """Make a block that fills the accumulators of a reduction the `tir.init` of the reduction.
+    """Make a block that fills the accumulators of a reduction its `tir.init`.
 
     ```mlir
     tir.for %i in 8 { tir.block "C" ... { memref.store %zero, %C[%vi] } }
@@ -28,10 +28,10 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
     // becomes
     tir.for %i in 8 { tir.for %k in 9 { tir.block "C" ... { tir.init { memref.store %zero, %C[%vi] } ... } } }
     ```
-    The fill writes exactly the elements that the reduction updates, no op accesses these in between, and the buffers
-    that the reduction reads do not overlap them. With `starts`, a block that computes each element, such as a copy or a
-    bias, becomes an init too, unless its inputs are written in between. The reduction then keeps its name, and has the
-    origin of the other block as `tir.init_origin`.
+    The fill writes exactly the updated elements, no op accesses these in between, and no buffer that the reduction
+    reads overlaps them. With `starts`, a block that computes each element, such as a copy or a bias, becomes an init,
+    too, unless its inputs are written in between. The reduction keeps its name, and the other block's origin as
+    `tir.init_origin`.
     """
     for block in child_blocks(function):
         if block.parent is None or block.init is not None:
@@ -47,7 +47,7 @@ def merge_inits(function: FuncOp, *, starts: bool = False) -> None:
 
 
 def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
-    """Returns the fill before a reduction, or with `starts` the block that computes the elements that it updates."""
+    """The fill before a reduction; with `starts` the block that computes the updated elements."""
     if IterKind.REDUCE not in block.kinds or block.guards:
         return None
     if any(extent == 0 for extent, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE):
@@ -91,7 +91,6 @@ def _only_block(op: Operation) -> BlockOp | None:
 
 
 def touches(op: Operation, buffer: SSAValue) -> bool:
-    """Returns whether an op, including its regions, may access a buffer."""
     for inner in operations_in(op):
         if isinstance(inner, memref.LoadOp | memref.StoreOp):
             if inner.memref is buffer or may_overlap(inner.memref, buffer):
@@ -102,8 +101,7 @@ def touches(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: bool) -> bool:
-    """Returns whether a block stores one value, or with `starts` one per element, to exactly the elements that a
-    reduction updates."""
+    """Whether a block stores one value, or with `starts` one per element, to exactly the updated elements."""
     ops = list(fill.body.block.ops)
     store = ops[-1] if ops else None
     if not isinstance(store, memref.StoreOp):
@@ -144,7 +142,7 @@ def _is_fill(fill: BlockOp, block: BlockOp, update: memref.StoreOp, *, starts: b
 def _matched(
     fill: BlockOp, store: memref.StoreOp, block: BlockOp, update: memref.StoreOp
 ) -> dict[BlockArgument, BlockArgument] | None:
-    """Returns the spatial iterator of the reduction that corresponds to each iterator of the fill."""
+    """Iterators of the fill -> spatial ones of the reduction."""
     mapping: dict[BlockArgument, BlockArgument] = {}
     for one, other in zip(store.indices, update.indices, strict=True):
         own, theirs = Index.of(one), Index.of(other)
@@ -171,8 +169,7 @@ def _merge(fill: BlockOp, block: BlockOp) -> None:
 
 
 def move_to_init(fill: BlockOp, block: BlockOp, variables: Mapping[SSAValue, SSAValue]) -> None:
-    """Move the body of a block to the end of the init of a reduction, and erase its nest. `variables` maps the
-    iterators of `fill` to those of the reduction."""
+    """Move a block's body to the end of a reduction's init. `variables` maps iterators of `fill` to the reduction's."""
     init = block.init
     if init is None:
         init = InitOp(Region(Block()))

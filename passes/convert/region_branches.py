@@ -1,5 +1,4 @@
-"""Conversion of `scf.index_switch` to a chain of `scf.if`, and of `scf.execute_region` to the operations of its
-region."""
+"""`scf.index_switch` as a chain of `scf.if`; inlining of `scf.execute_region`."""
 
 from __future__ import annotations
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def is_single_region(op: Operation) -> bool:
-    """Returns whether an op is an `scf.execute_region` of one block, which has no branches."""
     return isinstance(op, scf.ExecuteRegionOp) and len(op.region.blocks) == 1
 
 
@@ -62,7 +60,6 @@ def _replace_switch(op: scf.IndexSwitchOp) -> None:
 
 
 def _inline(op: Operation, region: Region) -> None:
-    """Replace `op` by the operations of a region."""
     *inner, end = detached_ops(region.block)
     Rewriter.insert_op(inner, InsertPoint.before(op))
     values = list(end.operands)

@@ -1,4 +1,4 @@
-"""Removal of results that are buffers passed as parameters, which callers have already."""
+"""Removal of results that are parameters."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from weft.passes.module_edits import calls_by_name
 
 
 def drop_returned_parameters(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
-    """Drop the results of functions of a module that are parameters, or casts of them, in place.
+    """Drop the results of functions that are parameters, or casts of them, in place.
 
     ```mlir
     func.func @f(%C: memref<4xf32>) -> memref<4xf32> { ... return %C : memref<4xf32> }
     // becomes
     func.func @f(%C: memref<4xf32>) { ... return }
     ```
-    Calls in the module use the argument instead. A function with references other than calls is unchanged.
+    Calls use the argument instead. A function with references other than calls is unchanged.
     """
     calls: dict[str, list[CallOp]] | None = None
     for function in functions:
@@ -48,7 +48,6 @@ def _returned(function: FuncOp) -> tuple[SSAValue, ...]:
 
 
 def _parameter_of(value: SSAValue, function: FuncOp) -> BlockArgument | None:
-    """Returns the parameter that a returned buffer is, with all of its elements, or None."""
     value = uncast(value)
     if not isinstance(value, BlockArgument) or not isinstance(value.type, MemRefType):
         return None

@@ -1,4 +1,4 @@
-"""Conversion of ops of stablehlo on complex numbers to tensor expressions of their parts; see `stablehlo_tensors.py`.
+"""Stablehlo ops on complex numbers, by their parts; see `stablehlo_tensors.py`.
 
 Ops that move elements or are linear are applied to both parts. Products are four products of parts, transforms are
 those of `te.ops.dft`, elementwise ops have formulas.
@@ -50,7 +50,6 @@ _COUNTS: Final = frozenset({"stablehlo.iota", "stablehlo.dynamic_iota"})
 
 
 def complex_type(type_: Attribute) -> str | None:
-    """Returns the name of the complex type of the elements of a tensor, or None for other tensors."""
     element = type_.element_type if isinstance(type_, TensorType) else None
     return complex_name(cast("ComplexType[Any]", element)) if isinstance(element, ComplexType) else None
 
@@ -62,8 +61,8 @@ def is_complex(op: Operation) -> bool:
 def complex_results(
     op: Operation, name: str, values: Sequence[Value], apply: Callable[[Sequence[Value]], Sequence[Value]]
 ) -> Sequence[Value]:
-    """Computes the results of an op on complex numbers with the elementwise function `name`. `apply` computes the op on
-    real operands. Raises `CompileError` for ops without a form."""
+    """Results of the elementwise function `name` on complex numbers; `apply` computes `op` on real ones. Raises
+    `CompileError` for ops without a form."""
     if isinstance(op, FftOp):
         return [_transformed(op, values[0])]
     if name == "stablehlo.convert":
@@ -78,8 +77,7 @@ def complex_results(
 
 
 def on_parts(op: CombiningOp) -> CombiningOp:
-    """Returns an op on the real and imaginary parts of the operands of `op`, in turn, with an empty region on such
-    parts."""
+    """An op on the real and imaginary parts, in turn, with an empty region on them."""
 
     def parts(types: Sequence[Attribute]) -> list[Attribute]:
         return [part for type_ in types for part in _parts_of_type(type_)]
@@ -99,7 +97,7 @@ def _parts_of_type(type_: Attribute) -> list[Attribute]:
 
 
 def element_in_region(op: Operation, operands: Sequence[Any]) -> Any:
-    """Computes the result of an elementwise op in a region, for complex operands or results as pairs of elements."""
+    """Computes an elementwise op in a region; complex values are pairs of elements."""
     match op:
         case CompareOp():
             return complex_compared(on_elements, op.comparison_direction.data, *operands)
@@ -117,7 +115,7 @@ def element_in_region(op: Operation, operands: Sequence[Any]) -> Any:
 
 
 def is_linear(op: CombiningOp) -> bool:
-    """Returns whether the region of an op adds its arguments, or returns the second one."""
+    """Whether the region of an op adds its arguments, or returns the second one."""
     block = op.body.block
     is_second = len(list(block.ops)) == 1 and tuple(cast("Operation", block.last_op).operands) == (block.args[-1],)
     return len(block.args) == 2 and (is_second or lone_kind(block) == "add")
@@ -132,7 +130,6 @@ def _sides(value: Value) -> tuple[Value, Value]:
 def _of_parts(
     op: Operation, values: Sequence[Value], apply: Callable[[Sequence[Value]], Sequence[Value]]
 ) -> list[Value]:
-    """Computes an op on the real parts and on the imaginary parts, and joins the results."""
     real, imaginary = (
         apply([value.both[side] if isinstance(value, Parts) else value for value in values]) for side in range(2)
     )
@@ -158,7 +155,6 @@ def _product(op: Operation, left: Value, right: Value, apply: Callable[[Sequence
 
 
 def _converted(op: Operation, value: Value) -> Value:
-    """Convert between complex types, from real to complex numbers, or to the real part."""
     target = result_dtype(op)
 
     def part(side: Value) -> Value:

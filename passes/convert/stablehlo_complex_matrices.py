@@ -1,8 +1,8 @@
-"""Factorizations and triangular systems of complex matrices, by those of real ones in `te.ops`.
+"""Complex factorizations and triangular systems, by real ones of `te.ops`.
 
-The element a + b i becomes the block [[a, -b], [b, a]] of a real matrix, so that products of matrices are kept. The
-Cholesky factor of the real matrix consists of the blocks of the complex factor, whose diagonal is real. A triangular
-matrix becomes a triangular one if its diagonal is real: rows are divided by their diagonal elements first.
+Element a + b i becomes the block [[a, -b], [b, a]], which keeps products of matrices. The real Cholesky factor consists
+of the blocks of the complex one, whose diagonal is real. A triangular matrix stays triangular if its diagonal is real:
+rows are divided by their diagonal elements first.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from weft.texpr.tensor import Tensor
 
 
 def on_complex_matrices(name: str, *operands: Any, **attributes: Any) -> Any:
-    """Computes an operator of `te.ops`, or `conjugate`, on complex matrices. Other operands are those of
-    `on_tensors`."""
+    """Computes an operator of `te.ops`, or `conjugate`; other operands are those of `on_tensors`."""
     if not isinstance(operands[0], Parts):
         return on_tensors(name, *operands, **attributes)
     value, *rest = operands
@@ -42,7 +41,7 @@ def on_complex_matrices(name: str, *operands: Any, **attributes: Any) -> Any:
 
 
 def _blocks(value: Parts, diagonal: float | None, name: str) -> Tensor:
-    """Returns the real matrices of complex ones, whose diagonal elements are `diagonal`, or real if it is None."""
+    """Real matrices of complex ones, whose diagonal elements are `diagonal`, or real if None."""
     dtype = PARTS[value.dtype]
     zero = constant(0.0, dtype)
 
@@ -60,7 +59,7 @@ def _blocks(value: Parts, diagonal: float | None, name: str) -> Tensor:
 
 
 def _of_rows(tensor: Tensor, like: Value, column: int, dtype: str) -> Parts:
-    """Returns complex matrices whose parts are in alternating rows, and in every `column`-th column, of real ones."""
+    """Complex matrices with parts in alternating rows and every `column`-th column."""
 
     def side(number: int) -> Composed:
         def element(indices: Sequence[ExprLike]) -> Expr:
@@ -80,8 +79,6 @@ def _cholesky(matrix: Parts) -> tuple[Parts, Tensor]:
 
 def _solved(matrix: Parts, given: Parts, *, lower: bool, unit_diagonal: bool) -> Parts:
     def quotient(value: Parts, *, is_own: bool) -> Parts:
-        """Divides the rows of `value` by the diagonal of `matrix`."""
-
         def part(side: int) -> Tensor:
             def element(*i: Expr) -> Expr:
                 pairs = (

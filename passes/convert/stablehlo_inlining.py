@@ -1,4 +1,4 @@
-"""Inlining of calls in functions of stablehlo, and removal of loop-invariant carried values."""
+"""Inlining of stablehlo calls, and removal of invariant carried values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 
 def inline_calls(function: FuncOp, functions: Mapping[str, FuncOp]) -> None:
-    """Inline the calls in a function, and composites that are not operators, in place.
+    """Inline calls, and composites that are not operators, in place.
 
     Raises `CompileError` for a function that is missing, has no body, or calls itself.
     """
@@ -60,7 +60,7 @@ def _inline(block: Block, functions: Mapping[str, FuncOp], around: tuple[str, ..
 
 
 def drop_invariants(function: FuncOp) -> None:
-    """Drop values that loops carry unchanged, in place. Their uses refer to the values outside the loop."""
+    """Drop values that loops carry unchanged; uses refer to those outside."""
     for op in [op for op in function.walk(reverse=True) if isinstance(op, WhileOp)]:
         end = cast("stablehlo.ReturnOp", op.body.block.last_op)
         pairs = zip(end.operands, op.body.block.args, strict=True)

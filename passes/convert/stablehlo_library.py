@@ -1,5 +1,4 @@
-"""Ops of stablehlo and chlo that are operators on whole tensors, random bits, or elementwise ops over other shapes. See
-`stablehlo_tensors.py`."""
+"""Stablehlo and chlo ops on whole tensors, random bits, or other shapes; see `stablehlo_tensors.py`."""
 
 from __future__ import annotations
 
@@ -44,7 +43,6 @@ from weft.texpr.stablehlo_tensors import index_select_layout
 
 
 def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
-    """Computes an operator of `te.ops` on tensors and other values."""
     given = [
         tensor_of(value, f"{name}_operand") if isinstance(value, Composed | Fact | Sizes | Splat | View) else value
         for value in operands
@@ -53,7 +51,6 @@ def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
 
 
 def cast_value(value: Value, dtype: str) -> Value:
-    """Casts a value to another element type."""
     if value.dtype == dtype:
         return value
     if isinstance(value, Splat) and is_integer(dtype):
@@ -62,7 +59,7 @@ def cast_value(value: Value, dtype: str) -> Value:
 
 
 def broadcast(value: Value, shape: Sequence[Extent], dims: Sequence[int]) -> Value:
-    """Broadcasts a value to a shape, with dimensions `dims` of it. Extents of 1 are repeated."""
+    """`dims` are the dimensions of `value`. Extents of 1 are repeated."""
     if isinstance(value, Splat):
         return Splat(value.number, tuple(shape), value.dtype)
     if isinstance(value, Parts):
@@ -72,8 +69,7 @@ def broadcast(value: Value, shape: Sequence[Extent], dims: Sequence[int]) -> Val
 
 
 def broadcast_together(values: Sequence[Value], dims: Sequence[int] | None) -> list[Value]:
-    """Broadcasts values to one shape. Their last dimensions agree, or values of lower rank are the dimensions
-    `dims`."""
+    """Last dimensions agree, or values of lower rank are the dimensions `dims`."""
     rank = max(len(value.shape) for value in values)
     places = [
         list(dims)
@@ -107,8 +103,6 @@ def _torch_index_select(op: TorchIndexSelectOp, source: Value, indices: Value) -
 
 
 def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
-    """Computes `map`, which applies the region to elements."""
-
     def element(*indices: Expr) -> list[Expr]:
         return region([element_of(value, indices) for value in values])
 
@@ -116,8 +110,8 @@ def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
 
 
 def recast(op: TensorOp, source: Value) -> Value:
-    """Computes `bitcast_convert` between types of different widths: the last dimension contains the parts of the wide
-    elements, the least significant one first."""
+    """Computes `bitcast_convert` between different widths: the last dimension contains the parts of the wide elements,
+    the least significant first."""
     target, rank = result_dtype(op), len(result_shape(op))
     narrow, wide = sorted((bits(source.dtype), bits(target)))
     if abs(rank - len(source.shape)) != 1 or narrow == wide:

@@ -1,4 +1,4 @@
-"""Expansion of `chlo.scan` to `stablehlo.while`, which the passes that convert StableHLO accept."""
+"""Expansion of `chlo.scan` to `stablehlo.while`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBER: Final = TensorType(i32, [])
 
 
 def expand_scans(function: FuncOp) -> None:
-    """Replace each `chlo.scan` of a function by a `stablehlo.while` over the slices, in place.
+    """Replace each `chlo.scan` by a `stablehlo.while` over the slices, in place.
 
     ```mlir
     %y, %c = chlo.scan(%x) inits (%z) dimension=0 { ... } : (tensor<5x2xf32>, tensor<2xf32>) -> (...)

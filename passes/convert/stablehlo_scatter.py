@@ -1,4 +1,4 @@
-"""Conversion of `scatter` and `select_and_scatter` of stablehlo to tensor expressions; see `stablehlo_tensors.py`.
+"""`scatter` and `select_and_scatter`; see `stablehlo_tensors.py`.
 
 An element is computed from the updates that cover it if the region is one op, or replaces the element. Other regions,
 and several operands, become statements that apply one update at a time.
@@ -32,7 +32,7 @@ from weft.texpr.tensor import Tensor
 
 
 class _Scatter:
-    """Maps updates to the elements that they cover, and elements to their position in the window of the update."""
+    """Maps updates to the elements that they cover, and elements to positions in an update's window."""
 
     def __init__(self, op: ScatterOp, source: Value, indices: Value, updates: Value) -> None:
         layout: KeyedAttr = op.scatter_dimension_numbers
@@ -51,8 +51,8 @@ class _Scatter:
         self.over = [reduce_axis((0, extent), f"u{axis}") for axis, extent in enumerate(self.counts)]
 
     def place(self, batch: Sequence[Expr], at: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
-        """Returns whether the update at `batch` covers the element `at`, and the position of the element in its window.
-        An update whose window is out of bounds covers nothing."""
+        """Whether the update at `batch` covers the element `at`, and its position in the window. An update whose window
+        is out of bounds covers nothing."""
         starts = index_vector(self._scattered, self._indices, batch, self._vector)
         starts |= {axis: batch[place] for axis, place in self._batching.items()}
         places: list[Expr] = []
@@ -74,13 +74,12 @@ class _Scatter:
         return [self._updates.shape[axis] for axis in self._window]
 
     def starts(self, batch: Sequence[Expr]) -> dict[int, Expr]:
-        """Returns the first index of the window of an update along each indexed or batched dimension of the operand."""
+        """First index of an update's window along each indexed or batched dimension."""
         found = index_vector(self._scattered, self._indices, batch, self._vector)
         found |= {axis: batch[place] for axis, place in self._batching.items()}
         return {axis: start.astype("int64") for axis, start in found.items()}
 
     def fits(self, starts: Mapping[int, Expr]) -> list[Expr]:
-        """Returns the conditions under which a window is in bounds of the operand."""
         found: list[Expr] = []
         for axis, start in starts.items():
             found += [start >= 0, start <= simplified(self._source.shape[axis] - self._sizes.get(axis, 1))]
@@ -100,7 +99,6 @@ class _Scatter:
         return reduce(lambda total, pair: total * pair[1] + pair[0], zip(batch, self.counts, strict=True), as_expr(0))
 
     def batch(self, number: Expr) -> list[Expr]:
-        """Returns the indices of the update with a row-major number."""
         found: list[Expr] = []
         for axis in reversed(range(len(self.counts))):
             found.insert(0, number % self.counts[axis] if axis else number)
@@ -111,8 +109,8 @@ class _Scatter:
 def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
     """Combine each element with the updates that cover it, by searching all updates.
 
-    If several updates replace one element, the last one is used; the specification does not state the order. Updates of
-    several operands, and regions of several ops, are applied one at a time.
+    If several replace one element, the last is used; the specification does not state the order. Updates of several
+    operands, and regions of several ops, are applied one at a time.
     """
     kind = lone_kind(op.body.block)
     combiner = None if kind is None else COMBINERS[kind][values[0].dtype == "bool"]
@@ -146,7 +144,7 @@ def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
 
 
 def _in_order(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
-    """Apply the updates one at a time, in row-major order."""
+    """Apply the updates in row-major order."""
     count, name = len(values) // 2, label(op)
     sources = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(values[:count])]
     indices = tensor_of(values[count], f"{name}_indices")
@@ -177,8 +175,7 @@ def _names(extents: Sequence[Extent]) -> list[str]:
 
 
 def select_and_scatter(op: SelectAndScatterOp, values: Sequence[Value], select: Region, scatter: Region) -> Value:
-    """Combine each element with the updates of the windows that select it. The position of the selected element of each
-    window is computed first."""
+    """Combine each element with the updates of the windows that select it. Selected positions are computed first."""
     operand, source, initial = values
     rank = len(operand.shape)
     sizes, steps = (numbers(given) or (1,) * rank for given in (op.window_dimensions, op.window_strides))
@@ -243,7 +240,7 @@ def _selected_in_order(
     select: Region,
     scatter: Region,
 ) -> Value:
-    """Select and combine window by window. Complex numbers are pairs of tensors."""
+    """Complex numbers are pairs of tensors."""
     name = label(op)
     operands, sources, initials = (
         [tensor_of(side, f"{name}_{what}") for side in (value.both if isinstance(value, Parts) else (value,))]
@@ -282,15 +279,13 @@ def _selected_in_order(
 
 
 def _lone_op(block: Block) -> Any:
-    """Returns the op of a region that applies one op to its two arguments in order, or None."""
     ops = list(block.ops)
     is_lone = len(ops) == 2 and tuple(ops[0].operands) == tuple(block.args) and len(block.args) == 2
     return ops[0] if is_lone and tuple(ops[1].operands) == tuple(ops[0].results) else None
 
 
 def _combining(updates: _Scatter, source: Value, kind: str, region: Region) -> Callable[..., Expr]:
-    """Returns a function that computes an element of an operand, combined by the op `kind` with all updates that cover
-    it."""
+    """Elements of an operand, combined by `kind` with all updates that cover them."""
     combiner = cast("Combiner", COMBINERS[kind][source.dtype == "bool"])
     neutral = constant(neutral_of(combiner, source.dtype), source.dtype)
 

@@ -1,4 +1,4 @@
-"""Ops of stablehlo that move, multiply and combine elements, as tensor expressions.
+"""Stablehlo ops that move, multiply and combine elements.
 
 A rule takes the op and the values of its operands, and returns those of its results; those of `COMBINING_RULES` also
 take a function that evaluates the region. Rules raise CompileError for unsupported forms.
@@ -67,7 +67,6 @@ Region: TypeAlias = Callable[[Sequence[Expr]], list[Expr]]
 
 
 def label(op: Operation) -> str:
-    """Returns the name of the computation of an op."""
     return op.name.rpartition(".")[2]
 
 
@@ -76,8 +75,8 @@ def result_shape(op: Operation, position: int = 0) -> tuple[int, ...]:
 
 
 def result_dtype(op: Operation, position: int = 0) -> str:
-    """Returns the element type of a result; for complex numbers that of their parts. Raises `CompileError` for types
-    that tensors do not support."""
+    """Element type of a result, or of its complex parts. Raises `CompileError` for types that tensors do not
+    support."""
     element = cast("TensorType[Attribute]", op.results[position].type).element_type
     if isinstance(element, ComplexType):
         element = cast("Attribute", element.element_type)
@@ -205,8 +204,6 @@ def _real_dynamic_slice(op: TensorOp, source: Value, start: Value, limit: Value,
 
 
 def sized_slice(op: TensorOp, source: Value, start: Value, counts: Sequence[Extent]) -> Value:
-    """Returns the slice of `counts` elements from a start that depends on data, in bounds of the source."""
-
     def element(*indices: Expr) -> Expr:
         firsts = [_inside(element_of(start, (as_expr(d),)), source.shape[d], n) for d, n in enumerate(counts)]
         return element_of(source, [i + first for i, first in zip(indices, firsts, strict=True)])
@@ -231,15 +228,14 @@ def _strided(
 
 
 def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
-    """Returns the first index of a slice of `size`, clamped so that the slice is in bounds of `extent`."""
+    """First index of a slice of `size`, clamped to be in bounds of `extent`."""
     if isinstance(index, Splat) and isinstance(extent, int) and isinstance(size, int):
         return max(0, min(int(index.number), extent - size))
     return _inside(element_of(index, ()), extent, size)
 
 
 def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
-    """Clamps `index` so that `size` elements from it are in bounds of `extent`. The result is a 64-bit integer, with
-    which indices combine to affine expressions."""
+    """`index`, clamped so that `size` elements are in bounds; 64 bits, which combine to affine expressions."""
     last = as_expr(simplified(extent - size)).astype("int64")
     return greater(less(index.astype("int64"), last), 0)
 
@@ -284,7 +280,7 @@ def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Va
 def padded(
     source: Value, value: Value, low: Sequence[Extent], high: Sequence[Extent], interior: Sequence[int], name: str
 ) -> Value:
-    """Computes `pad`: `interior` values between neighbours, and `low` and `high` ones around. Negative numbers remove
+    """Computes `pad`: `interior` values between neighbours, `low` and `high` around. Negative numbers remove
     elements."""
     if all(integer_of(count) == 0 for count in (*low, *high, *interior)):
         return source
@@ -330,7 +326,7 @@ def _dynamic_gather(op: stablehlo.DynamicGatherOp, source: Value, indices: Value
 
 
 def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[Extent], name: str) -> Value:
-    """Returns slices of `sizes` with starts from `indices`, clamped to be in bounds of the operand."""
+    """Slices of `sizes` with starts from `indices`, clamped to be in bounds."""
     offsets, collapsed = layout.dims("offset_dims"), layout.dims("collapsed_slice_dims")
     batching = dict(zip(layout.dims("operand_batching_dims"), layout.dims("start_indices_batching_dims"), strict=True))
     vector = layout.number("index_vector_dim")
@@ -360,7 +356,6 @@ def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[E
 
 
 def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vector: int) -> dict[int, Expr]:
-    """Returns the index for each of some axes of the operand, at a position of the batch."""
     if vector == len(indices.shape):
         return {axes[0]: element_of(indices, batch)}
     return {axis: element_of(indices, [*batch[:vector], k, *batch[vector:]]) for k, axis in enumerate(axes)}
@@ -370,7 +365,7 @@ def index_vector(axes: Sequence[int], indices: Value, batch: Sequence[Expr], vec
 
 
 def _sum_dtype(op: Operation) -> str:
-    """Returns the type in which products are added: that of the result, or bytes for smaller integers."""
+    """Products are added in the result's type, or bytes for smaller integers."""
     return WIDE.get(result_dtype(op), result_dtype(op))
 
 
@@ -393,8 +388,8 @@ def _convolved(
 ) -> Value:
     """Computes a convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
 
-    The input is padded first if elements are inserted between others or removed, the kernel is mirrored if its window
-    is, and the result is transposed if its layout differs from that of the input.
+    The input is padded first if elements are inserted or removed, the kernel mirrored if its window is, and the result
+    transposed if its layout differs.
     """
     left, right, output = op.dimension_numbers.data
     rank = len(output) - 2
@@ -441,8 +436,8 @@ def _convolved(
 
 
 def _batch_groups_as_features(data: Value, groups: int, batch: int, feature: int, name: str) -> Value:
-    """Returns the input of a convolution of `batch_group_count` groups, with the groups of images as groups of
-    features: group g of the output features depends on group g of both."""
+    """Input of a convolution of `batch_group_count` groups, with groups of images as features: group g of the output
+    features depends on group g of both."""
     images, features = data.shape[batch], data.shape[feature]
     count = simplified(images // groups)
     shape = list(data.shape)
@@ -483,7 +478,6 @@ def reduction(combiner: Combiner) -> Callable[..., Expr]:
 
 
 def lone_kind(block: Block) -> str | None:
-    """Returns the name of the single op of a region with two arguments."""
     lone = stablehlo.lone_op(block)
     return None if lone is None or label(lone) not in COMBINERS else label(lone)
 
@@ -496,8 +490,7 @@ def _combined(
     over: Sequence[IterVar],
     region: Region,
 ) -> list[Expr]:
-    """Combine the values over axes, starting from the initial values, which the specification requires to be
-    neutral."""
+    """Initial values are neutral, as the specification requires."""
     if not over:
         return region([*(element_of(value, ()) for value in initial), *values])
     dtype = values[0].dtype
@@ -539,7 +532,7 @@ _Places: TypeAlias = Callable[[Sequence[Expr], Mapping[int, Expr]], list[Expr]]
 
 @dataclass(frozen=True)
 class _Reduction:
-    """Elements of several tensors, combined along axes of the extents `reduced` for each element of `shape`."""
+    """Elements of tensors, combined along axes of the extents `reduced` for each element of `shape`."""
 
     name: str
     kind: str | None
@@ -566,7 +559,7 @@ class _Reduction:
         return computed_together(self.shape, element, self.name)
 
     def _in_order(self) -> Result:
-        """Combine the elements one at a time, starting from non-constant initial values."""
+        """Combine one element at a time, starting from non-constant initial values."""
         name, reduced = self.name, self.reduced
         tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(self.sources)]
         starts = [tensor_of(value, f"{name}_initial{at}") for at, value in enumerate(self.initial)]
@@ -587,7 +580,7 @@ class _Reduction:
 
 
 def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
-    """Computes several tensors in one computation."""
+    """One computation of several tensors."""
 
     def one_or_more(*indices: Expr) -> Any:
         found = element(*indices)
@@ -625,8 +618,8 @@ class _Windows:
     high: Sequence[Extent]
 
     def cumulative(self, shape: Sequence[Extent]) -> tuple[int, bool] | None:
-        """Returns the axis along which each window contains an element and all before it, and False; or all after it,
-        and True. Returns None for other windows."""
+        """The axis along which each window contains an element and all before it, and False; or all after it, and
+        True."""
         along = [axis for axis, size in enumerate(self.sizes) if not is_one(size)]
         if len(along) != 1 or any(step != 1 for step in (*self.strides, *self.inner, *self.dilation)):
             return None
@@ -654,8 +647,7 @@ def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) 
 
 
 def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Result:
-    """Computes `stablehlo.reduce_window` whose last five operands are its windows, which JAX exports as a custom
-    call."""
+    """`stablehlo.reduce_window` whose last five operands are its windows, a custom call of JAX."""
     *values, sizes, strides, inner, dilation, padding = values
     flat = _extents(padding, "padding")
     windows = _Windows(
@@ -709,7 +701,7 @@ _CUMULATIVE: Final = {"add": ops.cumsum, "multiply": ops.cumprod, "maximum": ops
 
 
 def _cumulative(sources: Sequence[Value], kind: str | None, axis: int, is_reversed: bool, region: Region) -> Result:
-    """Combine each element with all before it along an axis, or with all after it, one at a time."""
+    """Combine each element with all before, or after, it along an axis, in order."""
     tensors = [tensor_of(source, f"x{at}") for at, source in enumerate(sources)]
     if kind in _CUMULATIVE and tensors[0].dtype != "bool":
         return _CUMULATIVE[kind](tensors[0], axis, reverse=is_reversed, name="reduce_window")

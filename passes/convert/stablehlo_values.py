@@ -1,4 +1,4 @@
-"""Values of a stablehlo function during its conversion to tensor expressions."""
+"""Values of a stablehlo function during conversion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.texpr.tensor import constant as constant_tensor
 
 @dataclass(frozen=True)
 class Splat:
-    """A tensor whose elements are one number, which readers use directly."""
+    """A tensor of one number, which readers use directly."""
 
     number: Number
     shape: tuple[Extent, ...]
@@ -36,8 +36,6 @@ MOST_SIZES: Final = 16
 
 @dataclass(frozen=True)
 class Sizes:
-    """Integers computed from extents, in row-major order: operands of ops with dynamic shapes."""
-
     elements: tuple[Extent, ...]
     shape: tuple[int, ...]
     dtype: str
@@ -45,7 +43,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class View:
-    """A broadcast of another value. Its readers read that value."""
+    """A broadcast, whose readers read the source."""
 
     source: Value
     shape: tuple[Extent, ...]
@@ -75,8 +73,6 @@ class Composed:
 
 @dataclass(frozen=True)
 class Parts:
-    """A tensor of complex numbers, as its real and its imaginary part."""
-
     real: Value
     imaginary: Value
     dtype: str
@@ -96,7 +92,7 @@ Result: TypeAlias = "Value | Sequence[Value]"
 
 
 def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
-    """Returns the value of a constant. Raises `CompileError` for element types that tensors do not support."""
+    """Raises `CompileError` for element types that tensors do not support."""
     type_ = cast("TensorType[Attribute]", elements.type)
     if isinstance(type_.element_type, ComplexType):
         return _complex_value(elements, name)
@@ -127,7 +123,7 @@ def _complex_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Parts:
 
 
 def complex_name(type_: ComplexType[Any]) -> str | None:
-    """Returns the name of a complex type, or None for parts other than f32 and f64."""
+    """None for parts other than f32 and f64."""
     return {"float32": "complex64", "float64": "complex128"}.get(element_name(type_.element_type) or "")
 
 
@@ -156,7 +152,6 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
 
 
 def tensor_of(value: Value, name: str) -> Tensor:
-    """Returns a value as a tensor, which is computed if necessary."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Parts):
@@ -165,7 +160,7 @@ def tensor_of(value: Value, name: str) -> Tensor:
 
 
 def stacked(value: Parts, name: str) -> Tensor:
-    """Returns complex numbers as a real tensor with the parts along a new last dimension."""
+    """A real tensor with the parts along a new last dimension."""
 
     def part(*indices: Expr) -> Expr:
         sides = [element_of(side, indices[:-1]) for side in value.both]
@@ -175,7 +170,6 @@ def stacked(value: Parts, name: str) -> Tensor:
 
 
 def parts_of(tensor: Tensor, dtype: str) -> Parts:
-    """Returns the complex numbers whose parts are along the last dimension of a tensor."""
     shape = tensor.shape[:-1]
     real, imaginary = (
         Composed(lambda indices, side=side: tensor(*indices, side), shape, tensor.dtype) for side in range(2)
@@ -184,7 +178,7 @@ def parts_of(tensor: Tensor, dtype: str) -> Parts:
 
 
 def sizes_of(value: Value) -> Sizes | None:
-    """Returns a value as extents, or None if it is data."""
+    """A value as extents; None for data."""
     if isinstance(value, Sizes):
         return value
     if value.dtype not in ("int32", "int64") or not all(isinstance(extent, int) for extent in value.shape):

@@ -1,11 +1,11 @@
-"""Conversion of statements of loop nests to `tir.block`s: each store with its computation, over the loops around it.
+"""Statements of loop nests as `tir.block`s: each store with its computation, over the loops around it.
 
     tir.for %i in 8 {                                  tir.for %i in 8 {
       %a = memref.load %A[%i]                    ->      tir.block "B" iters(%vi: spatial<8>) = [%i] {
       memref.store %a, %B[%i]                              %a = memref.load %A[%vi]  memref.store %a, %B[%vi]
 
-The operands of a statement are recomputed in its block. If an op in between may have written what they read, the
-statements up to there become one block, or, if that is not possible, the value is kept in a temporary.
+Operands are recomputed in the block. If an op in between may have written what they read, the statements up to there
+become one block, or, if impossible, the value is kept in a temporary.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ class _Statement:
 
 
 class StatementBlocks:
-    """Moves the statements of a function, whose loops are normalized, into blocks."""
-
     def __init__(self, function: FuncOp, loops: LoopNormalization) -> None:
         self._function = function
         self._top = function.body.block
@@ -70,7 +68,7 @@ class StatementBlocks:
     # Conditions
 
     def _sink_conditions(self, block: Block) -> None:
-        """Move conditions into the loops that they contain, and give each statement its own condition."""
+        """Move conditions into loops, and give each statement its own."""
         for op in list(block.ops):
             if isinstance(op, ForOp) and self._is_open(op):
                 self._sink_conditions(op.body.block)
@@ -78,7 +76,6 @@ class StatementBlocks:
                 self._split_condition(op)
 
     def _split_condition(self, op: scf.IfOp) -> None:
-        """Split an `scf.if` into one condition per effect, inside the contained loops."""
         branches = [region.block for region in op.regions if region.blocks]
         effects = [[inner for inner in block.ops if not only_reads(inner)] for block in branches]
         several = sum(map(len, effects)) > 1
@@ -97,7 +94,7 @@ class StatementBlocks:
         return isinstance(op, ForOp) and self._is_open(op)
 
     def _reads_before(self, effect: Operation, effects: Sequence[Operation]) -> bool:
-        """Returns whether an effect in a branch needs a value read before an op there may write it."""
+        """Whether an effect in a branch needs a value read before an op there may write it."""
         for source in _sources_within(effect, effect.parent):
             reads = [op for op in operations_in(source) if touches_memory(op)]
             behind = [other for other in effects if other is not effect and precedes(source, other)]
@@ -109,8 +106,6 @@ class StatementBlocks:
         return False
 
     def _insert_conditional(self, op: scf.IfOp, effect: Operation, holds: bool) -> None:
-        """Insert one effect of a branch of `op` before it, under its condition, with the ops of the branch that it
-        needs."""
         mapping: dict[SSAValue, SSAValue] = {}
         copies = [copy_of(source, mapping) for source in _sources_within(effect, effect.parent)]
         effect.detach()
@@ -127,12 +122,11 @@ class StatementBlocks:
     # Statements
 
     def _is_open(self, loop: ForOp) -> bool:
-        """Returns whether a loop contains statements, and is not part of one or of a nest of tir."""
+        """Whether a loop contains statements, and is part neither of one nor of a nest of tir."""
         return loop in self._normalized.static
 
     def _find_statements(self) -> bool:
-        """List the statements. Returns False if a value has been moved to a temporary, after which the list must be
-        rebuilt."""
+        """False if a value has moved to a temporary, so that the list must be rebuilt."""
         self._order = {op: at for at, op in enumerate(operations_in(self._function))}
         self._statements: list[_Statement] = []
         self._collect(self._top, [])
@@ -170,7 +164,6 @@ class StatementBlocks:
                     self._statements.append(_Statement([op], loops))
 
     def _slice(self, statement: _Statement) -> list[Operation]:
-        """Returns the ops in the loops around a statement that it depends on, in program order."""
         found: set[Operation] = set()
         pending = [value for member in statement.members for value in (*member.operands, *captured_values(member))]
         while pending:
@@ -187,7 +180,7 @@ class StatementBlocks:
         return sorted(found, key=self._order.__getitem__)
 
     def _conflicts(self, value_op: Operation, statement: _Statement) -> list[Operation]:
-        """Returns the ops between a reading op and a statement that recomputes it, which may write what it reads."""
+        """Ops that may write what a value reads, before a statement recomputes it."""
         reads = [op for op in operations_in(value_op) if touches_memory(op)]
         block = value_op.parent
         if not reads or block is None:
@@ -221,8 +214,8 @@ class StatementBlocks:
         return False
 
     def _merge(self, effect: Operation, statement: _Statement) -> int | None:
-        """Merge the statements from `effect` up to `statement`. Returns the index of the result, or None if a nest is
-        in between."""
+        """Merge statements from `effect` up to `statement`. Returns the index of the result; None for a nest in
+        between."""
         at = self._statements.index(statement)
         start = next(
             (
@@ -244,7 +237,6 @@ class StatementBlocks:
         return start
 
     def _keep(self, op: Operation) -> None:
-        """Store the results of `op` to temporaries after it, and let their users load them."""
         loops = self._loops_around(op)
         anchor, block = op.next_op, op.parent
         if anchor is None or block is None:
@@ -300,7 +292,6 @@ class StatementBlocks:
             Rewriter.erase_op(member)
 
     def _label(self, statement: _Statement) -> str:
-        """Returns a label after the buffer that a statement writes last, or after its op."""
         wanted: str | None = None
         for op in reversed([op for member in statement.members for op in operations_in(member)]):
             buffer = stored_buffer(op)
@@ -311,8 +302,7 @@ class StatementBlocks:
 
 
 def _adopt(block: BlockOp, loops: Sequence[ForOp]) -> None:
-    """Give an existing block, now in `loops`, an iterator for each: its instances, including its init, run again in
-    every iteration."""
+    """Give an existing block an iterator per loop: its instances, including its init, run again in every iteration."""
     if not loops:
         return
     kind = REDUCE if block.init is None else SPATIAL
@@ -359,8 +349,7 @@ def _share_indices(block: Block, known: dict[Index, SSAValue]) -> None:
 
 
 def _is_left(op: Operation) -> bool:
-    """Returns whether an op stays in place: an allocation, a block or nest of tir, an assumption, or the end of the
-    function."""
+    """Whether an op stays in place: an allocation, block or nest of tir, assumption, or end of the function."""
     if isinstance(op, memref.AllocOp | BlockOp | ReturnOp | scf.YieldOp):
         return True
     if isinstance(op, ForOp):
@@ -369,7 +358,7 @@ def _is_left(op: Operation) -> bool:
 
 
 def _may_touch(op: Operation, written: SSAValue, read: Operation, buffer: SSAValue) -> bool:
-    """Returns whether a write of `op` may change what `read` reads, in one iteration of the loops around both."""
+    """Whether a write of `op` may change what `read` reads, in one iteration."""
     one, other = underlying(written), underlying(buffer)
     if one is not other:
         return may_overlap(one, other)
@@ -380,7 +369,6 @@ def _may_touch(op: Operation, written: SSAValue, read: Operation, buffer: SSAVal
 
 
 def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
-    """Returns the ops of a block before `effect` that it needs, in order."""
     found: set[Operation] = set()
     pending = [*effect.operands, *captured_values(effect)]
     while pending:
@@ -392,12 +380,10 @@ def _sources_within(effect: Operation, block: Block | None) -> list[Operation]:
 
 
 def _conditional(condition: SSAValue, ops: Sequence[Operation], holds: bool) -> scf.IfOp:
-    """Returns an `scf.if` around detached ops, which run if `condition` is `holds`."""
     return if_around(condition, ops) if holds else if_around(condition, (), ops)
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase unused pure ops, also in loops, and empty loops."""
     for op in reversed(list(block.ops)):
         if isinstance(op, ForOp):
             _erase_unused(op.body.block)

@@ -1,4 +1,4 @@
-"""Bufferization of operations that create tensors: they fill a buffer."""
+"""Bufferization of operations that create tensors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ def _generate(bufferization: FunctionBufferization, op: Operation) -> None:
 
 
 def _by_region(bufferization: FunctionBufferization, op: Operation, buffer: SSAValue) -> None:
-    """Compute each element by the region of `op`, from its indices."""
     block = op.regions[0].detach_block(0)
     _with_indices(block)
     block.insert_arg(_element(buffer), 0)
@@ -93,7 +92,6 @@ def _element(buffer: SSAValue) -> Attribute:
 
 
 def _pad(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Fill with a uniform padding value, then copy the source."""
     source, result = bufferization.buffers[op.operands[0]], op.results[0]
     amounts = iter(op.operands[1:])
     low, high = (mixed_extents(static_numbers(op, f"static_{side}"), amounts) for side in ("low", "high"))
@@ -128,7 +126,7 @@ def _keep_interior(
     low: Sequence[int | SSAValue],
     sizes: Sequence[int | SSAValue],
 ) -> None:
-    """Let the region of `tensor.pad` yield the source's elements in the interior, and its former value around it."""
+    """The region of `tensor.pad` yields the source in the interior, its former value around."""
     starts = [bufferization.as_value(number) for number in low]
     ends = [bufferization.as_value(bufferization.sum(*pair)) for pair in zip(low, sizes, strict=True)]
     old = op.regions[0].detach_block(0)
@@ -177,7 +175,6 @@ def _concat(bufferization: FunctionBufferization, op: Operation) -> None:
 
 
 def _gather(bufferization: FunctionBufferization, op: Operation) -> None:
-    """Compute each element by loads at the gathered indices."""
     source, indices = (bufferization.buffers[value] for value in op.operands)
     result = op.results[0]
     gathered = cast("DenseArrayBase[IntegerType]", op.properties["gather_dims"]).get_values()

@@ -1,4 +1,4 @@
-"""Decomposition of operations of `linalg` and `tensor`: `softmax`, `pack`, `unpack`, `tensor.scatter`."""
+"""Decomposition of `softmax`, `pack`, `unpack`, `tensor.scatter`."""
 
 from __future__ import annotations
 
@@ -54,21 +54,19 @@ def decompose(functions: Iterable[FuncOp]) -> None:
 
 
 def is_decomposed(op: Operation) -> bool:
-    """Returns whether `decompose` rewrites an operation, or refuses it."""
+    """Whether `decompose` rewrites an operation, or refuses it."""
     return type(op) in _RULES
 
 
 @dataclass
 class _TensorWriter:
-    """Inserts operations before one, which they replace."""
-
     op: Operation
 
     def add(self, op: Operation) -> SSAValue:
         return result_before(op, self.op)
 
     def write(self, op: Operation, target: SSAValue) -> SSAValue:
-        """Add an operation that writes `target`. Returns its result, or the target if that is a buffer."""
+        """The result of `op`, or the target if that is a buffer."""
         insert_before(self.op, [op])
         return op.results[0] if op.results else target
 
@@ -76,7 +74,6 @@ class _TensorWriter:
         return constant_before(number, self.op)
 
     def extent(self, value: SSAValue, dimension: int) -> SSAValue:
-        """Returns the extent of a tensor or buffer."""
         known = _shape(value)[dimension]
         if known != DYNAMIC_INDEX:
             return self.index(known)
@@ -84,7 +81,6 @@ class _TensorWriter:
         return self.add(kind(value, self.index(dimension)))
 
     def new(self, like: SSAValue, dimensions: Sequence[int]) -> SSAValue:
-        """Adds a tensor or buffer of some of the dimensions of another."""
         shape = [_shape(like)[d] for d in dimensions]
         sizes = [self.extent(like, d) for d in dimensions if _shape(like)[d] == DYNAMIC_INDEX]
         if isinstance(like.type, TensorType):
@@ -98,8 +94,6 @@ class _TensorWriter:
         compute: Callable[[Block], SSAValue],
         reduced: Sequence[int] = (),
     ) -> SSAValue:
-        """Adds a `linalg.generic` whose region `compute` fills with the computation of an element. Returns its
-        output."""
         operands = [*inputs, output]
         block = Block(arg_types=[_element(value) for value, _ in operands])
         value = compute(block)
@@ -134,7 +128,6 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def _in_block(kind: type[Operation], block: Block, *operands: SSAValue) -> SSAValue:
-    """Adds an op on values of one type at the end of a block."""
     op = kind.create(
         operands=operands,
         result_types=[operands[0].type],
@@ -183,7 +176,6 @@ def _softmax(writer: _TensorWriter, op: Operation) -> None:
 
 
 def _tiles(op: LayoutOp) -> dict[int, int]:
-    """Maps a dimension to the extent of its tiles."""
     return dict(zip(op.tiled, op.tiles, strict=True))
 
 
@@ -198,7 +190,7 @@ def _dynamic_tiles(writer: _TensorWriter, op: PackOp | UnpackOp) -> dict[int, SS
 
 @dataclass
 class _Places:
-    """Adds index arithmetic to the region of an op of linalg, for elements at positions that no affine map gives."""
+    """Index arithmetic for elements at positions that no affine map gives."""
 
     block: Block
 
@@ -240,7 +232,7 @@ def _pack(writer: _TensorWriter, op: Operation) -> None:
 
 
 def _pack_by_places(writer: _TensorWriter, pack: PackOp) -> None:
-    """Each element of the tiles is that at its place in the source, or padding after its end."""
+    """Elements of the tiles are those at their places in the source, or padding."""
     tiles, rank, padding = _dynamic_tiles(writer, pack), pack.rank, pack.padding_value
     ends = [writer.extent(pack.source, d) for d in range(rank)]
     one = writer.index(1)
@@ -266,7 +258,6 @@ def _pack_by_places(writer: _TensorWriter, pack: PackOp) -> None:
 
 
 def _padded(writer: _TensorWriter, pack: PackOp, tiles: Mapping[int, int]) -> SSAValue:
-    """The source, padded to the whole tiles of the destination."""
     source, shape = pack.source, list(_shape(pack.source))
     high: list[int] = []
     sizes: list[SSAValue] = []
@@ -321,7 +312,7 @@ def _unpack(writer: _TensorWriter, op: Operation) -> None:
 
 
 def _scatter(writer: _TensorWriter, op: Operation) -> None:
-    """One element after the other, into the tensor that the iterations of a nest pass on."""
+    """One element after the other, into the tensor that the iterations pass on."""
     scatter = cast("ScatterOp", op)
     dims, rank = scatter.scatter_dims.get_values(), len(_shape(scatter.dest))
     batch = len(_shape(scatter.indices)) - 1

@@ -1,4 +1,4 @@
-"""Tensors and their memory: the decisions of bufferization, and the properties of operations that they depend on."""
+"""Decisions of bufferization, and properties of operations that they depend on."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ def shape_of_tensor(value: SSAValue) -> tuple[int, ...]:
 
 @dataclass(eq=False)
 class Storage:
-    """Memory of tensors."""
-
     writable: bool
     home: Block
     """The block where it is allocated or passed in."""
@@ -55,8 +53,6 @@ class Storage:
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of a tensor."""
-
     offsets: Mixed
     sizes: Mixed
     strides: Mixed
@@ -75,7 +71,6 @@ Views: TypeAlias = "tuple[Slice | Reshape, ...]"
 
 
 def varies(view: Slice | Reshape) -> bool:
-    """Returns whether a view depends on values that loops may change."""
     return isinstance(view, Slice) and any(
         isinstance(number, SSAValue) for numbers in (view.offsets, view.sizes, view.strides) for number in numbers
     )
@@ -95,8 +90,6 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class TensorMove:
-    """A copy of a tensor to the memory of another one."""
-
     source: SSAValue
     target: SSAValue
     is_staged: bool
@@ -126,7 +119,7 @@ class Placement:
 
 
 def offsets_sizes_strides(op: Operation) -> tuple[Mixed, Mixed, Mixed]:
-    """Returns `mixed_lists` with constants folded to numbers."""
+    """`mixed_lists`, with constants folded."""
     offsets, sizes, strides = (tuple(map(folded, values)) for values in mixed_lists(op))
     return offsets, sizes, strides
 
@@ -140,19 +133,19 @@ def folded(value: int | SSAValue) -> int | SSAValue:
 
 
 def destinations(op: Operation) -> range:
-    """Returns the positions of the operands that the results of a linalg operation overwrite: the last ones."""
+    """Positions of the operands that results of a linalg operation overwrite: the last ones."""
     return range(len(op.operands) - len(op.results), len(op.operands))
 
 
 def reads_destination(op: Structure, index: int) -> bool:
-    """Returns whether a linalg operation reads the content of its destination, or keeps a part of it."""
+    """Whether a linalg operation reads its destination, or keeps a part of it."""
     written = op.maps[index].results
     is_whole = all(isinstance(e, AffineDimExpr) for e in written) and len(set(written)) == len(written)
     return not is_whole or op.body.args[index].first_use is not None
 
 
 def is_pointwise(op: Structure, index: int, other: int) -> bool:
-    """Returns whether each instance of the body reads the element of operand `index` that only it writes of `other`."""
+    """Whether each instance reads the element of operand `index` that only it writes of `other`."""
     read, written = op.maps[index], op.maps[other]
     is_permutation = all(isinstance(e, AffineDimExpr) for e in written.results)
     return read == written and is_permutation and len(set(written.results)) == written.num_dims
@@ -172,7 +165,6 @@ def dynamic_sizes(op: Operation) -> Sequence[SSAValue]:
 
 
 def initial_of(argument: BlockArgument, loop: Operation) -> SSAValue | None:
-    """Returns the initial value of a loop-carried value."""
     if isinstance(loop, scf.ForOp):
         return loop.iter_args[argument.index - 1]
     if loop.name == "scf.forall" and loop.results:

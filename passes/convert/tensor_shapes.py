@@ -1,4 +1,4 @@
-"""The shapes of tensors, in terms of the values that define them."""
+"""Shapes of tensors, by the values that define them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.passes.convert.tensor_places import (
 
 
 class TensorShapes:
-    """The shapes of the tensors of a function, some of which `placement` has decided."""
+    """Shapes of a function's tensors, some of which `placement` has decided."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -66,7 +66,6 @@ class TensorShapes:
         return (value, dimension)
 
     def of_index(self, value: SSAValue) -> Extent:
-        """Returns an index as an extent."""
         owner = value.owner
         number = constant_integer(value)
         if number is not None:

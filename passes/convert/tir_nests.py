@@ -1,5 +1,5 @@
-"""The steps that `convert-tir-to-scf` and `convert-tir-to-affine` share: blocks become statements of their loops, and
-the other operations of weft's dialects become upstream's."""
+"""Shared steps of `convert-tir-to-scf` and `convert-tir-to-affine`: blocks become statements of their loops, and other
+operations of weft's dialects become upstream's."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _ANNOTATIONS: Final = (PREFETCH, NONTEMPORAL)
 
 
 def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncOp], None], *, strict: bool) -> None:
-    """Convert the functions of block loops of a module: `convert` gives them loops of upstream, in the place of those
-    of tir. Raises `CompileError`, and leaves the module as it was, if an operation has no form there."""
+    """`convert` gives a function loops of upstream. Raises `CompileError`, and leaves the module as it was, if an
+    operation has no form there."""
     functions = list(tir_functions(module))
     if not functions:
         remark(module, f"{pass_name}: the module has no function of block loops", strict=strict)
@@ -65,8 +65,7 @@ def convert_functions(module: ModuleOp, pass_name: str, convert: Callable[[FuncO
 
 
 def _state_nothing(function: FuncOp, pass_name: str) -> None:
-    """Erase what a function states of its sizes, and hints. Raises `CompileError` for other operations of weft than
-    loops and blocks."""
+    """Erase statements of sizes, and hints. Raises `CompileError` for other operations of weft."""
     for op in operations_in(function):
         if isinstance(op, _FACTS):
             operands = list(op.operands)
@@ -80,7 +79,7 @@ def _state_nothing(function: FuncOp, pass_name: str) -> None:
 
 
 def _free_buffers(function: FuncOp) -> None:
-    """Deallocate each buffer at the end of the block that allocates it. In tir, the lowering does so."""
+    """In tir, the lowering does so."""
     for op in operations_in(function):
         if isinstance(op, memref.AllocOp) and op.parent is not None:
             add_at_end(op.parent, memref.DeallocOp.get(op.memref))

@@ -1,4 +1,4 @@
-"""Unrolling of vectors of several dimensions to vectors of one: a row for each position in the leading dimensions.
+"""Unrolling of vectors of several dimensions to vectors of one: a row per position in the leading dimensions.
 
     %s = arith.addf %a, %b : vector<2x4xf32>      ->      %s0 = arith.addf %a0, %b0 : vector<4xf32>
                                                           %s1 = arith.addf %a1, %b1 : vector<4xf32>
@@ -46,12 +46,10 @@ _AFFINE: Final = (affine.ForOp, affine.IfOp, affine.YieldOp, affine.VectorLoadOp
 
 
 def is_wide(type_: Attribute) -> bool:
-    """Returns whether a type is of vectors of other than one dimension."""
     return isinstance(type_, VectorType) and len(type_.get_shape()) != 1
 
 
 def is_unrolled(op: Operation) -> bool:
-    """Returns whether an op is replaced by ops on vectors of one dimension."""
     if _is_transfer(op) and not all(isinstance(expr, AffineDimExpr) for expr in op.permutation_map.data.results):
         return True
     return type(op) in _COMPOUND or any(is_wide(value.type) for value in (*op.operands, *op.results))
@@ -62,8 +60,7 @@ def _is_transfer(op: Operation) -> TypeGuard[vector.TransferReadOp | vector.Tran
 
 
 def why_not_unrolled(op: Operation) -> str | None:
-    """Returns the reason why an op on vectors of several dimensions has no form on vectors of one, or None if it
-    has."""
+    """The reason why an op has no form on vectors of one dimension."""
     types = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, VectorType)]
     types.sort(key=is_wide, reverse=True)
     if any(any(type_.scalable_dims) for type_ in types):
@@ -80,7 +77,6 @@ def why_not_unrolled(op: Operation) -> str | None:
 
 
 def _is_elementwise(op: Operation) -> bool:
-    """Returns whether an op computes each element of its result from the elements at the same position."""
     if op.name.partition(".")[0] not in ("arith", "math", "low") and not isinstance(op, vector.FMAOp):
         return False
     shapes = {value.type.get_shape() for value in (*op.operands, *op.results) if isinstance(value.type, VectorType)}
@@ -88,7 +84,6 @@ def _is_elementwise(op: Operation) -> bool:
 
 
 def unroll_vectors(function: FuncOp) -> None:
-    """Replace the vectors of several dimensions in a function, whose ops have forms on vectors of one, in place."""
     unroller = _Unroller()
     for op in operations_in(function):
         if is_unrolled(op):
@@ -104,17 +99,14 @@ def _shape(type_: Attribute) -> tuple[int, ...]:
 
 
 def _leading(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Returns the positions of the rows of a vector."""
     return product(*map(range, shape[:-1]))
 
 
 def _row_type(type_: Attribute) -> VectorType[Attribute]:
-    """Returns the type of the rows of a vector, or of a vector of one number."""
     return VectorType(element_of(type_), [_shape(type_)[-1] if _shape(type_) else 1])
 
 
 def _at(shape: Sequence[int], position: Sequence[int]) -> int:
-    """Returns the row-major position of an element, or of a row."""
     place = 0
     for extent, index in zip(shape, position, strict=True):
         place = place * extent + index
@@ -146,20 +138,20 @@ class _Unroller:
         self.replaced.append(op)
 
     def rows(self, value: SSAValue) -> list[SSAValue]:
-        """Returns the rows of a vector, or another value itself."""
+        """The rows of a vector, or another value itself."""
         return self._rows[value] if is_wide(value.type) else [value]
 
     def _types(self, type_: Attribute) -> list[Attribute]:
         return [_row_type(type_)] * prod(_shape(type_)[:-1]) if is_wide(type_) else [type_]
 
     def elements(self, value: SSAValue) -> list[SSAValue]:
-        """Returns the elements of a vector, in order, or a number itself."""
+        """The elements of a vector, in order, or a number itself."""
         if not isinstance(value.type, VectorType):
             return [value]
         return [self._rewriter.extract(row, lane) for row in self.rows(value) for lane in range(lanes_of(row.type))]
 
     def from_elements(self, elements: Sequence[SSAValue], type_: Attribute) -> list[SSAValue]:
-        """Returns the rows of a vector of elements, or the element itself for another type."""
+        """The rows of a vector of elements, or the element itself for another type."""
         if not isinstance(type_, VectorType):
             return [elements[0]]
         row, count = _row_type(type_), _row_type(type_).get_shape()[0]
@@ -185,7 +177,6 @@ class _Unroller:
     # Control flow
 
     def _regions(self, op: Operation) -> None:
-        """Convert a loop or condition that passes rows on."""
         regions = [op.detach_region(region) for region in list(op.regions)]
         for block in [block for region in regions for block in region.blocks]:
             self._arguments(block)
@@ -258,8 +249,8 @@ class _Unroller:
         return [found]
 
     def _places(self, shape: Sequence[int], place: Sequence[int | SSAValue]) -> list[tuple[int, SSAValue | None]]:
-        """Returns the row-major positions that a position in the leading dimensions may have, each with its condition,
-        or None for a known one. Positions out of bounds are undefined."""
+        """Row-major positions that a position in the leading dimensions may have, with conditions, or None if known.
+        Positions out of bounds are undefined."""
         choices = [range(extent) if isinstance(at, SSAValue) else [at] for extent, at in zip(shape, place, strict=True)]
         found: list[tuple[int, SSAValue | None]] = []
         for choice in product(*choices):
@@ -394,7 +385,7 @@ class _Unroller:
     def _contract_rows(
         self, op: upstream.ContractOp, maps: Sequence[Sequence[int]], extents: Mapping[int, int], lane: int
     ) -> list[SSAValue]:
-        """Contracts with one dimension in lanes, which is last in each operand that has it."""
+        """Contracts with one dimension in lanes, last in each operand that has it."""
         others = [dim for dim in extents if dim != lane]
         totals, row = list(self.rows(op.acc)), _row_type(op.result.type)
         sides: list[Callable[[Mapping[int, int]], SSAValue]] = []
@@ -484,7 +475,6 @@ class _Unroller:
         return [[element] for element in self.elements(op.operands[0])]
 
     def by_rows(self, op: Operation) -> list[list[SSAValue]]:
-        """Converts an op that acts along the last dimension."""
         rows = [self.rows(operand) for operand in op.operands]
         made: list[list[SSAValue]] = [[] for _ in op.results]
         for operands in zip(*rows, strict=True):
@@ -515,7 +505,6 @@ class _Unroller:
         return []
 
     def _place(self, indices: Sequence[SSAValue], position: Sequence[int]) -> list[SSAValue]:
-        """Returns the index of a row, which is along the last dimension."""
         moved = dict(zip(range(len(indices) - 1 - len(position), len(indices)), position, strict=False))
         return [self._moved(index, moved.get(at, 0)) for at, index in enumerate(indices)]
 
@@ -536,7 +525,7 @@ class _Unroller:
         return []
 
     def transfer(self, op: Operation) -> list[list[SSAValue]]:
-        """Converts a transfer to one of each row, with a mask for rows that may be out of bounds."""
+        """A transfer per row, with a mask for rows that may be out of bounds."""
         transfer = cast("vector.TransferReadOp | vector.TransferWriteOp", op)
         is_read = isinstance(transfer, vector.TransferReadOp)
         type_ = transfer.result.type if is_read else transfer.vector.type
@@ -588,7 +577,6 @@ class _Unroller:
         return rows[0]
 
     def _below(self, transfer: Operation, indices: Sequence[SSAValue], dimension: int) -> SSAValue:
-        """Returns whether an index is less than the extent of its dimension."""
         source = cast("vector.TransferReadOp | vector.TransferWriteOp", transfer).source
         extent = cast("MemRefType[Attribute]", source.type).get_shape()[dimension]
         if extent >= 0:

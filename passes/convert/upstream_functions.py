@@ -1,4 +1,4 @@
-"""Classification of the functions of a module by upstream dialects."""
+"""Classification of functions by upstream dialects."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ _KNOWN: Final = OURS | _UPSTREAM | _SCALARS | {"builtin", "cf", "complex", "func
 
 
 def upstream_dialects(function: Operation) -> frozenset[str]:
-    """Returns the upstream dialects in the body of a function, including `tensor` for `arith` and `math` on tensors,
-    and `vector` for vector accesses of `affine`. The result is empty for functions of weft's levels, and for those that
-    only compute scalars and call."""
+    """Upstream dialects in a function's body, including `tensor` for `arith` and `math` on tensors, and `vector` for
+    vector accesses of `affine`. Empty for functions of weft's levels, and those that only compute scalars and call."""
     if not isinstance(function, FuncOp) or function.is_declaration:
         return frozenset()
     if any(name in function.attributes for name in (PARAMS, KERNEL, TIR_FUNCTION)):
@@ -55,8 +54,6 @@ def upstream_dialects(function: Operation) -> frozenset[str]:
 
 
 def is_foreign(op: Operation) -> bool:
-    """Returns whether an op is of no dialect that weft knows: neither upstream's, nor one of weft's levels, nor a
-    registered one."""
     name = op_name(op)
     if op.name == UnregisteredOp.name or op.name.partition(".")[0] not in _KNOWN:
         return not any(allowed_at(level, name) for level in LEVELS)
@@ -66,13 +63,11 @@ def is_foreign(op: Operation) -> bool:
 def convertible(
     module: ModuleOp, name: str, functions: Sequence[FuncOp], *, in_blocks: bool = False, strict: bool = False
 ) -> list[FuncOp]:
-    """Returns the functions that the conversion `name` may change. Each of the others gets a remark, or with `strict`
-    an error.
+    """The functions that the conversion `name` may change. The others get a remark, or with `strict` an error.
 
-    This is the rule for modules that mix dialects: a function of which an op is not understood stays byte for byte. So
-    do functions that are connected to it by calls, and those to which a foreign op refers, since their signature may
-    change. A conversion that moves foreign ops of functions over buffers to opaque blocks (`in_blocks`) leaves only
-    the functions with a foreign op that has no block (`_why_no_block`).
+    A function of which an op is not understood stays byte for byte. So do functions connected to it by calls, and those
+    to which a foreign op refers, since their signature may change. A conversion that moves foreign ops to opaque blocks
+    (`in_blocks`) leaves only functions with one that has no block.
     """
     tolerant = {f for f in functions if in_blocks and not has_tensors(f)}
     left: dict[FuncOp, tuple[Operation, str]] = {}
@@ -107,7 +102,6 @@ def has_tensors(function: FuncOp) -> bool:
 
 
 def tensor_functions(module: ModuleOp) -> list[FuncOp]:
-    """Returns the functions of `module` with tensors, except those with operations of weft's own levels."""
     return [
         function
         for function in module.ops
@@ -119,7 +113,6 @@ def tensor_functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def _why_no_block(op: Operation) -> str | None:
-    """Returns the reason why a foreign op cannot be in an opaque block, or None if it can be."""
     if op.successors:
         return "branches to other blocks"
     for result in op.results:
@@ -134,7 +127,7 @@ def _is_converted(op: Operation) -> bool:
 
 
 def called_together(functions: Sequence[FuncOp], candidates: Sequence[FuncOp]) -> list[FuncOp]:
-    """Returns the functions among `candidates` that are in `functions`, or are connected to one of them by calls."""
+    """Candidates in `functions`, or connected to one by calls."""
     called = {f: {op.callee.string_value() for op in operations_in(f) if isinstance(op, CallOp)} for f in candidates}
     found = [f for f in candidates if f in functions]
     for one in found:  # `found` grows as callers and callees are found

@@ -1,5 +1,4 @@
-"""Conversion of operations of upstream's vector and arith dialects on values to those of the low level
-(`convert-upstream-to-low`)."""
+"""Values of upstream's vector and arith dialects at the low level."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _index_cast(op: Operation) -> None:
-    """Convert an unsigned cast: integers are zero-extended to 64 bits first."""
+    """Integers are zero-extended to 64 bits first."""
     rewriter = OpRewriter(op)
     (value,), result = op.operands, op.results[0].type
     element = element_of(value.type)
@@ -40,7 +39,7 @@ def _cast(rewriter: OpRewriter, kind: type[Operation], value: SSAValue, result: 
 
 
 def _poison(op: Operation) -> None:
-    """Replace poison by 0, because any value is valid."""
+    """0, because any value is valid."""
     rewriter, type_ = OpRewriter(op), op.results[0].type
     if isinstance(type_, VectorType):
         rewriter.replace(rewriter.constant_lanes(type_, [0]))
@@ -109,7 +108,6 @@ def _shape_cast(op: Operation) -> None:
 
 
 def _broadcast(op: Operation) -> None:
-    """Broadcast the single lane of a vector."""
     source, result = op.operands[0], op.results[0].type
     if isinstance(source.type, VectorType) and source.type != result:
         rewriter = OpRewriter(op)

@@ -1,14 +1,13 @@
-"""Conversion of values of types that weft only stores to integers that contain them.
+"""Values of types that weft only stores, in integers that contain them.
 
     %a = memref.load %A[%i] : memref<4xi4>            %a = memref.load %A[%i] : memref<4xi8>   // its low bits, extended
     %s = arith.addi %a, %a : i4                 ->    %s = arith.addi %a, %a : i8              // here too
     memref.store %s, %B[%i] : memref<4xi4>            memref.store %s, %B[%i] : memref<4xi8>     // its low bits
 
-A narrow integer is stored in the next wider integer type that weft computes with, sign-extended: operations on unsigned
-integers mask the upper bits, and operations that may change them restore them. So do loads: in memory the upper bits
-are zero, as in arrays of `ml_dtypes`, or arbitrary. A small float is represented by its bits, and computed in `f32`.
-Unsigned elements become signless. Parameters state the elements of their arrays (`tir.element`), see
-`dialects/element_types.py`.
+A narrow integer is stored in the next wider type that weft computes with, sign-extended: unsigned operations mask the
+upper bits, and operations that may change them, and loads, restore them: in memory they are zero, as in arrays of
+`ml_dtypes`, or arbitrary. A small float is its bits, computed in `f32`. Unsigned elements become signless. Parameters
+state the elements of their arrays (`tir.element`, `dialects/element_types.py`).
 """
 
 from __future__ import annotations
@@ -56,11 +55,10 @@ _NO_FLAGS: Final = arith.IntegerOverflowAttr("none")
 
 
 def hold_in_bytes(function: FuncOp) -> None:
-    """Convert the values and buffers of a function without tensors to types that weft computes with, in place;
-    constants of the module with other types are copied for it.
+    """Convert values and buffers of a function without tensors in place; other constants of the module are copied.
 
-    Raises `CompileError` for operations on other types that cannot be converted, with the function partly changed, and
-    for parameters whose elements are those of no array.
+    Raises `CompileError` for operations that cannot be converted, with the function partly changed, and for parameters
+    whose elements are those of no array.
     """
     values = [value for op in operations_in(function) for value in values_of(op)]
     if not any(map(_is_held, values)):
@@ -91,7 +89,6 @@ def _stated(types: tuple[Attribute, ...]) -> ArrayAttr[DictionaryAttr] | None:
 
 
 def _held(type_: Attribute) -> Attribute:
-    """Returns the type that replaces a type of values or buffers."""
     element = element_of(type_)
     held = value_type(element)
     if isinstance(held, IntegerType) and 1 < (bits := held.width.data) < max(_WIDTHS):
@@ -104,7 +101,6 @@ def _held(type_: Attribute) -> Attribute:
 
 
 def is_held(type_: Attribute) -> bool:
-    """Returns whether a type of values or elements is replaced."""
     return _held(type_) != type_
 
 
@@ -138,8 +134,8 @@ _CASTS: Final = frozenset(
 
 
 def _rewrite_of(op: Operation) -> _Rewrite | None:
-    """Returns the rewrite of an operation, according to its current types, or None if a change of types suffices.
-    Raises `CompileError` if the operation has no form on other types."""
+    """The rewrite of an op by its current types, or None if a change of types suffices. Raises `CompileError` if it has
+    no form on other types."""
     values = [*op.operands, *op.results]
     held = [value for value in values if _is_held(value)]
     if not held:
@@ -194,13 +190,11 @@ class _BitsWriter(OpRewriter):
         return self.insert(arith.ConstantOp(IntegerAttr(value, cast("IntegerType", type_))))
 
     def masked(self, value: SSAValue, bits: int) -> SSAValue:
-        """Zero-extends the low bits of a value."""
         if _bits(value.type) == bits:
             return value
         return self.insert(arith.AndIOp(value, self.number((1 << bits) - 1, value.type)))
 
     def wrapped(self, value: SSAValue, bits: int) -> SSAValue:
-        """Sign-extends the low bits of a value."""
         if _bits(value.type) == bits or bits == 1:
             return value
         distance = self.number(_bits(value.type) - bits, value.type)
@@ -245,7 +239,7 @@ def _cast(op: Operation, source: Attribute, target: Attribute) -> None:
 
 
 def _to_few_bits(op: Operation, bits: int) -> SSAValue:
-    """Converts a float to an integer of fewer than 8 bits, in the type that stores it."""
+    """Converts a float to an integer of fewer than 8 bits, in its storage type."""
     constants = Constants(cast("Block", op.parent))
     x = Writer(op, constants, shape_of(FORMATS[op.operands[0].type], 0)).lanes(op.operands[0])
     held = cast("IntegerType", op.results[0].type)
@@ -312,7 +306,6 @@ def _constant(op: Operation) -> None:
 
 
 def _constant_of_module(op: Operation) -> None:
-    """Replace a constant by a copy with converted elements that only the function reads."""
     get = cast("memref.GetGlobalOp", op)
     module = next(parent for parent in ancestors(op) if isinstance(parent, ModuleOp))
     symbols = named_ops(module)

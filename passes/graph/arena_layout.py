@@ -1,11 +1,9 @@
-"""Placement of buffers with lifetimes in one arena, at offsets by best fit. For symbolic sizes, offsets are sums and
-maxima. For devices that cannot address parts of their memory, buffers are placed in several slots instead.
+"""Placement of buffers with lifetimes in one arena, or in slots for devices that cannot address parts of memory.
 
-Sizes are polynomials of extents (`graph_shapes`). Buffers are placed in turn with numeric sizes: each into the smallest
-sufficient gap among the buffers alive with it (best fit, Pisarchyk and Lee, Efficient Memory Management for Deep Neural
-Net Inference, 2020). Of several orders of placement, the one with the smallest arena is kept. Symbolic offsets keep the
-order of the buffers in the arena: each buffer starts at the end of the last lower one that is alive with it. This holds
-for all extents; buffers overlap only if their lifetimes are disjoint.
+Sizes are polynomials of extents (`graph_shapes`). With numeric sizes, each buffer in turn gets the smallest
+sufficient gap (best fit, Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020).
+Symbolic offsets keep this order of buffers: each starts at the maximal end of lower ones alive with it, so that
+lifetimes of overlapping buffers are disjoint for all extents (docs/decisions/0047-memory-plan.md).
 """
 
 from __future__ import annotations
@@ -34,10 +32,10 @@ ALIGNMENT: Final = 64
 _TYPICAL_EXTENT: Final = 64
 """The value of symbolic extents that determines the order of buffers."""
 _ROUNDED_FROM: Final = 1024
-"""Minimum bytes per unit of an extent for which a coefficient is rounded up, instead of the size at the call. This
-wastes at most 1/16."""
+"""Minimum bytes per unit of an extent for which a coefficient is rounded up, instead of the size at the call; wastes at
+most 1/16."""
 _MOST_ALTERNATIVES: Final = 4
-"""Limit of the number of sizes whose maximum is taken at the call; more are replaced by an upper bound of all."""
+"""Limit of the sizes whose maximum is taken at the call; more are replaced by an upper bound."""
 _MOST_PLACEMENTS: Final = 4096
 """Limit of the number of placements of single buffers for better orders."""
 
@@ -47,7 +45,7 @@ Greatest = tuple[KnownExtent, ...]
 
 @dataclass(frozen=True)
 class Lifetime:
-    """The steps, from 1, at which a buffer is alive, `first` and `last` included, and its bytes."""
+    """First and last step, from 1, at which a buffer is alive, and its bytes."""
 
     first: int
     last: int
@@ -56,14 +54,14 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class ArenaLayout:
-    """The offset of each buffer in bytes, and the size of the arena."""
+    """Offsets of buffers, and size of the arena, in bytes."""
 
     offsets: Sequence[Greatest]
     size: Greatest
 
 
 def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> ArenaLayout:
-    """Returns offsets for buffers, multiples of `ALIGNMENT`. `not_negative` are the names of non-negative numbers."""
+    """Returns offsets, multiples of `ALIGNMENT`. `not_negative` names non-negative numbers."""
     sizes = [aligned(lifetime.size, not_negative) for lifetime in lifetimes]
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(size) for size in sizes]
@@ -85,15 +83,14 @@ def arena_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -
 
 @dataclass(frozen=True)
 class SlotLayout:
-    """The slot of each buffer, and the size of each slot in bytes."""
+    """Slots of buffers, and sizes of slots in bytes."""
 
     slots: Sequence[int]
     sizes: Sequence[Greatest]
 
 
 def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) -> SlotLayout:
-    """Returns slots for buffers. Each slot contains one buffer at a time, at its start, and has the size of its largest
-    buffer. `not_negative` are the names of non-negative numbers."""
+    """Returns slots, which contain one buffer at a time, at their start."""
     spans = [(lifetime.first, lifetime.last) for lifetime in lifetimes]
     typical = [_typical(lifetime.size) for lifetime in lifetimes]
     slots = share_slots(spans, typical)
@@ -107,7 +104,7 @@ def slot_layout(lifetimes: Sequence[Lifetime], not_negative: Collection[str]) ->
 
 
 def aligned(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
-    """Returns a size rounded up to a multiple of `ALIGNMENT`, or slightly more."""
+    """Rounds a size up to a multiple of `ALIGNMENT`, or slightly more."""
     if isinstance(size, int):
         return _rounded(size)
     if all(_is_rounded_whole(monomial, factor, not_negative) for monomial, factor in size.terms):
@@ -133,7 +130,6 @@ def _typical(size: KnownExtent) -> int:
 
 
 def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Greatest:
-    """Returns the maximum of non-negative `sizes`, without those that never exceed another one."""
     numbers: list[int] = []
     kept: list[KnownExtent] = []
     for size in dict.fromkeys(sizes):
@@ -151,7 +147,6 @@ def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Gr
 
 
 def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
-    """Returns whether `left >= right` is known for all extents."""
     if is_not_negative(subtract(left, right), not_negative):
         return True
     most = _not_less(right, not_negative)
@@ -159,8 +154,7 @@ def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection
 
 
 def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
-    """Returns an upper bound of `size` without the quotients of `aligned`: for (4 * n + 63) // 64 it contains n, which
-    is at least the quotient for each n >= 0."""
+    """Returns an upper bound without the quotients of `aligned`: n for (4 * n + 63) // 64."""
     total: KnownExtent = 0
     for monomial, factor in size.terms if isinstance(size, Expression) else (((), size),):
         atom = monomial[0] if len(monomial) == 1 else None
@@ -180,8 +174,7 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
 
 
 def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
-    """Returns the polynomial with the greatest coefficient of each monomial: an upper bound of `sizes`, which have no
-    negative terms."""
+    """Returns the greatest coefficient of each monomial: an upper bound, since no term is negative."""
     total: dict[tuple[str | ExtentOperation, ...], int] = {}
     for size in sizes:
         for monomial, factor in (((), size),) if isinstance(size, int) else size.terms:
@@ -196,7 +189,7 @@ def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
 
 
 def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Returns offsets of buffers, given the first and last step of each lifetime, and the sizes."""
+    """Returns offsets. `spans` are the first and last steps of lifetimes."""
     least = _most_at_once(spans, sizes)
     best: list[int] = []
     best_end = -1
@@ -221,11 +214,8 @@ def place_buffers(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> lis
 
 
 def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Returns the slots of buffers, numbered from 0, given the first and last step of each lifetime, and the sizes.
-
-    Each buffer in turn gets the free slot that grows least, and of these the one that wastes least (greedy by size,
-    Pisarchyk and Lee, as above, if buffers are ordered by size).
-    """
+    """Returns slots, from 0. Each buffer in turn gets the free slot that grows least, then wastes least (greedy by
+    size, Pisarchyk and Lee)."""
     best: list[int] = []
     least = -1
     for key in _ORDERS:
@@ -238,7 +228,6 @@ def share_slots(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[
 def _least_growth(
     order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Assign slots in order. Returns the slot of each buffer, and the sizes of slots."""
     slots = [0] * len(sizes)
     rooms: list[int] = []
     taken: list[list[tuple[int, int]]] = []
@@ -257,7 +246,7 @@ def _least_growth(
 
 
 def _is_free(others: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
-    """Returns whether a span is disjoint from others, which are sorted and disjoint."""
+    """Returns whether `span` is disjoint from sorted, disjoint `others`."""
     at = bisect_left(others, span)
     return (at == 0 or others[at - 1][1] < span[0]) and (at == len(others) or span[1] < others[at][0])
 
@@ -267,16 +256,14 @@ _ORDERS: Final[tuple[Callable[[tuple[int, int], int], tuple[int, ...]], ...]] = 
     lambda span, size: (-size, span[0] - span[1], span[0]),
     # Greatest product of size and lifetime first.
     lambda span, size: (-size * (span[1] - span[0] + 1), span[0]),
-    # Longest lifetime first.
     lambda span, size: (span[0] - span[1], -size, span[0]),
-    # In program order.
     lambda span, size: (span[0], -size),
 )
 """Orders in which buffers are placed."""
 
 
 def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
-    """Returns the largest number of bytes alive at one step, a lower bound of the arena."""
+    """Returns the most bytes alive at one step, a lower bound of the arena."""
     if not spans:
         return 0
     changes = [0] * (max(last for _, last in spans) + 2)
@@ -287,8 +274,6 @@ def _most_at_once(spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int
 
 
 def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Sequence[int]) -> list[int]:
-    """Place buffers in order, each into the smallest, then lowest, sufficient gap among those alive with it; without
-    one, above them."""
     offsets = [0] * len(sizes)
     placed = _Alive(max((last for _, last in spans), default=0))
     for buffer in order:
@@ -305,11 +290,8 @@ def _best_fit(order: Sequence[int], spans: Sequence[tuple[int, int]], sizes: Seq
 
 
 class _Alive:
-    """Intervals of steps 1 .. `last`, each with a number, in an interval tree.
-
-    Step s is a node of a binary tree, in which even steps are above odd ones, multiples of 4 above these, and so on. An
-    interval is stored at the uppermost node that it contains.
-    """
+    """Intervals of steps 1 .. `last` in an interval tree: even steps are above odd ones, multiples of 4 above these,
+    and so on. The uppermost node that an interval contains stores it."""
 
     def __init__(self, last: int) -> None:
         self._levels = range(last.bit_length() + 1)

@@ -39,7 +39,7 @@ class Form:
     gain: float
     """Multiply-adds that the form saves."""
     build: Callable[[int, int], Operator]
-    """Builds the operator on packed values, not inserted yet, for given channels per block of results and of data."""
+    """Builds the operator, not inserted yet, for given channels per block of results and of data."""
     filtered: float = 0
     """The part of `gain` that is saved only with data in blocks, by minimal filtering."""
     products: int = 1
@@ -53,8 +53,7 @@ class Form:
 
 
 def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExtent] | None:
-    """Returns batch, channels, rows and columns of a tensor of images, or None if its rank is not 4, or its channels
-    are unknown."""
+    """Returns batch, channels, rows and columns, or None if the rank is not 4 or channels are unknown."""
     if not isinstance(value.type, TensorType) or value.type.get_num_dims() != 4:
         return None
     batch, channels, rows, columns = extents_of(value)
@@ -64,12 +63,11 @@ def image_of(value: SSAValue) -> tuple[KnownExtent, int, KnownExtent, KnownExten
 
 
 def counted(extent: KnownExtent) -> int:
-    """Returns the rows or columns of an image for cost estimates: `fitted.SYMBOLIC_PIXELS` for symbolic ones."""
     return extent if isinstance(extent, int) else fitted.SYMBOLIC_PIXELS
 
 
 def elements_of(value: SSAValue) -> int:
-    """Returns the number of elements of a tensor of images; a batch of unknown extent counts as one image."""
+    """Counts an unknown batch as one image."""
     batch, *space = image_of(value) or (0,)
     return prod(map(counted, space)) * (batch if isinstance(batch, int) else 1)
 
@@ -79,8 +77,7 @@ def is_convolution(op: Operation) -> bool:
 
 
 def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
-    """Returns the NCHWc form of an operator whose results are images, or None if there is none. Integers are packed for
-    dot products if the target has them; `winograd` allows Winograd convolutions."""
+    """Returns the NCHWc form of an operator on images, or None. Integers are packed if the target has dot products."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
     if is_convolution(op):
@@ -157,8 +154,7 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
 
 
 def _grouped(op: Operator, groups: int, width: int, products: int, moved: Mapping[str, Attribute]) -> Operator:
-    """Returns a convolution of groups of channels in blocks of `width`, with groups merged to whole blocks by weights
-    of 0."""
+    """Returns a convolution of groups, merged to whole blocks by weights of 0."""
     import numpy as np
 
     weight = cast("ConstantOp", op.operands[1].owner)
@@ -188,10 +184,10 @@ def _packed_weight(op: Operator, positions: Sequence[int], tiles: Sequence[int])
 
 
 def _filtering_weight(op: Operator, tile: int, width: int, inner: int) -> SSAValue:
-    """Returns the transformed weights of Winograd, (F / f, t + 2, t + 2, C / c, c, f)."""
+    """Returns weights (F / f, t + 2, t + 2, C / c, c, f)."""
     weight = cast("ConstantOp", op.operands[1].owner)
     transformed = transformed_kernel(array_of_constant(weight), tile)
-    # At once: a large constant as an operand of graph.pack would be copied three times more.
+    # At once: a large constant as operand of graph.pack would be copied three more times.
     array = packed_array(transformed, [1, 0], [inner, width], [0, 2, 3, 1])
     found = made_constant(array, weight.result.type.element_type).result
     found.name_hint = weight.result.name_hint
@@ -203,8 +199,7 @@ _CHANNELS_OF_A_BLOCK: Final = 8
 
 
 def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
-    """Returns the side of the tiles for which Winograd is fastest, and the multiply-adds that it saves, or (0, 0) for
-    other windows, and if it saves nothing."""
+    """Returns the fastest tile side for Winograd and the multiply-adds saved, or (0, 0)."""
     arguments, image = arguments_of(op), image_of(op.results[0])
     filters, channels, *window = kernel
     is_moved = any(value not in (1, [1, 1], (1, 1)) for value in (arguments["strides"], arguments["dilation"]))
@@ -221,12 +216,11 @@ def _filtering(op: Operator, kernel: Sequence[int]) -> tuple[int, float]:
 
 
 def _other(op: Operator) -> Form | None:
-    """Returns the form of an operator that maps blocks of channels to blocks. Operands with an element per channel are
-    in blocks too."""
+    """Returns the form of an operator that maps blocks to blocks, as do operands with an element per channel."""
     channels = [image[1] for value in (*op.operands, *op.results) if (image := image_of(value)) and image[1] > 1]
     whole = gcd(*channels)
-    # Borders and parts that are whole blocks of the largest size are whole blocks for all divisors of it. With the
-    # smallest size there are several blocks, so that their axis differs from one of extent 1.
+    # Borders and parts of whole blocks of the largest size are whole blocks for all its divisors. The smallest size
+    # gives several blocks, so that their axis differs from one of extent 1.
     sizes = [size for size in range(2, whole + 1) if whole % size == 0]
     packed = [packed_operator(op, 1, size) for size in sizes[:1] + sizes[-1:]]
     if not packed or packed[0] is None or None in packed:
@@ -248,5 +242,5 @@ def _is_image(value: SSAValue) -> bool:
 
 
 def bytes_of_element(value: SSAValue) -> int:
-    """Returns the bytes of an element during computation: halves are computed in single precision."""
+    """Returns the bytes during computation: halves are computed in single precision."""
     return max(bytes_of(type_of(value).element_type), 4)

@@ -25,14 +25,12 @@ from weft.dialects.graph_shapes import (
 
 
 class CanonicalNames:
-    """Renames the names in extents to s0, s1, ... in the order of their occurrence.
+    """Renames names in extents to s0, s1, ... in the order of occurrence.
 
-    An expression gets one name as a whole if no operand binds its names and no other expression uses them: `8 * n` is
-    s0 for operators without other uses of n.
+    An expression is renamed as a whole if its names have no other use and no operand binds them: `8 * n` is s0.
     """
 
     def __init__(self, operands: Sequence[Attribute], others: Iterable[Extent]) -> None:
-        """`operands` are the types that bind names, `others` further extents over names."""
         own = [extent for type_ in operands for extent in _dynamic(type_)]
         bound = {lone_name(extent) for extent in own}
         users: dict[str, set[Extent]] = {}
@@ -54,7 +52,6 @@ class CanonicalNames:
         return self._new[given]
 
     def original(self, name: str) -> KnownExtent:
-        """Returns the extent that a canonical name replaces."""
         return self._originals[name]
 
     def extent(self, extent: Extent) -> Extent:
@@ -67,13 +64,12 @@ class CanonicalNames:
         return substitute(extent, {name: self._name(name) for name in sorted(names_in(extent))})
 
     def type(self, type_: Attribute) -> Attribute:
-        """Returns a tensor type with renamed extents, or another type unchanged."""
         if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
             return type_
         return tensor_type([self.extent(extent) for extent in shape_of(type_)], type_.element_type)
 
     def key(self, type_: Attribute) -> Hashable:
-        """Returns a key that is equal for two types if `type` is, at a fraction of the cost."""
+        """Returns a key that is equal if `type` is, at a fraction of the cost."""
         if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
             return type_
         return type_.element_type, type_.get_shape(), tuple(map(self.extent, type_.encoding.data))
@@ -83,7 +79,6 @@ class CanonicalNames:
 
 
 def extents_of(types: Iterable[Attribute], properties: Mapping[str, Attribute]) -> list[Extent]:
-    """Returns the symbolic extents of types and properties."""
     found = [extent for type_ in types for extent in _dynamic(type_)]
     for attribute in properties.values():
         found += extents_in(attribute)

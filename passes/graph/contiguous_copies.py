@@ -1,7 +1,7 @@
 """Calls that only copy: the result is a contiguous part of an operand, or a concatenation of operands.
 
-They are recognised by the loops of the callee, whatever operator they come from: reshape, flatten, squeeze,
-expand_dims, a slice or a split along the first axis, concatenate and stack along it.
+The loops of the callee decide, so that any operator qualifies: reshape, a slice or split along the first axis,
+stack.
 """
 
 from __future__ import annotations
@@ -44,26 +44,25 @@ from weft.dialects.traversal import operations_in
 
 @dataclass(frozen=True)
 class Copied:
-    """An operand of a call, and the number of its elements that precede those of the result. The number is 0 or
-    negative if the operand is a part of the result."""
+    """An operand, and the number of its elements before those of the result: at most 0 if the operand is a part of
+    it."""
 
     operand: int
     offset: KnownExtent
 
 
 class ContiguousCopies:
-    """The calls of a module that only copy. Each callee is analysed once."""
+    """Calls that only copy. Each callee is analysed once."""
 
     def __init__(self) -> None:
         self._nests: dict[FuncOp, Sequence[_CopyNest]] = {}
 
     def functions(self) -> list[FuncOp]:
-        """Returns the analysed functions that only copy."""
         return [function for function, nests in self._nests.items() if nests]
 
     def of(self, call: CallTirOp) -> Sequence[Sequence[Copied]]:
-        """Returns the sources of each result of a call: one operand that contains it, or the operands that it
-        concatenates, in order. The result is empty unless this is proved for all results."""
+        """Returns the sources of each result: the operand that contains it, or those that it concatenates; empty unless
+        proved for all results."""
         callee = callee_of(call)
         if callee not in self._nests:
             self._nests[callee] = _copy_nests(callee)
@@ -80,8 +79,7 @@ class ContiguousCopies:
 def _extents_of_dimensions(
     function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
 ) -> Mapping[SSAValue, KnownExtent] | None:
-    """Returns the extents that a function queries, for parameters of these shapes, or None if it does not accept
-    them."""
+    """Returns None for shapes that the function does not accept."""
     extents: dict[SSAValue, KnownExtent] = {}
     for op in operations_in(function):
         if isinstance(op, memref.DimOp):
@@ -109,8 +107,6 @@ _Condition: TypeAlias = tuple[SSAValue, bool]
 
 @dataclass(frozen=True)
 class _CopyNest:
-    """A block that stores elements of parameters to another parameter."""
-
     block: BlockOp
     store: memref.StoreOp
     loads: Sequence[tuple[memref.LoadOp, Sequence[_Condition]]]
@@ -119,7 +115,6 @@ class _CopyNest:
     def copied(
         self, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
     ) -> Sequence[Copied]:
-        """Returns the sources of the stored buffer, for parameters of these shapes."""
         result = shapes[cast("BlockArgument", self.store.memref).index]
         found: list[Copied] = []
         for load, conditions in self.loads:
@@ -140,7 +135,7 @@ class _CopyNest:
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
     ) -> dict[SSAValue, KnownExtent]:
-        """Returns the iterators of the block as symbols, or as numbers if the conditions determine them."""
+        """Returns symbols, or numbers that the conditions determine."""
         found: dict[SSAValue, KnownExtent] = {}
         for position, (variable, extent) in enumerate(zip(self.block.iter_vars, self.block.extents, strict=True)):
             most = ExtentNames(extents).extent(extent) if isinstance(extent, SSAValue) else extent
@@ -157,11 +152,10 @@ class _CopyNest:
 _ITERATOR: Final = "%"
 """Prefix of the names of iterators, which no other name has."""
 _MOST_PARTS: Final = 64
-"""Limit of the number of tensors that a call stacks: for larger extents, conditions on the iterator are ignored."""
+"""Limit of the tensors that a call stacks: for larger extents, conditions on the iterator are ignored."""
 
 
 def _restricted(numbers: set[int], variable: SSAValue, condition: SSAValue, holds: bool) -> set[int]:
-    """Returns the values of `variable` for which a comparison of it with a constant holds, or does not."""
     op = condition.owner
     if isinstance(op, arith.CmpiOp) and op.lhs is variable and (number := constant_integer(op.rhs)) is not None:
         kept = _RELATIONS.get(op.predicate.value.data)
@@ -179,8 +173,7 @@ _RELATIONS: Final[Mapping[int, Callable[[int, int], bool]]] = {
 
 
 def without_remainders(extent: KnownExtent) -> KnownExtent:
-    """Returns the same number without remainders, with nested quotients merged, so that equal positions compare
-    equal."""
+    """Returns an equal number without remainders and nested quotients, so that equal positions compare equal."""
     if isinstance(extent, int):
         return extent
     total: KnownExtent = 0
@@ -208,8 +201,7 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
 
 
 def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
-    """Returns whether parts fill a result of `size` elements in order. Each element of the result then belongs to one
-    part, because the loads of the others would be out of bounds."""
+    """Each element of the result is in one part, because the loads of the others would be out of bounds."""
     end: KnownExtent = 0
     for part in parts:
         if add(part.offset, end) != 0:
@@ -219,7 +211,7 @@ def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownEx
 
 
 def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
-    """Returns the extents of a tensor, or None if one is unknown."""
+    """Returns the extents, or None if one is unknown."""
     try:
         shape = shape_of(cast("TensorType[Attribute]", value.type))
     except ShapeError:
@@ -231,7 +223,7 @@ def known_shape(value: SSAValue) -> Sequence[KnownExtent] | None:
 
 
 def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
-    """Returns a function as copies, one per result parameter, or nothing if it does anything else."""
+    """Returns one copy per result, or nothing if the function does anything else."""
     if len(function.body.blocks) != 1 or function.function_type.outputs.data:
         return ()
     if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
@@ -267,7 +259,6 @@ _HARMLESS = (AssumeShapeOp, BlockOp, ForOp, FuncOp, ReturnOp, scf.IfOp, scf.Yiel
 def _loads(
     value: SSAValue, conditions: tuple[_Condition, ...]
 ) -> Iterator[tuple[memref.LoadOp | None, tuple[_Condition, ...]]]:
-    """Yields the loads, one of which gives a value, and None for any other source of it."""
     op = value.owner
     if isinstance(value, OpResult) and isinstance(op, scf.IfOp):
         position = value.index

@@ -5,7 +5,7 @@
 // becomes
 %y = graph.dequantized_matmul %x, %q8, %s {group_size = 32} : tensor<1x64xf32>, tensor<16x32xui8>, tensor<16x2xf32>
 
-Integer constants of a cast to floats are weights with scale 1. 8-bit weights that fit in 4 bits are stored in 4 bits.
+Integer constants cast to floats are weights with scale 1. 8-bit weights that fit in 4 bits are stored in 4 bits.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 @dataclass(frozen=True)
 class _Weights:
-    """Constant weights of rank 2: unsigned integers, and scales and zero points that broadcast to them, or have an
-    element per `group` elements along `axis`."""
+    """Unsigned integers of rank 2, and scales and zero points that broadcast to them or have an element per `group`
+    along `axis`."""
 
     integers: Array
     scale: Array
@@ -55,7 +55,7 @@ class _Weights:
 
     @property
     def narrowed(self) -> _Weights | None:
-        """8-bit weights as 4-bit ones, if 16 consecutive integers contain them and their zero points; else None."""
+        """Returns 4-bit weights if 16 consecutive integers contain the integers and zero points."""
         values = (self.integers, *(() if self.zero_point.dtype.kind == "f" else (self.zero_point,)))
         for first in (_SIGNED_NARROW, 0, int(self.integers.min(initial=255))):
             if self.bits == 8 and all(v.size and v.min() >= first and v.max() < first + 16 for v in values):
@@ -68,7 +68,6 @@ class _Weights:
 
 
 def _weights(value: SSAValue) -> _Weights | None:
-    """Returns the quantized weights that a value dequantizes, or None for other values."""
     view = source_of(value, "transpose")
     if view is not None:
         inner = _weights(view.operands[0])
@@ -111,7 +110,6 @@ def _weights(value: SSAValue) -> _Weights | None:
 
 
 def _cast_integers(op: Operator, bits: int) -> _Weights | None:
-    """Returns the weights of a cast of a constant to floats, with scale 1."""
     import numpy as np
 
     integers, offset = known_array(op.operands[0]), _offset(op.operands[0], bits)
@@ -123,13 +121,11 @@ def _cast_integers(op: Operator, bits: int) -> _Weights | None:
 
 
 def _offset(integers: SSAValue, bits: int) -> int:
-    """Returns the offset that makes integers of a type unsigned."""
     return 0 if is_unsigned(type_of(integers).element_type) else 1 << (bits - 1)
 
 
 def column_axis(op: Operation) -> int | None:
-    """Returns the axis of the columns of rank-2 weights of a product of floats (..., k), or None for other
-    operators."""
+    """Returns the axis of columns of rank-2 weights of a float product (..., k), or None."""
     if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
         return None
     if type_of(op.operands[1]).get_num_dims() != 2 or dtype_of(op.results[0]) not in FLOATS:
@@ -177,9 +173,9 @@ def _product(op: Operation) -> Replacement:
 def packed_weights(
     integers: Array, scale: Array, zero_point: Array, bits: int, axis: int | None, group: int
 ) -> tuple[Array, Array, Array | None, int] | None:
-    """Returns the weights, scales and zero points of `dequantized_matmul`, and the group size, for weights (n, k).
+    """Returns the weights (n, k), scales and zero points of `dequantized_matmul`, and the group size.
 
-    Returns None if groups are not multiples of 32 bits, or zero points are not integers of `bits`.
+    None if groups are not multiples of 32 bits, or zero points not integers of `bits`.
     """
     import numpy as np
 
@@ -206,7 +202,7 @@ def packed_weights(
 
 
 def _halves_in_bytes(integers: Array) -> Array:
-    """Packs pairs of 4-bit integers in bytes, the first in the low half."""
+    """The first of a pair is in the low half."""
     return integers[:, 0::2] | integers[:, 1::2] << 4
 
 
@@ -215,7 +211,7 @@ def _type_of_zeros(zeros: Array) -> Attribute:
 
 
 def _rows(op: Operation) -> Replacement:
-    """Gather rows of integers, then dequantize, instead of a dequantized table. Two 4-bit integers share a byte."""
+    """Gather rows of integers, two 4-bit ones per byte, then dequantize."""
     import numpy as np
 
     if not isinstance(op, Operator) or arguments_of(op)["axis"] != 0:

@@ -45,8 +45,7 @@ from weft.support.errors import CompileError
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """Yields the functions over tensors that contain graph ops or are called by control flow, except callees of
-    `graph.call_tir`."""
+    """Yields functions over tensors with graph ops or called by control flow, except callees of `graph.call_tir`."""
     called = tensor_callees(module)
     branches = control_callees(module)
     for op in list(module.body.block.ops):
@@ -57,17 +56,15 @@ def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def tensor_callees(module: ModuleOp) -> set[str]:
-    """Returns the names of the functions that `graph.call_tir` calls."""
     return {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)}
 
 
 def control_callees(module: ModuleOp) -> set[str]:
-    """Returns the names of the functions that control flow calls."""
     return {callee.string_value() for op in module.walk() if isinstance(op, CONTROL) for callee in op.callees}
 
 
 def check_no_cycles(module: ModuleOp) -> None:
-    """Raises `CompileError` at an op by which a graph function calls itself, directly or indirectly."""
+    """Raises `CompileError` for recursion."""
     calls: dict[str, list[tuple[Operation, str]]] = {}
     for function in module.body.block.ops:
         if isinstance(function, FuncOp):
@@ -119,8 +116,7 @@ def inline_dataflow(function: FuncOp) -> None:
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Inline the calls of graph functions except groups, in place, and erase private callees. Raises `CompileError` for
-    functions that call themselves."""
+    """Inline calls of graph functions except groups, and erase private callees. Raises `CompileError` for recursion."""
     check_no_cycles(module)
     inlined: set[FuncOp] = set()
     for op in [op for op in module.walk() if isinstance(op, CallTirOp)]:
@@ -162,7 +158,7 @@ def _inline(call: CallTirOp) -> set[FuncOp]:
 
 
 def shape_at(op: Operation, type_: TensorType[Attribute]) -> Shape:
-    """Returns the extents of a tensor type. Raises `CompileError` at `op` if its encoding does not fit it."""
+    """Raises `CompileError` at `op` if the encoding does not fit the type."""
     try:
         return shape_of(type_)
     except ShapeError as error:
@@ -175,7 +171,6 @@ def retype(value: SSAValue, type_: Attribute) -> None:
 
 
 def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attribute]) -> None:
-    """Change the tensor type of every value of a function, also in tuples, and its signature."""
 
     def changed(type_: Attribute) -> Attribute:
         if isinstance(type_, TensorType):
@@ -193,8 +188,8 @@ def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attrib
 
 
 def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
-    """Replace names of extents in the types, attributes and preconditions of a graph function. Raises `CompileError`
-    for a precondition that is false."""
+    """Replace names of extents in types, attributes and preconditions. Raises `CompileError` for a false
+    precondition."""
 
     def changed(type_: TensorType[Attribute]) -> TensorType[Attribute]:
         shape: Shape = shape_of(type_)
@@ -210,7 +205,7 @@ def substitute_extents(function: FuncOp, extents: Mapping[str, KnownExtent]) -> 
 
 
 def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExtent]) -> None:
-    """Replace names in the preconditions of a function. Conditions that hold for all sizes are dropped."""
+    """Drops conditions that hold for all sizes."""
     texts = {name: sum_text(extent) for name, extent in extents.items()}
     kept: list[str] = []
     for fact in preconditions_of(function):
@@ -225,7 +220,7 @@ def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExten
 
 
 def add_preconditions(function: FuncOp, texts: Sequence[str]) -> None:
-    """Add preconditions, texts of `CallPrecondition`, to a graph function."""
+    """Add texts of `CallPrecondition`."""
     stated = [fact.text for fact in preconditions_of(function)]
     if found := list(dict.fromkeys((*stated, *texts))):
         function.attributes[PRECONDITIONS] = ArrayAttr([StringAttr(text) for text in found])

@@ -31,19 +31,10 @@ if TYPE_CHECKING:
 
 
 def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, ArrayLike]) -> None:
-    """Replace parameters of @function_name by constants, in place.
+    """Replace parameters of @function_name by constants, as `graph-bind-params`.
 
-    `values` maps parameter names (without %) to arrays of the parameter's element type and shape. A symbolic extent of
-    a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for a parameter that is
-    unknown, already bound or unused, for a wrong element type or shape, and for two arrays with different extents for
-    one name.
-
-    ```mlir
-    func.func @f(%x: tensor<1x?xf32, #graph.dims<m>>, %w: tensor<?x4xf32, #graph.dims<m>>) -> tensor<1x4xf32> {
-    // becomes, with {"w": an array of shape (2, 4)}
-    func.func @f(%x: tensor<1x2xf32>) -> tensor<1x4xf32> {
-      %w = graph.constant dense<...> : tensor<2x4xf32>
-    ```
+    `values` maps names (without %) to arrays of the parameters' element types and shapes. Raises `CompileError` also
+    for bound and unused parameters.
     """
     import numpy as np
 
@@ -80,7 +71,7 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
 
 
 def _check_not_bound(function: FuncOp, name: str) -> None:
-    """Raises an error for a bound parameter, which is a constant of its name."""
+    """A bound parameter is a constant of its name."""
     for op in function.body.block.ops:
         if isinstance(op, ConstantOp) and op.result.name_hint == name:
             raise CompileError.at(
@@ -135,7 +126,7 @@ def _replace(function: FuncOp, argument: BlockArgument, value: SSAValue) -> None
 
 
 def bind_values(function: FuncOp, values: Mapping[BlockArgument, SSAValue]) -> None:
-    """Replace parameters of a graph function by values of their types, whose ops are not inserted yet."""
+    """Replace parameters by values that are not inserted yet."""
     for parameter, value in values.items():
         _replace(function, parameter, value)
     function.update_function_type()
@@ -146,9 +137,8 @@ class GraphBindParamsPass(ModulePass):
     """Replace parameters of a graph function by constants, the arrays of an `.npz` file:
     `graph-bind-params{func=main params="weights.npz"}`.
 
-    A symbolic extent of a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for
-    an unknown parameter, a wrong element type or shape, for two arrays with different extents for one name, and for a
-    file that cannot be read.
+    A symbolic extent of a bound parameter becomes the array's extent in the whole function. Raises `CompileError`
+    for an unknown parameter, a wrong element type or shape, different extents for one name, and an unreadable file.
 
     Requires: a graph function with parameters of static shapes.
 
@@ -167,7 +157,7 @@ class GraphBindParamsPass(ModulePass):
 
 
 def load_arrays(path: str) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of an .npz file. Raises `CompileError` if it cannot be read as one."""
+    """Raises `CompileError` if the file cannot be read as .npz."""
     import zipfile
     import zlib
 

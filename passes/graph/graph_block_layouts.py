@@ -39,7 +39,6 @@ _CONVERTED: Final = Statistic("graph-block-layouts", "operators-in-blocks", "ope
 
 
 def width_of(channels: int, lanes: int) -> int | None:
-    """Returns the number of channels of a block, whole vectors that divide `channels`, or None if there is none."""
     for wide in dict.fromkeys((lanes, min(lanes, fitted.BLOCK_LANES))):
         for vectors in fitted.BLOCK_VECTORS:
             if channels % (vectors * wide) == 0:
@@ -49,7 +48,7 @@ def width_of(channels: int, lanes: int) -> int | None:
 
 @dataclass
 class _Group:
-    """Images in blocks of one size, which elementwise operators, pools and sums connect."""
+    """Images in blocks of one size, connected by elementwise operators, pools and sums."""
 
     forms: list[Form] = field(default_factory=list[Form])
     images: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
@@ -57,8 +56,6 @@ class _Group:
 
 
 class _Layouts:
-    """The operators of a block that compute in blocks of channels."""
-
     def __init__(self, block: Block, target: Target, winograd: bool) -> None:
         self._target = target
         self.forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
@@ -79,15 +76,13 @@ class _Layouts:
                 group.width = width
 
     def choose(self) -> None:
-        """Drop groups whose gain is at most the cost of conversions at their borders, until all groups have a larger
-        gain: each drop reduces the gain of the others."""
+        """Drop groups that cost more than they gain, repeatedly, since this reduces the gain of others."""
         while worse := [root for root, group in self.groups.items() if self._gain(group) <= 0]:
             for root in worse:
                 self._drop(root)
 
     def width_for(self, images: Collection[SSAValue], filters: int = 0) -> int | None:
-        """The number of channels of a block for some images; None if there is none. Blocks of convolutions with groups
-        of `filters` are as small as these, but at least a vector."""
+        """Returns the channels of a block. Groups of `filters` limit blocks, to a vector or more."""
         lanes = self._target.vector_bytes // max(map(bytes_of_element, images))
         channels = gcd(*((image_of(value) or (0, 1))[1] for value in images))
         if channels % TILE_BYTES == 0 and any(self.tile_elements(value) == TILE_BYTES for value in images):
@@ -97,8 +92,7 @@ class _Layouts:
         return width_of(channels, lanes) if lanes > 1 else None
 
     def tile_elements(self, value: SSAValue) -> int:
-        """Returns the number of channels of a pixel that a tile register holds if the target multiplies tiles of such
-        data of convolutions, else 0."""
+        """Returns the channels in a tile register, 0 without tile products of such data."""
         element = type_of(value).element_type
         signs = {"bfloat16": (None, None), "uint8": (False, True)}.get(element_name(element) or "")
         has_tiles = signs is not None and tile_product_intrinsic(self._target, *signs)
@@ -132,21 +126,19 @@ class _Layouts:
 
 
 def cost_of_reading(form: Form) -> float:
-    """Returns the cost of a blocked convolution with data not in blocks, in multiply-adds."""
+    """Returns the cost of reading unblocked data, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
     cost = 0 if image is None else plain_data(form.work, image[1], form.products)
     return cost + form.filtered if cost else 0
 
 
 def conversion_of(value: SSAValue) -> float:
-    """Returns the cost of converting an image, in multiply-adds. It is 0 for images of one pixel, whose blocks are
-    consecutive."""
+    """Returns the multiply-adds that a conversion costs: 0 for one pixel, whose blocks are consecutive."""
     _, _, rows, columns = image_of(value) or (1, 1, 1, 1)
     return 0 if rows == columns == 1 else conversion(elements_of(value))
 
 
 def _convert(layouts: _Layouts) -> None:
-    """Replace operators by their blocked forms; each packs its operands and unpacks its result."""
     for op, form in layouts.forms.items():
         group = layouts.group_of(form.result)
         width = 0 if group is None else group.width
@@ -163,7 +155,6 @@ def _convert(layouts: _Layouts) -> None:
 
 
 def _data_width(layouts: _Layouts, form: Form) -> int:
-    """Returns the number of channels in a block of the data of a convolution: 1 for data without blocks."""
     if form.data is None:
         return 1
     if (group := layouts.group_of(form.data)) is not None:
@@ -183,8 +174,7 @@ def _data_width(layouts: _Layouts, form: Form) -> int:
 
 
 def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False, winograd: bool = True) -> int:
-    """Convert operators of a graph function to blocks of channels if profitable, or `everywhere` possible, in place.
-    Returns their number. `winograd` allows Winograd convolutions."""
+    """Convert operators if profitable, or `everywhere`. Returns their number."""
     count = 0
     for block in dict.fromkeys(op.parent_block() for op in function.walk() if is_convolution(op)):
         if block is not None:
@@ -203,18 +193,18 @@ def block_layouts(function: FuncOp, target: Target, *, everywhere: bool = False,
 class GraphBlockLayoutsPass(ModulePass):
     """Lay out the images of convolution nets in NCHWc, (N, C / b, H, W, b), when profitable.
 
-    A block is one to five vectors of channels, or 64 channels for data of bytes on CPUs that multiply tiles of them.
-    Convolutions with constant weights compute in blocks, with weights packed at compile time, and so do the operators
-    around them whose tensor expressions read whole blocks: activations, sums with images and with a term per channel,
-    pools, means of images, resizing, concatenation. Other producers and consumers get `graph.pack` and `graph.unpack`;
-    data of a few channels are read as they are. Operators that share images are laid out together if the gain of the
-    convolutions, estimated from their multiply-adds, exceeds the conversions. Images whose channels are not a multiple
-    of a vector are unchanged, and so are all images on targets other than `llvm`. Windows of 3 x 3 floats with strides
-    and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the transforms and the loads
-    of larger weights.
+    A block is one to five vectors of channels, or 64 channels for bytes on CPUs that multiply tiles of them.
+    Convolutions with constant weights, packed at compile time, compute in blocks, as do operators around them that
+    read whole blocks: activations, sums with images and per-channel terms, pools, means, resizing, concatenation.
+    Other producers and consumers get `graph.pack` and `graph.unpack`; data of a few channels are read unblocked.
+    Operators that share images are laid out together if the estimated gain exceeds the conversions. Images stay
+    unchanged if their channels are not a multiple of a vector, or the target is not `llvm`. 3 x 3 windows of floats
+    with strides and dilation 1 use Winograd (`graph.conv2d_winograd`) if the saved multiply-adds exceed the
+    transforms and the loads of larger weights.
 
     Requires: graph functions whose types are known (`graph-infer-types`) and whose weights are constants.
-    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds more.
+    Leaves: graph functions that compute the same; sums of convolutions may be reassociated, and Winograd rounds
+    more.
 
     ```mlir
     func.func @f(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x1x1xf32> {

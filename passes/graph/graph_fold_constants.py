@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL_BYTES = 1 << 16
-"""Maximum bytes of results that are always folded. Larger results are folded only if they are not larger than the
-operands."""
+"""Bytes up to which results are always folded; larger ones only if not larger than the operands."""
 
 
 def fold_constants(function: FuncOp, limit: int = SMALL_BYTES) -> int:
-    """Evaluate the ops of a graph function whose operands are constants, in place. Returns their number.
+    """Evaluate ops of constant operands. Returns their number. Raises the `CompileError`s of the interpreter.
 
-    Results of more than `limit` bytes are kept unless their operands are as large: a broadcast of a small constant
-    would waste memory. Unused constants are erased. Raises the `CompileError`s of the interpreter.
+    Results of more than `limit` bytes are kept unless operands are as large: broadcasts would waste memory.
     """
     folded = 0
     for op in list(function.walk()):
@@ -75,7 +73,6 @@ def _bytes(value: SSAValue) -> int:
 
 
 def _evaluated(op: Operator | CallTirOp) -> list[NDArray[Any]]:
-    """Returns the results of an op on constants, evaluated in a separate function."""
     copies = {operand: operand.owner.clone() for operand in op.operands if isinstance(operand.owner, ConstantOp)}
     copy = op.clone({operand: constant.results[0] for operand, constant in copies.items()})
     body = Block([*copies.values(), copy, ReturnOp(*copy.results)])

@@ -34,28 +34,19 @@ from weft.support.target import is_target_kind, target_kinds
 from weft.texpr.graph_operators import Operator
 
 MOST_OPERATORS: Final = 64
-"""Limit of the number of operators of a group: a chain of thousands would be compiled as one function."""
+"""Limit of the operators of a group: a chain of thousands would be compiled as one function."""
 _NAMED: Final = 5
 """The number of operators that the name of a group lists."""
 _MOST_BUFFERS: Final = 24
-"""Limit of the number of operands and results of a group for GPUs: Metal permits 31 buffers per kernel, OpenCL at least
-128 pointers."""
+"""Limit of the operands and results of a group for GPUs: Metal permits 31 buffers per kernel, OpenCL at least 128
+pointers."""
 
 
 def fuse(module: ModuleOp, target: str) -> int:
-    """Group operators of the graph functions of a module, as `graph-fuse` does, in place. Returns the number of groups.
-    Raises `CompileError` for an unknown target.
+    """Group operators as `graph-fuse`. Returns the number of groups. Raises `CompileError` for an unknown target.
 
-    All uses of a member other than the last, the root, are in its group. Thus no path leaves a group and returns,
-    nothing is computed twice, and the results are those of the root. A value with users in several groups is computed
-    separately.
-
-    ```mlir
-    %h = graph.matmul %x, %w : tensor<8x4xf32>, tensor<4x2xf32> -> tensor<8x2xf32>
-    %y = graph.relu %h : tensor<8x2xf32> -> tensor<8x2xf32>
-    // becomes
-    %y = graph.call_tir @fused_matmul_relu(%x, %w) : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
-    ```
+    All uses of a member other than the last, the root, are in its group: no path re-enters a group, and nothing is
+    computed twice (docs/decisions/0046-fusion.md).
     """
     kind = target.partition(" ")[0]
     if not is_target_kind(kind):
@@ -73,10 +64,7 @@ def fuse(module: ModuleOp, target: str) -> int:
 
 
 def copy_widenings(block: Block, patterns: Patterns) -> None:
-    """Copy a dequantization to each reader, so that memory contains the integers.
-
-    Several readers are in several groups, which would read the floats.
-    """
+    """Copy a dequantization to each reader: groups of several readers would store floats."""
     for op in reversed(list(block.ops)):
         users = [use.operation for result in op.results for use in result.uses]
         if not isinstance(op, Operator) or len(op.results) != 1 or len(set(users)) < 2:
@@ -105,15 +93,12 @@ Member: TypeAlias = Operator | CallTirOp
 
 
 class Patterns:
-    """The patterns of operators and of calls of functions of tensor expressions; equal ones are analysed once."""
-
     def __init__(self, module: ModuleOp) -> None:
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
         self._of_function: dict[FuncOp, OperatorPattern] = {}
         self._patterns: dict[Operation, OperatorPattern | None] = {}
 
     def of(self, op: Operation) -> OperatorPattern | None:
-        """Returns the pattern of an operator, or None for ops other than operators of known extents."""
         if op not in self._patterns:
             of_call = self._of_call(op) if isinstance(op, CallTirOp) else None
             self._patterns[op] = pattern_of(op) if isinstance(op, Operator) else of_call
@@ -128,8 +113,8 @@ class Patterns:
         return self._of_function[function]
 
     def widening(self, value: SSAValue) -> list[Operator]:
-        """Returns the cheap elementwise operators that compute floats from integers of 8 or 16 bits or from bf16, in
-        order, or nothing for other values. Only the last may have several users."""
+        """Returns the cheap elementwise operators that widen 8- or 16-bit integers or bf16 to floats, in order. Only
+        the last may have several users."""
         chain: list[Operator] = []
         while isinstance(op := value.owner, Operator) and (not chain or value.has_one_use()):
             at = self._widened_operand(op)
@@ -142,8 +127,6 @@ class Patterns:
         return []
 
     def _widened_operand(self, op: Operator) -> int | None:
-        """Returns the position of the operand of an elementwise operator whose other operands are constants of one
-        number, or None."""
         pattern = self.of(op)
         if pattern is None or len(op.results) != 1 or pattern.kind > OperatorKind.BROADCAST or not pattern.is_cheap:
             return None
@@ -152,7 +135,6 @@ class Patterns:
         return variable[0] if is_elementwise else None
 
     def access(self, op: Operation, operand: int) -> Access:
-        """Returns the access of an operator to one of its operands."""
         pattern = self.of(op)
         return Access.SHARED if pattern is None else pattern.accesses[operand]
 
@@ -167,14 +149,11 @@ def _bits(value: SSAValue) -> int:
 
 
 def _is_narrow(value: SSAValue) -> bool:
-    """Returns whether a value has elements that a shift or one instruction widens: integers, or bf16."""
     element = value.type.element_type if isinstance(value.type, TensorType) else None
     return isinstance(element, BFloat16Type) or (isinstance(element, IntegerType) and element.width.data > 1)
 
 
 def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
-    """Returns whether a call can be inlined: the callee consists of tensor expressions, whose shape assumptions are
-    known to hold for the call."""
     types = (*function.function_type.inputs, *function.function_type.outputs)
     ops = [] if function.is_declaration else list(function.body.block.ops)
     is_te = any(isinstance(op, ComputeOp) for op in ops) and all(isinstance(type_, TensorType) for type_ in types)
@@ -197,7 +176,7 @@ def _is_inlined(call: CallTirOp, function: FuncOp) -> bool:
 
 @dataclass(eq=False)
 class Group:
-    """Operators that become one function. Only the last, the root, is used outside."""
+    """Operators that become one function. Only the last, the root, has users outside."""
 
     members: list[Member]
     """In topological order."""
@@ -216,12 +195,11 @@ class Group:
 def groups_in(block: Block, patterns: Patterns, most_buffers: int | None) -> list[Group]:
     """Returns the groups of several operators in a block.
 
-    Two sweeps go from the last operator to the first. The first adds elementwise consumers to contractions and
-    reductions, so that a value belongs to the epilogue of its producer rather than to its consumer, and narrowing
-    consumers to transposes and slices. Of two products that are added, one is then alone: operators that round its
-    results to fewer bits return to it. A dequantization at the end of a group is split off if its reader can
-    compute it. The second sweep joins groups: transposes and slices with their readers, producers with reductions and
-    contractions. Memory thus contains the integers of quantized tensors.
+    Two sweeps run from the last operator to the first. The first adds elementwise consumers to contractions and
+    reductions, and narrowing consumers to transposes and slices. One of two added products is then alone: operators
+    that round its results to fewer bits return to it. A dequantization at the end of a group is split off if its
+    reader can compute it. The second sweep joins transposes and slices with readers, and producers with reductions
+    and contractions.
     """
     fusion = _Fusion(patterns, most_buffers)
     for op in reversed(list(block.ops)):
@@ -255,8 +233,6 @@ class _Fusion:
             self._group_of[op] = single
 
     def _continues(self, single: Group, group: Group) -> bool:
-        """Returns whether `group`, the only user of an operator, is an elementwise epilogue of it, or narrows its
-        elements."""
         if not single.is_injective:
             return self._fits(single, group, producers=False)
         is_narrower = _bits(group.root.results[0]) < _bits(single.root.results[0])
@@ -264,8 +240,6 @@ class _Fusion:
         return is_narrower and is_elementwise and self._fits(single, group, producers=True)
 
     def return_narrowings(self) -> None:
-        """Move the elementwise operators after a product or reduction, up to its narrowest result, from the group that
-        reads it to its own."""
         for group in self._groups:
             user = self._only_user(group.root)
             if group.kind not in (OperatorKind.CONTRACTION, OperatorKind.REDUCTION) or user is None or user is group:
@@ -279,8 +253,7 @@ class _Fusion:
                 self._group_of.update(dict.fromkeys(chain, group))
 
     def _narrowing(self, value: SSAValue, user: Group) -> list[Operator]:
-        """The elementwise operators of `user` that compute its narrowest value from `value` alone; empty if no value
-        has fewer bits."""
+        """Returns the elementwise operators of `user` that compute its narrowest value from `value` alone."""
         chain: list[Operator] = []
         least, count = _bits(value), 0
         while value.has_one_use():
@@ -302,7 +275,6 @@ class _Fusion:
         return chain[:count]
 
     def split_widenings(self) -> None:
-        """Split off the dequantizations at the ends of groups that their only reader can compute."""
         for group in list(self._groups):
             chain = self._patterns.widening(group.root.results[0]) if len(group.root.results) == 1 else []
             user = self._only_user(group.root)
@@ -330,7 +302,6 @@ class _Fusion:
         return [group for group in reversed(kept) if len(group.members) > 1]
 
     def _only_user(self, op: Operation) -> Group | None:
-        """Returns the group that contains all users of an operator."""
         found: Group | None = None
         for result in op.results:
             for use in result.uses:
@@ -349,8 +320,7 @@ class _Fusion:
             self._group_of[op] = user
 
     def _fits(self, group: Group, user: Group, *, producers: bool) -> bool:
-        """Returns whether a group may join its only user. With `producers`, it may also join reductions and operators
-        that read at other indices."""
+        """With `producers`, the user may reduce or read at other indices."""
         if len(group.members) + len(user.members) > MOST_OPERATORS or self._has_too_many_buffers(group, user):
             return False
         uses = [self._patterns.access(use.operation, use.index) for result in group.root.results for use in result.uses]
@@ -381,15 +351,13 @@ class _Fusion:
         return len(results) == 1 and len(self._patterns.widening(results[0])) >= len(group.members)
 
     def _narrows(self, group: Group) -> bool:
-        """Returns whether a group gathers elements and narrows them. Such a group is kept, because it reduces memory
-        traffic."""
+        """A group that gathers and narrows elements is kept, because it reduces memory traffic."""
         patterns = [(op, self._patterns.of(op)) for op in group.members]
         moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
 
     def _parts_rows(self, group: Group) -> bool:
-        """Whether a product with a matrix would read rows of several axes out of their order in memory. A copy of them
-        is a matrix, and the last axis may have one row."""
+        """Returns whether a product would read rows of several axes out of memory order, which a copy avoids."""
         if not group.is_injective:
             return False
         for use in (use for result in group.root.results for use in result.uses):
@@ -410,8 +378,6 @@ class _Fusion:
         return len(operands) + len(user.root.results) > self._most_buffers
 
     def _follow(self, group: Group, user: Group, most: Access) -> bool:
-        """Returns whether all members of `user` between the results of `group` and the root access them by at most
-        `most`."""
         reached: set[SSAValue] = set(group.root.results)
         for op in user.members:
             on_the_way = [at for at, operand in enumerate(op.operands) if operand in reached]
@@ -422,7 +388,7 @@ class _Fusion:
         return True
 
     def _leave_views(self, group: Group) -> None:
-        """Remove reshapes from the ends of a group: outside of groups they are views of the same memory."""
+        """Remove reshapes from the ends: outside of groups they are views."""
         while len(group.members) > 1 and self._is_view(group.root):
             # The view has one operand, which the previous member computes.
             group.members.pop()
@@ -452,7 +418,7 @@ class _GroupFunctions:
         self._functions: dict[object, FuncOp] = {}
 
     def replace(self, group: Group) -> bool:
-        """Replace a group by a call, unless it computes with extents that no operand binds."""
+        """Groups that compute with extents that no operand binds are kept."""
         parts = _parts(group, self._patterns)
         inside = {result for op in parts for result in op.results}
         operands = list(dict.fromkeys(v for op in parts for v in op.operands if v not in inside))
@@ -511,7 +477,7 @@ def _label(op: Member) -> str:
 
 
 def _parts(group: Group, patterns: Patterns) -> list[Operation]:
-    """Returns the members, preceded by the constants of one number that members read element by element."""
+    """Returns the members after constants of one number that they read element by element."""
     found: dict[ConstantOp, bool] = {}
     for op in group.members:
         for at, operand in enumerate(op.operands):
@@ -523,7 +489,6 @@ def _parts(group: Group, patterns: Patterns) -> list[Operation]:
 
 
 def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operation, names: CanonicalNames) -> Hashable:
-    """Returns the identity of a group: operators, properties, and the sources of their operands."""
     places = {value: at for at, value in enumerate(operands)}
     types = tuple(names.key(value.type) for value in operands)
     members: list[_MemberKey] = []
@@ -536,7 +501,6 @@ def _key(parts: Sequence[Operation], operands: Sequence[SSAValue], root: Operati
 
 
 def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
-    """Returns a name for each operand: its own if that is an identifier and differs from the operators' names."""
     found: list[str] = []
     taken = set(map(_label, group.members))
     for at, value in enumerate(operands):
@@ -555,12 +519,11 @@ def _argument_names(operands: Sequence[SSAValue], group: Group) -> list[str]:
 class GraphFusePass(ModulePass):
     """Group operators that one kernel computes in functions with the attribute `graph.fused`.
 
-    The computation of an operator, or of a function that `graph.call_tir` calls, is analysed in its tensor expression
-    (`analysis.operator_patterns`). A group is a chain of injective operators; or a contraction or convolution with its
-    elementwise epilogue (bias, activation, residual) and with injective producers of its operands; or reductions over
-    rows (softmax, norms) with their producers and consumers. Every member except the last is only used in the group.
-    Constants of one number move into the group; others are operands. Reshapes at the ends of a group, and single
-    operators, are not grouped.
+    A group is a chain of injective operators; or a contraction or convolution with its elementwise epilogue (bias,
+    activation, residual) and injective producers of its operands; or reductions over rows (softmax, norms) with
+    their producers and consumers. The tensor expressions of operators, and of functions that `graph.call_tir` calls,
+    determine the kinds. Every member except the last is only used in the group. Constants of one number move into
+    the group. Reshapes at the ends of a group, and single operators, are not grouped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
 

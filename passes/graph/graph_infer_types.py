@@ -32,17 +32,7 @@ from weft.texpr.graph_operators import Operator
 
 
 def infer_types(function: FuncOp) -> None:
-    """Name the unknown extents of the parameters of a graph function, and infer the result types of its operators.
-    Raises `CompileError` for operands that do not fit.
-
-    ```mlir
-    func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
-      %y = graph.relu %x : tensor<?x4xf32> -> tensor<?x4xf32>
-    // becomes
-    func.func @f(%x: tensor<?x4xf32, #graph.dims<d0>>) -> tensor<?x4xf32, #graph.dims<d0>> {
-      %y = graph.relu %x : tensor<?x4xf32, #graph.dims<d0>> -> tensor<?x4xf32, #graph.dims<d0>>
-    ```
-    """
+    """Name unknown extents and infer result types, as `graph-infer-types`."""
     name_parameters(function)
     shapes = [shape_at(function, a.type) for a in function.args if isinstance(a.type, TensorType)]
     bound = {solution.name for solution in solutions([extent for shape in shapes for extent in shape])}
@@ -52,7 +42,6 @@ def infer_types(function: FuncOp) -> None:
 
 
 def name_parameters(function: FuncOp) -> None:
-    """Give each unknown extent of a parameter a unique name, because no two of them are known to be equal."""
     tensors = [(a, a.type, shape_at(function, a.type)) for a in function.args if isinstance(a.type, TensorType)]
     taken = {name for _, _, shape in tensors for extent in shape for name in names_in(extent)}
     fresh = (name for number in count() if (name := f"d{number}") not in taken)
@@ -63,8 +52,6 @@ def name_parameters(function: FuncOp) -> None:
 
 
 def _infer_block(block: Block, bound: set[str]) -> None:
-    """Infer the types of the ops of a block. `bound` are the names known before the block; names that its ops bind are
-    added."""
     for op in block.ops:
         match op:
             case Operator():
@@ -111,8 +98,8 @@ def _check_bound(op: Operation, name: str, bound: Collection[str]) -> None:
 class GraphInferTypesPass(ModulePass):
     """Name the unknown extents of the parameters of graph functions, and infer the result types of their operators.
 
-    Each unknown extent of a parameter gets a unique name, because no two of them are known to be equal. Raises
-    `CompileError` for operands that do not fit.
+    Each unknown extent gets a unique name, because no two are known to be equal. Raises `CompileError` for operands
+    that do not fit.
 
     Requires: graph functions.
 

@@ -24,7 +24,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.graph_operators import Operator
 
 KEPT_FLOAT: Final = "kept_float"
-"""Attribute of a layer that static quantization leaves in floats. Its value is the reason."""
+"""Attribute of a layer that static quantization leaves in floats; its value is the reason."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,12 @@ class Layer:
 
     @property
     def weights(self) -> Sequence[ConstantOp]:
-        """The weights: two of a recurrent network, else one."""
         values = _recurrent_weights(self.op) if self.op.has_trait(Recurrent) else [self.op.operands[1]]
         return [owner for value in values if isinstance(owner := value.owner, ConstantOp)]
 
 
 def layers_of(function: FuncOp) -> list[Layer]:
-    """Returns the products of a graph function that static quantization may round, in order, with distinct names."""
+    """Returns the products that static quantization may round, with distinct names."""
     found: list[Layer] = []
     taken: set[str] = set()
     for op in function.walk():
@@ -67,14 +66,11 @@ def _new_name(name: str, taken: set[str]) -> str:
 
 
 def _recurrent_weights(op: Operator) -> list[SSAValue]:
-    """Returns the weights of the data, if there are any, and of the states."""
     given = operands_of(op)
     return [value for value in (given["weight"], given["recurrence"]) if value is not None]
 
 
 def _axis_of_scales(op: Operation) -> int | None:
-    """Returns the axis of the constant weights of a float product that has a scale per element, or None for other
-    ops."""
     if isinstance(op, Operator) and op.has_trait(Recurrent):
         weights = _recurrent_weights(op)
         are_constant = all(isinstance(value.owner, ConstantOp) for value in weights)
@@ -89,10 +85,8 @@ def _axis_of_scales(op: Operation) -> int | None:
 
 
 def insert_observers(function: FuncOp, skip: Sequence[str] = ()) -> list[str]:
-    """Insert `graph.observe` for the activations of a graph function that static quantization rounds, in place.
-
-    Returns the names of the layers and activations. Raises `CompileError` for unknown names in `skip`.
-    """
+    """Insert `graph.observe`. Returns the names of layers and activations. Raises `CompileError` for unknown names
+    in `skip`."""
     inline_dataflow(function)
     layers = layers_of(function)
     names = _value_names(function, {layer.name for layer in layers})
@@ -130,7 +124,6 @@ def _is_float(value: SSAValue) -> bool:
 
 
 def _activations(function: FuncOp, layers: Sequence[Operation]) -> list[SSAValue]:
-    """Returns the data of some layers, and the results of kernels between layers, in order."""
     data = {op.operands[0] for op in layers}
     after = _reached(data.union(*(op.results for op in layers)), _values(function))
     before = _needed(data, reversed(list(function.body.block.ops)))
@@ -144,7 +137,6 @@ def _activations(function: FuncOp, layers: Sequence[Operation]) -> list[SSAValue
 
 
 def _reached(start: set[SSAValue], values: Iterable[SSAValue]) -> set[SSAValue]:
-    """Returns the values that depend on `start`, among all values in order."""
     found = set(start)
     for value in values:
         if isinstance(owner := value.owner, Operation) and not found.isdisjoint(owner.operands):
@@ -153,7 +145,6 @@ def _reached(start: set[SSAValue], values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
-    """Returns the values that `end` depends on, given all ops in reverse order."""
     found = set(end)
     for op in ops:
         if not found.isdisjoint(op.results):
@@ -162,7 +153,7 @@ def _needed(end: set[SSAValue], ops: Iterable[Operation]) -> set[SSAValue]:
 
 
 def _inside_groups(block: Block) -> set[SSAValue]:
-    """Returns the values that are only used within a kernel, which are not stored in memory."""
+    """Returns values used only within a kernel, hence not stored."""
     module = block.parent_op()
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
@@ -171,7 +162,7 @@ def _inside_groups(block: Block) -> set[SSAValue]:
 
 
 def moved_from(value: SSAValue) -> SSAValue | None:
-    """Returns the tensor whose elements an operator moves or takes the maximum of, or None for other operators."""
+    """Returns the tensor whose elements an operator moves or takes the maximum of."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.results) != 1 or len(op.operands) != 1:
         return None
@@ -180,7 +171,6 @@ def moved_from(value: SSAValue) -> SSAValue | None:
 
 
 def _is_moved(value: SSAValue, observed: dict[SSAValue, None]) -> bool:
-    """Returns whether a value consists of elements of an observed one."""
     source = moved_from(value)
     while source is not None and source not in observed:
         source = moved_from(source)
@@ -204,8 +194,8 @@ class GraphInsertObserversPass(ModulePass):
     """Insert `graph.observe` for the activations that static quantization rounds to 8 bits.
 
     These are the data of layers (products and recurrent networks with constant weights), and the float32 results of
-    kernels (`graph-fuse`) that depend on a layer and that a layer depends on. Values within one kernel are not rounded,
-    and reordered copies of an observed tensor get an observer only if a layer reads them. Dataflow regions are inlined.
+    kernels (`graph-fuse`) between layers. Reordered copies of an observed tensor get an observer only if a layer
+    reads them. Dataflow regions are inlined.
 
     Requires: graph functions whose types are known (`graph-infer-types`), with constants folded
     (`graph-fold-constants`) and norms folded into weights (`graph-rewrite`).

@@ -21,11 +21,11 @@ _RULES: Final = (Rule(frozenset(("pack", "unpack")), lambda op: as_views(cast("O
 class GraphLowerPacksPass(ModulePass):
     """Replace `graph.pack` and `graph.unpack` of full tiles by reshapes and at most one transpose.
 
-    Reshapes are views of the same memory, and transposes are fused into neighbouring kernels. A tensor whose elements
-    keep their order, such as images of one pixel, is only reshaped.
+    Reshapes are views, and transposes are fused into neighbouring kernels. Images of one pixel, and others whose
+    elements keep their order, are only reshaped.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
-    Leaves: packs and unpacks of partial tiles, which read or write fewer elements than they have, and those of unknown
+    Leaves: packs and unpacks of partial tiles, which read or write fewer elements than they have, and of unknown
     extents.
 
     ```mlir

@@ -41,8 +41,8 @@ _WORD: Final = 4
 
 
 def panel_width(columns: int, target: Target, sums: int = 1) -> int:
-    """Returns the columns of a panel: the largest number of vectors that divides the columns, if there is one, with
-    `sums` sums of each column in registers."""
+    """Returns the most columns, whole vectors, with `sums` sums each in registers; if possible a divisor of
+    `columns`."""
     lanes = max(target.vector_bytes // 4, 1)
     most = _VECTORS
     while most > 1 and sums * most > target.vector_registers // 2:
@@ -52,15 +52,13 @@ def panel_width(columns: int, target: Target, sums: int = 1) -> int:
 
 
 def _sums(op: Operator, data: SSAValue) -> int:
-    """Returns the number of sums of each column in registers: for dot products of bytes, one for each byte of each
-    row."""
     count = 1 if "compute_dtype" in op.properties else BYTES_OF[dtype_of(data)]
     rows = prod(ROWS if extent < 0 else extent for extent in type_of(data).get_shape()[:-1])
     return count * max(min(rows, ROWS), 1)
 
 
 def in_panels(rows: Array, width: int) -> Array:
-    """Packs a matrix (n, m) as (ceil(n / width), m, width), padded with zero rows."""
+    """Packs (n, m) as (ceil(n / width), m, width), padded with zeros."""
     import numpy as np
 
     filled = np.pad(rows, ((0, -len(rows) % width), (0, 0)))
@@ -68,8 +66,7 @@ def in_panels(rows: Array, width: int) -> Array:
 
 
 def _check(op: Operator, weight: SSAValue, scale: SSAValue, zero_point: SSAValue | None) -> None:
-    """Raises `CompileError` for scales and zero points that are not finite, and for zero points wider than the
-    weights."""
+    """Raises `CompileError` for non-finite scales and zero points, and for zero points wider than weights."""
     import numpy as np
 
     name, bits = weight.name_hint or op.results[0].name_hint or "w", cast("int", arguments_of(op)["bits"])
@@ -133,13 +130,13 @@ def _packed(op: Operation, target: Target) -> Replacement:
 class GraphPackWeightsPass(ModulePass):
     """Pack constant weights of `graph.dequantized_matmul` in panels of columns, several vectors of `target` wide.
 
-    A vector of a panel contains 32 bits of weights of each of its columns, and is loaded at once. Kernels for any
-    number of rows read the same panels, without copies in other layouts. For targets with dot products of such weights
-    and signed bytes, these 32 bits are four bytes of uint8, whose low halves contain four consecutive 4-bit weights.
+    A vector of a panel contains 32 bits of weights of each of its columns. Kernels for any number of rows read the
+    same panels. For targets with dot products of such weights and signed bytes, the 32 bits are four bytes of uint8,
+    whose low halves contain four consecutive 4-bit weights.
 
     Recurrent networks get the tile of the weights of their states, which lowering packs: sequences that a thread
-    computes together, fewer for more threads, and gate elements, whose sums of 4 sequences fill half of the registers,
-    32 at most.
+    computes together, fewer for more threads, and at most 32 gate elements, whose sums of 4 sequences fill half of
+    the registers.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: the same functions; weights that are not constant, or whose columns are not whole 32-bit words, are

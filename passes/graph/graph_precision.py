@@ -43,8 +43,8 @@ _PAIR: Final = 2
 
 
 def set_precision(function: FuncOp, precision: Precision, target: Target, *, keeps_float32: bool = False) -> int:
-    """Convert the factors of the products of a graph function to a precision, in place. Returns their number. Products
-    that the model computes in float32 (`graph-widen-floats`) may be kept."""
+    """Convert the factors of products. Returns their number. With `keeps_float32`, float32 products of the model
+    (`graph-widen-floats`) are kept."""
     if precision is Precision.F32:
         return 0
     narrowing = _Narrowing(precision, target)
@@ -103,8 +103,7 @@ class _Narrowing:
         return True
 
     def store_images(self) -> None:
-        """Let all readers of an image that convolutions read widen the rounded one, so that memory contains no
-        other."""
+        """Let all readers widen an image rounded for convolutions, so that memory contains no other."""
         images = [value for value, rounded in self._rounded.items() if _is_read_by_convolution(rounded)]
         for value in images:
             self._widen_readers(value)
@@ -126,21 +125,18 @@ class _Narrowing:
                 reader.operands[at] = wide.results[0]
 
     def _is_faster(self, op: Operator, product: Product) -> bool:
-        """Returns whether the precision speeds up an operator: matrix products read fewer bytes, others need
-        instructions for pairs."""
+        """Matrix products read fewer bytes; others need instructions for pairs."""
         return product.of_matrices or (self._multiplies and (product.factors > 2 or _sums_pairs(op)))
 
     def _factors(self, factors: list[SSAValue]) -> list[SSAValue]:
         if not self._rounds_data:
             return [self._as_narrow(value) if isinstance(value.owner, ConstantOp) else value for value in factors]
         narrow = [self._as_narrow(value) for value in factors]
-        # Without instructions for pairs, only the first factor is rounded, because its rows would be widened
-        # repeatedly.
+        # Without instructions for pairs, only the first factor is rounded: its rows would be widened repeatedly.
         return narrow if self._multiplies else [self._as_wide(narrow[0]), *narrow[1:]]
 
     def _as_narrow(self, value: SSAValue) -> SSAValue:
-        """Returns a value rounded to the precision; its views and transposes become views and transposes of the rounded
-        value."""
+        """Views and transposes become those of the rounded value."""
         if type_of(value).element_type == self._type:
             return value
         if value in self._rounded:
@@ -160,7 +156,7 @@ class _Narrowing:
         return self._rounded[value]
 
     def _with_channel(self, value: SSAValue, op: Operator) -> SSAValue:
-        """Adds a channel of zeros after the others to data or kernels, which makes the number of channels even."""
+        """Append a channel of zeros, so that their number is even."""
         import numpy as np
 
         if value not in self._padded:
@@ -185,8 +181,8 @@ def _is_read_by_convolution(value: SSAValue) -> bool:
 
 
 def _sums_pairs(op: Operator) -> bool:
-    """Returns whether a convolution sums an even number of channels, or an odd one that a channel of zeros makes little
-    larger, by constant kernels, in one group."""
+    """Returns whether a convolution of one group with constant kernels sums an even number of channels, possibly
+    after appending one."""
     arguments, kernel = arguments_of(op), op.operands[1]
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
@@ -213,18 +209,17 @@ class GraphPrecisionPass(ModulePass):
     | `f32` | unchanged |
     | none | `bf16` for functions with tensors of bf16 on CPUs with instructions for products of bf16, else unchanged |
 
-    Without a precision, float32 products of a function that also has bf16 tensors are unchanged (`graph-widen-floats`).
-    All other operators keep their types: sums, softmax and norms are in float32. Casts are placed after the producer of
-    a value, before its views, so that they are fused into its kernel, which stores 16 bits. Other readers of an image
-    that a convolution reads widen the rounded image, so that memory contains no other. Convolutions and attention
-    change if the CPU multiplies pairs of bf16; convolutions further require constant weights of one group and an even
-    number of channels. So do constant weights of the states of recurrent networks, whose states are then rounded in
-    each step; f16 stores them on every CPU. On other CPUs the first factor of a product is rounded to bf16 and widened
-    again, and the second one is stored as bf16.
+    Without a precision, float32 products of a function with bf16 tensors are unchanged (`graph-widen-floats`). All
+    other operators keep their types: sums, softmax and norms are in float32. Casts follow the producer of a value,
+    before its views, and are thus fused into its kernel, which stores 16 bits. Other readers of an image that a
+    convolution reads widen the rounded one. Convolutions and attention change if the CPU multiplies pairs of bf16;
+    convolutions also require constant weights of one group and an even number of channels. So do constant weights of
+    the states of recurrent networks, whose states are then rounded in each step; f16 stores them on every CPU. On
+    other CPUs the first factor is rounded to bf16 and widened again, and the second is stored as bf16.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
-    Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the target
-    does not support.
+    Leaves: graph functions with the same parameters and results. Raises `CompileError` for a precision that the
+    target does not support.
 
     ```mlir
     func.func @f(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {

@@ -37,11 +37,8 @@ _UI8: Final = IntegerType(8, Signedness.UNSIGNED)
 
 
 def activation_parameters(low: float, high: float) -> tuple[Array, int]:
-    """Returns the scale (float32) and the zero point of integers from 0 to 255 that represent `low` to `high`, and 0
-    exactly.
-
-    Raises `CompileError` if float32 cannot represent the scale.
-    """
+    """Returns the scale (float32) and zero point of integers 0 to 255 that represent `low` to `high`, and 0 exactly.
+    Raises `CompileError` if float32 cannot represent the scale."""
     import numpy as np
 
     low, high = min(low, 0.0), max(high, 0.0)
@@ -52,8 +49,8 @@ def activation_parameters(low: float, high: float) -> tuple[Array, int]:
 
 
 def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
-    """Rounds weights to integers from -127 to 127 with one scale per element along an axis, so that the greatest
-    absolute weight is 127 steps. The scale of zero weights is 1."""
+    """Rounds weights to -127 to 127 with one scale per element along an axis: the greatest absolute weight / 127, or
+    1 for zeros."""
     import numpy as np
 
     rest = tuple(at for at in range(weights.ndim) if at != axis)
@@ -65,7 +62,7 @@ def rounded_weights(weights: Array, axis: int) -> tuple[Array, Array]:
 
 
 def rounded_activation(op: ObserveOp) -> SSAValue:
-    """Returns the quantized and dequantized operand of an observer with a range, as ops not inserted yet."""
+    """Returns the quantized and dequantized operand, as detached ops."""
     import numpy as np
 
     limits = op.limits
@@ -83,7 +80,7 @@ def rounded_activation(op: ObserveOp) -> SSAValue:
 
 @dataclass(frozen=True)
 class RoundedWeights:
-    """Dequantized weights that replace a constant, as ops not inserted yet."""
+    """Dequantized weights, as detached ops."""
 
     value: SSAValue
     scales: Array
@@ -93,7 +90,7 @@ class RoundedWeights:
 
 
 def _rounded_constant(constant: ConstantOp, name: str, axis: int) -> RoundedWeights:
-    """Rounds constant weights. Raises `CompileError` for weights that are not finite."""
+    """Raises `CompileError` for weights that are not finite."""
     import numpy as np
 
     exact = array_of_constant(constant).astype(np.float64)
@@ -115,15 +112,12 @@ def _along(scales: Array, rank: int, axis: int) -> Array:
 
 @dataclass(frozen=True)
 class RoundedLayer:
-    """The weights and properties of an 8-bit layer, as ops not inserted yet."""
-
     weights: Sequence[RoundedWeights]
     properties: dict[str, FloatAttr]
 
 
 def rounded_layer(layer: Layer) -> RoundedLayer:
-    """Returns the rounded weights of a layer. The states of a recurrent network have the range of its observed results,
-    or -1 to 1."""
+    """The states of a recurrent network have the range of its observed results, or -1 to 1."""
     properties: dict[str, FloatAttr] = {}
     if "state_scale" in layer.op.SIGNATURE.parameters:
         readers = [use.operation for result in layer.op.results for use in result.uses]
@@ -134,10 +128,7 @@ def rounded_layer(layer: Layer) -> RoundedLayer:
 
 
 def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
-    """Round the observed activations of a graph function and the weights of the layers that read them, in place.
-
-    Observers without a range are erased. Returns the errors of the weights of all layers.
-    """
+    """Round observed activations and the weights that multiply them. Returns the errors of all weights."""
     rows: list[QuantizedLayer] = []
     for layer in layers_of(function):
         observer = layer.op.operands[0].owner
@@ -166,7 +157,6 @@ def quantize_observed(function: FuncOp) -> list[QuantizedLayer]:
 
 
 def _discard(weights: Sequence[RoundedWeights]) -> None:
-    """Drop ops that were not inserted."""
     for one in weights:
         for op in reversed(detached_ops(one.value)):
             op.drop_all_references()
@@ -188,8 +178,7 @@ def _row(layer: Layer, weights: Sequence[RoundedWeights], kept: str) -> Quantize
 
 
 def _round_bias(op: Operator, scales: Array) -> None:
-    """Round a constant added to a product, its third operand or that of an addition, to integers with the scale of the
-    sums. A bias that is too large stays a float."""
+    """Round a constant added to a product, its third operand or by an addition, unless it is too large."""
     import numpy as np
 
     user, at = op, 2
@@ -218,8 +207,7 @@ def _round_bias(op: Operator, scales: Array) -> None:
 
 
 def _channel_axis(op: Operator, bias: Array, is_operand: bool) -> int | None:
-    """Returns the axis of a bias with an element per output channel of a product, which is an operand of it or added to
-    it, or None for other constants."""
+    """Returns the axis of a bias with an element per output channel."""
     axes, rank = channel_axes(op), type_of(op.results[0]).get_num_dims()
     if axes is None:
         return None
@@ -232,9 +220,9 @@ def _channel_axis(op: Operator, bias: Array, is_operand: bool) -> int | None:
 class GraphQuantizeObservedPass(ModulePass):
     """Round observed activations and the weights of the layers that read them to integers of 8 bits.
 
-    An activation has one scale and a zero point (uint8); weights have a scale per output channel (int8, from -127 to
-    127); a bias has the scale of the sums (int32). Layers still compute with floats, of dequantized integers, as in
-    imported quantized models: `graph-rewrite{rules=quantized}` converts them to integer products.
+    An activation has one scale and zero point (uint8); weights have a scale per output channel (int8, from -127 to
+    127); a bias has the scale of the sums (int32). Layers still compute with dequantized floats, as in imported
+    quantized models: `graph-rewrite{rules=quantized}` converts them.
 
     Requires: observers with a range for all rounded tensors (`graph-insert-observers`, and calibration).
     Leaves: graph functions without observers. Observers without a range are erased; layers that read no rounded

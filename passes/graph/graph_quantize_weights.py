@@ -32,7 +32,7 @@ BITS: Final = {"int4": 4, "int8": 8}
 
 @dataclass(frozen=True)
 class Rounding:
-    """The rounding of weights. Raises `CompileError` for invalid values."""
+    """Raises `CompileError` for invalid values."""
 
     weights: str = "int4"
     group: int = 32
@@ -62,7 +62,7 @@ class Rounding:
 
 @dataclass(frozen=True)
 class QuantizedLayer:
-    """The weights of a product before and after rounding."""
+    """Weights of a product before and after rounding."""
 
     name: str
     depth: int
@@ -76,15 +76,15 @@ class QuantizedLayer:
     bytes_before: int
     bytes_after: int
     output_error: float | None = None
-    """The norm of the errors of the results on calibration data, relative to that of the results, if only the data, the
-    weights and the bias of this layer are rounded. None if it was not measured."""
+    """Norm of the errors of the results on calibration data, relative to that of the results, if only this layer's
+    data, weights and bias are rounded. None if not measured."""
     kept_float: str = ""
     """The reason if the layer stays in floats."""
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """Weights (groups, size, n) as `(integers - zero_point) * scale`, scales and zero points (groups, 1, n)."""
+    """Weights (groups, size, n) as `(integers - zero_point) * scale`, the latter two (groups, 1, n)."""
 
     integers: Array
     scale: Array
@@ -98,9 +98,9 @@ class Rounded:
 def rounded(weights: Array, rounding: Rounding) -> Rounded:
     """Round weights (groups, size, n) in float64.
 
-    Symmetric: the scale is the least for which -2**(bits - 1) to 2**(bits - 1) - 1 cover the group, and zero points are
-    0. Otherwise the integers 0 to 2**bits - 1 cover the group and 0, and a weight of 0 is rounded exactly. The scale of
-    a group of zeros is 1. Raises `CompileError` for scales that their type cannot represent.
+    Symmetric: the least scale for which -2**(bits - 1) to 2**(bits - 1) - 1 cover the group; zero points are 0.
+    Otherwise 0 to 2**bits - 1 cover the group and 0, and 0 is exact. A group of zeros has scale 1. Raises
+    `CompileError` for scales that their type cannot represent.
     """
     import numpy as np
 
@@ -131,8 +131,8 @@ def _in_type(numbers: Array, dtype: str) -> Array:
 
 
 def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLayer]:
-    """Round the constant weights of products of a graph function. Raises `CompileError`, which names the weights, for
-    groups that do not divide their rows, for weights that are not finite, and for unknown names to skip."""
+    """Round constant weights of products. Raises `CompileError` with their name for groups that do not divide rows,
+    non-finite weights, and unknown names to skip."""
     found: dict[ConstantOp, list[tuple[Operator, int]]] = {}
     for op in function.walk():
         constant, column = _constant_weights(op)
@@ -158,8 +158,6 @@ def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLaye
 
 
 def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
-    """Returns the constant weights of a product of floats, and their axis of columns; the weights are None for other
-    operators."""
     column = column_axis(op)
     weight = None if column is None else op.operands[1]
     if column is None or weight is None or not isinstance(weight.owner, ConstantOp):
@@ -169,7 +167,6 @@ def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
 
 
 def _quantized(constant: ConstantOp, name: str, column: int, rounding: Rounding) -> tuple[SSAValue, QuantizedLayer]:
-    """Returns the dequantized weights that replace a constant."""
     import numpy as np
 
     stored = array_of_constant(constant)
@@ -230,8 +227,8 @@ def _named(name: str, part: str) -> str | None:
 class GraphQuantizeWeightsPass(ModulePass):
     """Round constant weights of `graph.matmul` and `graph.dense` to integers of 4 or 8 bits, in groups of rows.
 
-    Each group of a column has a scale, and a zero point unless `symmetric`. Products still compute with floats, of
-    dequantized weights: `graph-rewrite{rules=dequantized}` converts them to products that read the integers.
+    Each group of a column has a scale, and a zero point unless `symmetric`. Products still compute with dequantized
+    floats: `graph-rewrite{rules=dequantized}` converts them to products that read the integers.
 
     Requires: graph functions whose types are known (`graph-infer-types`), constants folded (`graph-fold-constants`).
     Leaves: graph functions; products of computed operands are unchanged.
@@ -271,5 +268,4 @@ class GraphQuantizeWeightsPass(ModulePass):
 
 
 def quantize_module(module: ModuleOp, rounding: Rounding) -> Sequence[QuantizedLayer]:
-    """Round the weights of all graph functions of a module, in place."""
     return [layer for function in list(graph_functions(module)) for layer in quantize_weights(function, rounding)]

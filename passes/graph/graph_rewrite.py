@@ -47,11 +47,11 @@ RULES: Final[Mapping[str, Sequence[Rule]]] = {
     "bytes": (),
     "transposed_convolutions": TRANSPOSED_CONVOLUTIONS,
 }
-"""The rules by name, in the order in which they are tried on an op."""
+"""Rules by name, in the order in which they are tried on an op."""
 
 DEFAULT_RULES: Final = tuple(name for name in RULES if name not in ("constants", "products", "bytes", "tables"))
 """Rules that are profitable wherever they apply. Merged constants round differently without gain if operators are
-fused; merged products gain if the parts of their result are not copied; byte products and tables gain if CPUs have
+fused; merged products gain if parts of their result are not copied; byte products and tables gain if CPUs have
 instructions for them."""
 
 _LAST: Final = ("transposed_convolutions",)
@@ -61,7 +61,7 @@ _IDENTITIES: Final = Rule(frozenset(IDENTITIES), lambda op: identity(cast("Opera
 
 
 def rewrite_graph(function: FuncOp, names: Sequence[str] = DEFAULT_RULES) -> int:
-    """Apply the named rules to a graph function, in place. Returns the number of replacements."""
+    """Apply the named rules. Returns the number of replacements."""
     rules = [_IDENTITIES, *(rule for name in RULES if name in names and name not in _LAST for rule in RULES[name])]
     count = make_unsigned(function) if "quantized" in names else 0
     count += rewrite(function, rules) + (merge_products(function) if "products" in names else 0)
@@ -94,16 +94,15 @@ class GraphRewritePass(ModulePass):
     | `bytes` | convolutions and products of bytes less a zero point take the bytes, and add a term; not by default |
     | `transposed_convolutions` | those with strides become convolutions without zeros between the elements |
 
-    `quantized` computes exact integer sums instead of rounded float sums, so that results may differ by one
-    quantization step. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers, except that
-    `transposes` changes the order of the sums of convolutions with a window of one element, which become products; the
-    others round differently: a recognised pattern is one operator, a weight is scaled in float64 and rounded once, sums
-    are reassociated. `log(1 + exp(x))` and `exp(x) / sum(exp(x))` no longer overflow. A match whose inner values have
-    users outside is not replaced.
+    `quantized` computes exact integer sums instead of rounded float sums: results may differ by one quantization
+    step. `relu`, `casts`, `reshapes`, `transposes` and `products` compute the same numbers, except that `transposes`
+    reorders the sums of convolutions with a window of one element; the others round differently: a recognised
+    pattern is one operator, a weight is scaled in float64 and rounded once, sums are reassociated. `log(1 + exp(x))`
+    and `exp(x) / sum(exp(x))` no longer overflow. A match whose inner values have users outside is not replaced.
 
-    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`) and
-    constants folded (`graph-fold-constants`). For `quantized` and `dequantized`, which `lower-graph` applies first,
-    constants must not be folded, since that makes dequantized weights floats.
+    Requires: graph functions whose types are known (`graph-infer-types`), equal operators merged (`graph-simplify`)
+    and constants folded (`graph-fold-constants`), except for `quantized` and `dequantized`: folding makes
+    dequantized weights floats, so `lower-graph` applies these first.
     Leaves: graph functions.
 
     ```mlir

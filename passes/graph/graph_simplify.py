@@ -36,17 +36,14 @@ _MERGED: Final = (Operator, CallTirOp, ConstantOp, MakeTupleOp, TupleGetOp, *CON
 
 
 def simplify(function: FuncOp) -> int:
-    """Apply identities to the ops of a graph function until none applies, in place. Returns their number.
-
-    Every identity is exact, also for NaN, infinities and the sign of zeros.
-    """
+    """Apply identities until none applies. Returns their number."""
     count = _simplify_block(function.body.block, {})
     _erase_unused(function.body.block)
     return count
 
 
 def _simplify_block(block: Block, outer: Mapping[Any, Operation]) -> int:
-    """Simplify a block. One walk in order suffices, because a rule sees simplified operands."""
+    """One walk in order suffices, because a rule sees simplified operands."""
     known, count = dict(outer), 0
     for op in list(block.ops):
         if isinstance(op, DataflowOp):
@@ -88,7 +85,7 @@ def _erase_unused(block: Block) -> None:
 
 
 def identity(op: Operator) -> SSAValue | Operator | None:
-    """Returns a simpler value of the same type that equals `op` exactly, or None if no identity applies."""
+    """Returns a simpler value that equals `op` exactly, also for NaN, infinities and signs of zeros, or None."""
     rule = IDENTITIES.get(name_of(op))
     found = None if rule is None else rule(op)
     if found is None:
@@ -102,7 +99,6 @@ def identity(op: Operator) -> SSAValue | Operator | None:
 
 
 def _transpose(op: Operator) -> SSAValue | Operator | None:
-    """Merge transposes of transposes; drop those that keep the order."""
     axes = axes_of(op)
     if axes == list(range(len(axes))):
         return op.operands[0]
@@ -114,7 +110,6 @@ def _transpose(op: Operator) -> SSAValue | Operator | None:
 
 
 def _view(op: Operator) -> SSAValue | Operator | None:
-    """Merge reshapes of reshapes; drop those that keep the shape."""
     source, result = op.operands[0], op.results[0]
     if source.type == result.type:
         return source
@@ -126,7 +121,6 @@ def _view(op: Operator) -> SSAValue | Operator | None:
 
 
 def _pack(op: Operator) -> SSAValue | None:
-    """Returns the packed tensor of an unpack, unless its last tiles were truncated."""
     inner = source_of(op.operands[0], "unpack")
     is_same = inner is not None and packing_of(inner) == packing_of(op)
     return inner.operands[0] if inner is not None and is_same and has_full_tiles(op) else None
@@ -142,7 +136,6 @@ def _keeps_type(op: Operator) -> SSAValue | None:
 
 
 def _cast(op: Operator) -> SSAValue | Operator | None:
-    """Drop casts to the same type, and casts of losslessly widened values."""
     if op.operands[0].type == op.results[0].type:
         return op.operands[0]
     inner = source_of(op.operands[0], "cast")
@@ -155,8 +148,7 @@ def _cast(op: Operator) -> SSAValue | Operator | None:
 
 
 def _neutral(op: Operator) -> SSAValue | None:
-    """Apply x * 1, 1 * x, x / 1, x - 0, which are exact for all floats. x + 0 is not exact for -0, so it applies to
-    integers only."""
+    """Apply x * 1, 1 * x, x / 1, x - 0; x + 0 only for integers, because it is not exact for -0."""
     trait, operands = cast("RightNeutral", op.get_trait(RightNeutral)), tuple(op.operands)
     for value, number in (operands, operands[::-1]) if op.has_trait(Commutative) else (operands,):
         is_exact = (trait.of_floats or _is_integral(value)) and _is_positive(number)
@@ -174,7 +166,6 @@ def _is_integral(value: SSAValue) -> bool:
 
 
 def _idempotent(op: Operator) -> SSAValue | None:
-    """Drop an idempotent operator that is applied to its own result."""
     inner = source_of(op.operands[0], name_of(op))
     return op.operands[0] if inner is not None and inner.properties == op.properties else None
 
@@ -205,8 +196,8 @@ class GraphSimplifyPass(ModulePass):
     """Apply identities of operators, compute equal ops once, erase unused ops.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
-    Leaves: adjacent transposes and reshapes merged or cancelled, packs of unpacks and unpacks of packs cancelled, no
-    neutral elements, no casts back to the original type.
+    Leaves: no adjacent transposes or reshapes, packs of unpacks or unpacks of packs, neutral elements, or casts back to
+    the original type.
 
     Identities are exact for all values: `x * 1`, `x / 1`, `x - 0`, `x + 0` of integers, `-(-x)`, `relu(relu(x))`, casts
     of losslessly widened values.

@@ -40,18 +40,17 @@ from weft.texpr.graph_operators import Operator
 
 _NARROW_NAMES: Final = tuple(element_name(type_) for type_ in (f16, bf16))
 _KEPT: Final = ("cached_attention",)
-"""Operators that return operands among their results, and compute in float32 by themselves."""
+"""Operators that return operands among their results, and compute in float32."""
 OF_FLOAT32: Final = "of_float32"
 """Attribute of float32 products in a function with 16-bit floats: they keep their precision."""
 
 
 def is_narrow(value: SSAValue) -> bool:
-    """Returns whether a value is a tensor of 16-bit floats."""
     return isinstance(value.type, TensorType) and isinstance(value.type.element_type, Float16Type | BFloat16Type)
 
 
 def widen_floats(function: FuncOp) -> int:
-    """Compute the operators of a graph function on 16-bit floats in float32, in place. Returns their number."""
+    """Returns the number of operators computed in float32."""
     _mark_products_of_float32(function)
     widening = _Widening()
     count = sum(widening.apply(op) for op in list(function.walk()) if isinstance(op, Operator))
@@ -69,7 +68,6 @@ def _mark_products_of_float32(function: FuncOp) -> None:
 
 
 def erase_dead_operators(function: FuncOp) -> None:
-    """Erase the unused operators and constants of a graph function."""
     for block in {op.parent_block() for op in function.walk() if isinstance(op, Operator | ConstantOp)}:
         if block is not None:
             erase_dead(block)
@@ -103,7 +101,7 @@ class _Widening:
         return True
 
     def _computed(self, op: Operator) -> Operator | None:
-        """Returns the operator in float32, inserted before `op`, or None if its results would have unexpected types."""
+        """Returns None if results would have unexpected types."""
         given: dict[str, Attribute] = {}
         for key, value in properties_of(op).items():
             is_narrow_dtype = isinstance(value, StringAttr) and value.data in _NARROW_NAMES
@@ -149,8 +147,8 @@ class _Widening:
         self._wide[rounded] = new
 
     def _as_wide(self, value: SSAValue, is_folded: bool, *, rounded: bool) -> SSAValue:
-        """Returns a 16-bit value in float32, before rounding unless it must be `rounded`. A constant that is small, or
-        of which `is_folded` holds, becomes a constant."""
+        """Returns the value before rounding unless `rounded`. A constant that is small or `is_folded` becomes a
+        constant."""
         if value in self._wide and not rounded:
             return self._wide[value]
         if value not in self._casts:
@@ -164,7 +162,7 @@ class _Widening:
 
 
 def insert_after(new: Operation, value: SSAValue) -> SSAValue:
-    """Insert an op after the definition of a value, with its name hint."""
+    """Insert an op after the definition of `value`, with its name hint."""
     owner = value.owner
     if isinstance(owner, Operation):
         new.location = owner.location
@@ -176,13 +174,11 @@ def insert_after(new: Operation, value: SSAValue) -> SSAValue:
 
 
 def _data(op: Operator) -> int:
-    """The number of leading operands whose type is that of the computation."""
     trait = op.get_trait(Dequantizing)
     return len(op.operands) if trait is None else trait.data
 
 
 def _is_convolution(op: Operator) -> bool:
-    """Returns whether an operator has weights, into which rules fold scales."""
     return "data_layout" in op.SIGNATURE.parameters
 
 
@@ -212,10 +208,10 @@ def _block_of(op: Operation) -> Block:
 class GraphWidenFloatsPass(ModulePass):
     """Compute on tensors of float16 and bfloat16 in float32, and round the results of the function.
 
-    Results of operators are casts of float32 results, whose consumers read the value before rounding; explicit casts to
-    16 bits still round. Values that no operator computes keep their type in memory: the second operand of a matrix
-    product is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) are unchanged.
-    Results are closer to the real numbers than with rounding after each operator, and differ from these.
+    Results of operators are casts of float32 results, whose consumers read the value before rounding; explicit casts
+    to 16 bits still round. Values that no operator computes keep their type in memory: the second operand of a
+    matrix product is read in 16 bits, and operators that only move such elements (`take`, `concatenate`) are
+    unchanged. Results are closer to the real numbers than with rounding after each operator.
 
     Requires: graph functions whose types are known (`graph-infer-types`).
     Leaves: graph functions with the same parameters and results.

@@ -1,7 +1,6 @@
-"""Calls that overwrite a dead operand by a result.
+"""Calls that overwrite a dead operand by a result. See docs/decisions/0105-donated-arguments.md.
 
-A function promises that its buffers do not overlap, so that one buffer cannot be passed twice. A call that may work in
-place calls a copy of the function instead, with a single parameter that it reads and writes.
+Buffers of a function do not overlap: a call in place calls a copy of it with one parameter that it reads and writes.
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ _RENAMES = (memref.CastOp, memref.ReinterpretCastOp)
 
 
 class InPlaceFunctions:
-    """The functions of a module that may write a result over an operand, and their in-place copies."""
-
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
         self._names = named_ops(module)
@@ -51,8 +48,6 @@ class InPlaceFunctions:
         self._copies: dict[tuple[str, int, int], FuncOp] = {}
 
     def may_overwrite(self, name: str, operand: int, result: int) -> bool:
-        """Returns whether the function writes each element of parameter `result` after the last read of that of
-        `operand`."""
         key = name, operand, result
         if key not in self._found:
             function = self._names.get(name)
@@ -60,7 +55,7 @@ class InPlaceFunctions:
         return self._found[key]
 
     def overwriting(self, name: str, operand: int, result: int) -> FuncOp:
-        """Returns the copy of a function without parameter `result`, which writes to `operand` instead."""
+        """Returns the copy without parameter `result`, which writes to `operand`."""
         key = name, operand, result
         if key not in self._copies:
             function = self._names[name]
@@ -75,7 +70,6 @@ class InPlaceFunctions:
         return self._copies[key]
 
     def erase_unused(self) -> None:
-        """Erase private functions whose calls were all replaced."""
         used = {symbol for op in self._module.ops for symbol, _ in symbol_uses(op)} if self._copies else set[str]()
         for name in {name for name, _, _ in self._copies} - used:
             function = self._names[name]
@@ -85,8 +79,7 @@ class InPlaceFunctions:
 
 def may_overwrite(function: FuncOp, operand: int, result: int) -> bool:
     """Returns whether a function of elementwise blocks writes all of `result`, and reads no element of `operand` after
-    writing that of `result`: each read is in the writing instance, at the same indices and before the write, or in a
-    nest that ends before."""
+    writing that of `result`: reads are in an earlier nest, or precede the write in its instance at the same indices."""
     if len(function.body.blocks) != 1 or PROMISES in function.attributes:
         return False
     source, target = function.args[operand], function.args[result]
@@ -122,10 +115,10 @@ _KNOWN = (memref.AllocOp, memref.LoadOp, memref.StoreOp, ReturnOp, scf.YieldOp, 
 
 def copied_first(function: FuncOp, operand: int, result: int) -> Operation | None:
     """Returns the loops that copy `operand` to `result`, if they contain no other op, precede all other accesses to
-    `result`, and are the only reads of `operand`: a scatter. In place they are redundant.
+    `result`, and are the only reads of `operand`: a scatter, whose copy is redundant in place.
 
-    They are in a block whose iterators are indices of the copy and, at the same dimensions, of every access to
-    `result`, so that instances of the block access different elements.
+    Iterators of their block are, at the same dimensions, indices of the copy and of every access to `result`, so
+    that instances access different elements.
     """
     source, target = function.args[operand], function.args[result]
     loads = [use.operation for use in source.uses if not isinstance(use.operation, _SHAPES)]
@@ -168,13 +161,11 @@ def _attributes(function: FuncOp, position: int) -> Attribute | None:
 
 
 def _writes_each_once(store: memref.StoreOp, block: BlockOp) -> bool:
-    """Returns whether the instances of a block store to all elements of a buffer, each to a different one: the indices
-    are the iterators, which cover its extents."""
     return _runs_over(store, dict(zip(block.iter_vars, block.extents, strict=True)))
 
 
 def _runs_over(store: memref.StoreOp, extents: Mapping[SSAValue, int | SSAValue]) -> bool:
-    """Returns whether the indices of a store are distinct variables that cover the whole buffer."""
+    """Returns whether the indices are distinct variables that cover the buffer."""
     stated = [use.operation for use in store.memref.uses if isinstance(use.operation, AssumeShapeOp)]
     known = {dimension: value for op in stated for dimension, value in zip(op.dimensions, op.values, strict=True)}
     free = {variable for variable, extent in extents.items() if extent != 1}
@@ -240,15 +231,13 @@ def _is_dimension_of(buffer: SSAValue, at: int, value: SSAValue) -> bool:
 
 
 def write_over_operands(function: FuncOp, functions: InPlaceFunctions) -> None:
-    """Let calls write results over temporaries of the same shape that they read last, in place. A result of the
-    function is overwritten like a temporary, once it contains an operand of the call."""
+    """Let calls write results over temporaries of the same shape that they read last, or results that contain an
+    operand."""
     _Caller(function, functions).run()
 
 
 @dataclass
 class _Life:
-    """The positions of the first and the last op that uses a buffer under any name."""
-
     first: int
     last: int
 
@@ -304,7 +293,7 @@ class _Caller:
                     return
 
     def _merge(self, source: SSAValue, target: SSAValue) -> bool:
-        """Merge the buffers of an operand and of a result, if one is a temporary that the other can replace."""
+        """Merge the buffers of an operand and a result, if one is a replaceable temporary."""
         source, target = uncast(source), uncast(target)
         if source.type != target.type or not _have_equal_extents(source, target):
             return False
@@ -335,7 +324,6 @@ class _Caller:
         return isinstance(root, BlockArgument) and has_argument_attribute(self._function, root.index, DONATED)
 
     def _donate(self, source: SSAValue, target: BlockArgument) -> bool:
-        """Let a donated parameter hold a result, and erase the parameter of that result."""
         function, stated = self._function, self._function.attributes.get(RETURNED)
         if not isinstance(source, BlockArgument) or not self._is_donated(source) or not isinstance(stated, ArrayAttr):
             return False
@@ -395,7 +383,7 @@ def _dynamic_extents(buffer: SSAValue) -> Sequence[SSAValue] | None:
 
 
 def _state_accesses(function: FuncOp, parameter: BlockArgument, access: AccessMode) -> None:
-    """State the access to a parameter. Results that will also be read are stated to be written first."""
+    """Results that will also be read are stated to be written first."""
     noted = function.attributes.get(PARAMETER_ACCESS)
     accesses = (
         list(noted)

@@ -32,21 +32,7 @@ FunctionKey: TypeAlias = tuple[str, tuple[Hashable, ...], frozenset[tuple[str, A
 
 
 def legalize_graph(module: ModuleOp) -> None:
-    """Replace each operator by `graph.call_tir` of a function that defines it, shared by equal operators, and each
-    fused group by its definition.
-
-    Raises `CompileError` for an unknown shape.
-
-    ```mlir
-    %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
-    // becomes
-    %y = graph.call_tir @relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
-    func.func private @relu(%source: tensor<4xf32>) -> tensor<4xf32> {
-      %relu = te.compute "relu" (%i0) : tensor<4xf32> { ... }
-      func.return %relu : tensor<4xf32>
-    }
-    ```
-    """
+    """Replace operators and fused groups by their definitions, as `legalize-graph-to-te`."""
     taken = set(named_ops(module))
     functions: dict[FunctionKey, tuple[FuncOp, Sequence[str]]] = {}
     for function in graph_functions(module):
@@ -81,7 +67,6 @@ def _legalize(
 
 
 def canonical_names(op: Operator) -> CanonicalNames:
-    """Returns canonical names of the extents that an operator computes with."""
     return CanonicalNames(op.operand_types, extents_of(op.result_types, op.properties))
 
 
@@ -91,15 +76,14 @@ def operator_key(op: Operator, names: CanonicalNames) -> FunctionKey:
 
 
 def definition(op: Operator, names: CanonicalNames) -> Application:
-    """Returns the operator as tensor expressions over canonical names. Raises `CompileError` for an unknown extent."""
+    """Returns tensor expressions over canonical names. Raises `CompileError` for an unknown extent."""
     _check_extents(op)
     types = cast("list[Tensor]", [names.type(type_) for type_ in op.operand_types])
     return op.on_placeholders(types, names.properties(op.properties))
 
 
 def build_fused_function(group: FuncOp) -> FuncOp:
-    """Returns the function of tensor expressions of a fused group: the composed definitions of its operators and of the
-    functions that it calls. Raises `CompileError` for an unknown extent."""
+    """Raises `CompileError` for an unknown extent."""
     name = group.sym_name.data
     types = cast("Sequence[Tensor]", group.function_type.inputs.data)
     inputs = Placeholders(types)
@@ -130,7 +114,6 @@ def _filled(op: ConstantOp, number: Number) -> TeTensor:
 
 
 def _private(function: FuncOp, like: Operation) -> FuncOp:
-    """Make a function private, with the location of `like`."""
     function.sym_visibility = StringAttr("private")
     for inner in function.walk():
         inner.location = like.location
@@ -151,7 +134,7 @@ def _check_extents(op: Operator) -> None:
 @dataclass(frozen=True)
 class LegalizeGraphToTePass(ModulePass):
     """Replace each operator of graph functions by `graph.call_tir` of a function that defines it as a tensor
-    expression, and make such a function of each fused group (`graph.fused`).
+    expression, and each fused group (`graph.fused`) by such a function.
 
     Equal operators share one function. Raises `CompileError` for an unknown shape.
 

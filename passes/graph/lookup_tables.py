@@ -24,11 +24,10 @@ ENTRIES: Final = 256
 _LEAST: Final = {"uint8": 0, "int8": -128}
 """The least number of each type of bytes."""
 _MOST_OPERATORS: Final = 64
-"""Limit of the operators that a table replaces; their number bounds the search."""
+"""Limit of the operators that a table replaces, which bounds the search."""
 
 
 def looked_up(op: Operation) -> bool:
-    """Whether an operator looks bytes up in a constant table of bytes."""
     if not isinstance(op, Operator) or name_of(op) != "take" or arguments_of(op)["mode"] != "fast":
         return False
     table = op.operands[0]
@@ -37,7 +36,6 @@ def looked_up(op: Operation) -> bool:
 
 
 def _is_number(value: SSAValue) -> bool:
-    """Whether all elements are one constant, possibly dequantized."""
     if isinstance(value.owner, ConstantOp):
         return splat_value(value.owner) is not None
     op = source_of(value, "dequantize")
@@ -45,8 +43,8 @@ def _is_number(value: SSAValue) -> bool:
 
 
 def _sources(op: Operation) -> list[SSAValue] | None:
-    """The operands that an elementwise operator reads at the index of its result, if all others are numbers; those
-    beyond constant tables of bytes. None for other operators."""
+    """Returns what an elementwise operator reads at the index of its result, beyond tables, if other operands are
+    numbers."""
     if not isinstance(op, Operator) or len(op.results) != 1:
         return None
     if looked_up(op):
@@ -68,7 +66,7 @@ def _without_views(value: SSAValue) -> SSAValue:
 
 
 def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
-    """The nearest tensor of bytes whose elements determine those of `op`, and the operators after it in order."""
+    """Returns the nearest bytes that determine the elements of `op`, and the operators after them."""
     block, order = op.parent_block(), dict[Operation, None]()
     pending, leaves = [op], set[SSAValue]()
     while True:
@@ -89,7 +87,7 @@ def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
             (leaf,) = leaves
             if not leaf.has_one_use() or not isinstance(leaf.owner, Operation) or not looked_up(leaf.owner):
                 break
-        # A tensor that is computed from bytes determines no more than they do. The last one is no source of the others.
+        # A tensor computed from bytes determines no more than they do. The last one is no source of the others.
         owners = [value.owner for value in leaves]  # a table of a table is one table
         inner = [owner for owner in owners if isinstance(owner, Operation) and owner.parent_block() is block]
         if len(inner) + 1 < len(owners):
@@ -104,7 +102,7 @@ def _function_of_bytes(op: Operation) -> tuple[SSAValue, list[Operator]] | None:
 
 
 def _table_of(leaf: SSAValue, ops: Sequence[Operator]) -> Any:
-    """The results of the last of `ops` for all bytes. Views keep the order of elements."""
+    """Returns the results of the last op for all bytes, in the order of elements, which views keep."""
     import numpy as np
 
     least = _LEAST[dtype_of(leaf)]
@@ -138,7 +136,7 @@ def _table_of(leaf: SSAValue, ops: Sequence[Operator]) -> Any:
 
 
 def _table(op: Operation) -> Replacement:
-    """Look the results of functions of bytes up in a table, unless they are computed in a few instructions."""
+    """Look functions of bytes up in a table, unless a few instructions compute them."""
     if dtype_of(op.results[0]) not in _LEAST or (found := _function_of_bytes(op)) is None:
         return None
     leaf, ops = found

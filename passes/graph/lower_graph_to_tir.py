@@ -104,26 +104,10 @@ _MOST: Final = (1 << 63) - 1
 
 
 def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = None, parts: bool = True) -> None:
-    """Give a graph function buffers and calls, in place, as `lower-graph-to-tir` does. Calls that only copy (`copies`)
-    become views if possible; with `parts`, views may start inside a buffer (`passes/graph/views.py`).
+    """Give a graph function buffers and calls, as `lower-graph-to-tir`. Calls in `copies` become views if possible,
+    which with `parts` may start inside a buffer.
 
     Raises `CompileError` for operators that were not legalised, callees over tensors, and unknown extents.
-
-    ```mlir
-    func.func @f(%x: tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>> {
-      %h = graph.call_tir @relu(%x) : ...
-      %y = graph.call_tir @relu(%h) : ...
-      func.return %y
-    // becomes
-    func.func @f(%x: memref<?x4xf32>, %y: memref<?x4xf32>) {
-      %n = memref.dim %x, %c0 : memref<?x4xf32>
-      tir.assume_shape %y[%n] : memref<?x4xf32>
-      %h = memref.alloc(%n) : memref<?x4xf32>
-      func.call @relu(%x, %h) : (memref<?x4xf32>, memref<?x4xf32>) -> ()
-      func.call @relu(%h, %y) : (memref<?x4xf32>, memref<?x4xf32>) -> ()
-      func.return
-    }
-    ```
     """
     inline_dataflow(function)
     tuples = fold_tuples(function)
@@ -151,7 +135,7 @@ def lower_graph_function(function: FuncOp, copies: ContiguousCopies | None = Non
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
-    """Replace the elements of tuples by their values. Returns the values of each tuple."""
+    """Replace elements of tuples by their values, and return these by tuple."""
     tuples: dict[SSAValue, Sequence[SSAValue]] = {}
     for op in function.body.block.ops:
         if isinstance(op, MakeTupleOp):
@@ -162,7 +146,6 @@ def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
 
 
 def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> list[SSAValue]:
-    """Returns the returned values, with tuples flattened."""
     returned = function.get_return_op()
     leaves: list[SSAValue] = []
 
@@ -181,11 +164,9 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
 
 
 def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
-    """Mark the parameters of private functions that get constants of the module in every call (`tir.constant`).
-
-    A function with a reduction that gets a constant from some of its calls is copied for these: packing the constant is
-    profitable, because the reduction reads it many times. Only calls from `callers` are known to pass constants.
-    """
+    """Mark parameters of private functions that get constants in every call (`tir.constant`). A function with a
+    reduction that gets a constant from some calls of `callers` is copied for these
+    (docs/decisions/0048-constants.md)."""
     names = named_ops(module)
     constants = [op.type for op in module.ops if isinstance(op, memref.GlobalOp) and op.constant is not None]
     are_many = sum(map(buffer_bytes, constants)) > _IN_CACHES
@@ -221,7 +202,7 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
 
 _PRIVATE = StringAttr("private")
 _IN_CACHES: Final = 16 << 20
-"""Bytes of constants that a shared cache keeps from one call of a model to the next."""
+"""Bytes of constants that a shared cache keeps between calls of a model."""
 
 
 def _constant_positions(call: CallOp) -> frozenset[int]:
@@ -233,12 +214,11 @@ class LowerGraphToTirPass(ModulePass):
     """Give graph functions buffers and calls.
 
     Parameters and results become `memref` parameters (results last, under their own names), intermediates
-    `memref.alloc`, constants `memref.global`; `graph.call_tir` becomes `func.call`, `graph.call_dps` becomes
-    `low.call_registered`. A call whose callee only copies becomes a view if possible: of a part of an operand, such as
-    a reshape or a slice along the first axis, or of a concatenation of temporaries, which are then computed directly
-    into their parts. Parameters of private functions that get constants in every call are marked `tir.constant`; in a
-    module with more than 16 MiB of constants, functions with such parameters are marked `tir.constants_from_memory`.
-    Raises `CompileError` for unknown extents.
+    `memref.alloc`, constants `memref.global`, `graph.call_tir` a `func.call`, `graph.call_dps` a
+    `low.call_registered`. A call that only copies becomes a view if possible: of a part of an operand, such as a
+    reshape or a slice along the first axis, or of a concatenation, into whose parts temporaries are then computed.
+    Parameters of private functions that get constants in every call are marked `tir.constant`; with more than 16 MiB
+    of constants, their functions are marked `tir.constants_from_memory`. Raises `CompileError` for unknown extents.
 
     Requires: graph functions whose callees work on buffers (`lower-te-to-tir`).
 
@@ -263,7 +243,6 @@ class LowerGraphToTirPass(ModulePass):
 
 
 def _erase_unused(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
-    """Erase those of `functions` that are private and unused."""
     private = [function for function in functions if function.sym_visibility == _PRIVATE]
     used = {symbol for op in module.ops for symbol, _ in symbol_uses(op)} if private else set[str]()
     for function in private:
@@ -272,8 +251,7 @@ def _erase_unused(module: ModuleOp, functions: Iterable[FuncOp]) -> None:
 
 
 def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str | None]:
-    """Returns a unique name for each argument and returned tensor. Names of results do not end in `_<number>`, which
-    xDSL removes from name hints."""
+    """No result name ends in `_<number>`, which xDSL removes from hints."""
     names = [argument.name_hint for argument in function.args]
     for value in returned:
         base = value.name_hint or "out"
@@ -283,8 +261,7 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
 
 
 def _add_elements(function: FuncOp) -> list[str]:
-    """Append an index parameter to a graph function for each element of its parameters that extents name
-    (`tir.element_of`). Returns the names."""
+    """Append an index parameter per element of a parameter that extents name (`tir.element_of`). Returns the names."""
     names = elements_in(function)
     entries = argument_attributes(function)
     for name, place in names.items():
@@ -298,7 +275,7 @@ def _add_elements(function: FuncOp) -> list[str]:
 
 
 class _FunctionLowering(Bufferization):
-    """Emits extents, temporaries and constants, then the calls. Lower the ops in order, then `finish`."""
+    """Emits extents, temporaries, constants and calls. Lower the ops in order, then `finish`."""
 
     def __init__(self, function: FuncOp, returned: Sequence[SSAValue], views: Views) -> None:
         self._name = function.sym_name.data
@@ -355,7 +332,6 @@ class _FunctionLowering(Bufferization):
         return not set[str]().union(*names).isdisjoint(self._bound)
 
     def _tie(self, buffer: SSAValue, type_: Tensor) -> None:
-        """State the extents of a parameter, unless all of them are read from it."""
         extents = self._dynamic(type_)
         if not all(isinstance(e.owner, memref.DimOp) and e.owner.source is buffer for e in extents) or (
             len(set(extents)) < len(extents)
@@ -407,7 +383,7 @@ class _FunctionLowering(Bufferization):
                 self.insert(op, self.end)
 
     def _match_shape(self, op: MatchShapeOp) -> None:
-        """Load the values of the names, clamped to their bounds. Buffers of later ops are allocated after the loads."""
+        """Load the values of the names, clamped to their bounds, before later buffers are allocated."""
         sizes = self._buffer(op, op.sizes)
         is_scalar = not cast("MemRefType[Attribute]", sizes.type).get_num_dims()
         bounds = [_MOST if bound is None else self._extents.value(bound) for bound in op.bounds]
@@ -442,7 +418,6 @@ class _FunctionLowering(Bufferization):
         self.constant(value, op.result, op)
 
     def _call(self, op: CallTirOp) -> None:
-        """Call the function with the operands and a buffer for each result: a result parameter or a temporary."""
         callee = callee_of(op)
         wanted = callee.function_type.inputs.data
         if callee.function_type.outputs or not all(isinstance(t, MemRefType | IndexType) for t in wanted):
@@ -474,13 +449,11 @@ class _FunctionLowering(Bufferization):
             self._memory(op, result)
 
     def _memory(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """Returns the buffer of a result or operand of an op."""
         if tensor not in self.memory:
             self.memory[tensor] = self.result_parameter(tensor) or self._place(op, tensor)
         return self.memory[tensor]
 
     def _place(self, op: Operation, tensor: SSAValue) -> SSAValue:
-        """Returns a new buffer or a view to store a tensor that is not a result of the function."""
         root, before = self._views.place(tensor)
         type_ = cast("Tensor", tensor.type)
         if root in self._views.shifted:
@@ -499,7 +472,6 @@ class _FunctionLowering(Bufferization):
         return self._reshaped(self._memory(op, source), type_, op, tensor.name_hint)
 
     def _reshaped(self, buffer: SSAValue, type_: Tensor, op: Operation, hint: str | None) -> SSAValue:
-        """Returns the first elements of a buffer in the shape of a tensor."""
         extents = self._extents_of(type_)
         strides: list[int | SSAValue] = []
         for stride, static in zip(
@@ -514,7 +486,6 @@ class _FunctionLowering(Bufferization):
         return self._value(memref.AllocOp(self._dynamic(type_), (), buffer_type(type_)), self.head, op, hint)
 
     def _call_of(self, op: Operation, callee: FuncOp, given: Sequence[SSAValue]) -> CallOp:
-        """Returns a call of a function that is, or will be, over buffers."""
         type_ = callee.function_type
         wanted = [buffer_type(t) if isinstance(t, TensorType) else t for t in (*type_.inputs, *type_.outputs)]
         arguments = [self._cast(op, value, type_) for value, type_ in zip(given, wanted, strict=True)]
@@ -534,8 +505,8 @@ class _FunctionLowering(Bufferization):
         self.insert(branch, self.end)
 
     def _loop(self, op: LoopOp) -> None:
-        """Call the function in a loop. Results hold the carried values and are overwritten after each step; rows are
-        copied from and to the whole tensors."""
+        """Results hold the carried values and are overwritten after each step; rows are copied from and to whole
+        tensors."""
         self._allocate_results(op)
         results, number = list(op.results), len(op.carried)
         carried = [self.memory[result] for result in results[:number]]
@@ -564,7 +535,6 @@ class _FunctionLowering(Bufferization):
         self.insert(loop, self.end)
 
     def _while(self, op: WhileOp) -> None:
-        """Call the functions in a loop. Results hold the carried values and are overwritten after each step."""
         self._allocate_results(op)
         carried = [self.memory[result] for result in op.results]
         test, body = (function_of(op, callee.string_value()) for callee in op.callees)
@@ -588,7 +558,6 @@ class _FunctionLowering(Bufferization):
         return self._helper_call(function, [*step, source, target])
 
     def _helper_call(self, function: FuncOp, arguments: Sequence[SSAValue]) -> CallOp:
-        """Returns a call of a function, which is added to the module unless one of this name and type exists."""
         name, key = function.sym_name.data, (function.sym_name.data, function.function_type)
         if key not in self._helpers:
             module = cast("ModuleOp", self.function.parent_op())
@@ -617,13 +586,11 @@ class _FunctionLowering(Bufferization):
         return buffer
 
     def _cast(self, op: Operation, buffer: SSAValue, type_: Attribute) -> SSAValue:
-        """Casts a buffer to the type of a callee's parameter, whose extents may be dynamic."""
         if buffer.type == type_:
             return buffer
         return self._value(memref.CastOp.get(buffer, cast("MemRefType[Attribute]", type_)), self.end, op)
 
     def _copy_results(self) -> None:
-        """Copy results that no call computes into their parameter, and repeated returns of one tensor."""
         for value, target in self.results:
             source = self._buffer(self.function, value)
             if target in self.allocated:
@@ -641,18 +608,14 @@ def _tensor(value: SSAValue) -> Tensor:
 
 
 def _ties(callee: FuncOp) -> list[tuple[Quantity, Quantity]]:
-    """Returns the dimensions of parameters that `tir.assume_shape` states to be equal."""
     stated = [pair for op in callee.walk() if isinstance(op, AssumeShapeOp) for pair in stated_quantities(op)]
     pairs = [(first, quantity_of(value)) for first, value in stated]
     return [(first, second) for first, second in pairs if second is not None and not second.is_stride]
 
 
 def _check_call_shapes(call: CallTirOp, callee: FuncOp, ties: Sequence[tuple[Quantity, Quantity]]) -> None:
-    """Check that dimensions which `callee` states to be equal have the same extent in `call`.
-
-    Compiled calls pass each extent once, so writes to a result that is declared too small would be out of bounds.
-    Raises `CompileError` with both dimensions.
-    """
+    """Compiled calls pass each extent once, so a result declared too small would be written out of bounds. Raises
+    `CompileError` for different dimensions that `callee` states to be equal."""
     tensors = (*call.operands, *[None] * len(call.passed_extents), *call.results)
     shapes = [() if value is None else shape_of(cast("Tensor", value.type)) for value in tensors]
 

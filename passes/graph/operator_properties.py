@@ -15,7 +15,7 @@ from weft.texpr.graph_operators import Operator
 
 
 def pattern_of(op: Operator) -> OperatorPattern | None:
-    """Returns the pattern of an operator, or None for unknown extents, which legalisation reports."""
+    """Returns the pattern, or None for unknown extents, which legalisation reports."""
     return _pattern(type(op), cast("tuple[Tensor, ...]", op.operand_types), frozenset(op.properties.items()))
 
 
@@ -29,7 +29,7 @@ def _pattern(
 
 
 def channel_axes(op: Operator) -> ChannelAxes | None:
-    """Returns the output channels of a product, or None for other operators, and if channels share weights."""
+    """Returns the output channels of a product, or None for other operators and shared weights."""
     if len(op.operands) < 2 or op.has_trait(Elementwise) or any(role.is_variadic for role in op.ROLES):
         return None
     pattern = pattern_of(op)

@@ -29,19 +29,19 @@ OPERATOR_OF: Final = {operator.name.removeprefix("graph."): operator for operato
 
 
 def made(name: str, operands: Sequence[SSAValue | None], **properties: Any) -> Operator:
-    """Returns the operator of that name, not inserted yet; properties are attributes or Python values. Raises
-    `ShapeError` if it does not accept the operands."""
+    """Returns the operator, not inserted yet, with attributes or Python values as properties. Raises `ShapeError`
+    for operands that do not fit."""
     given = {key: value if isinstance(value, Attribute) else attribute_of(value) for key, value in properties.items()}
     return OPERATOR_OF[name].of(operands, given)
 
 
 def made_constant(array: NDArray[Any], element_type: Attribute) -> ConstantOp:
-    """Returns a constant of these elements, rounded to `element_type`, not inserted yet."""
+    """Returns a constant rounded to `element_type`, not inserted yet."""
     return ConstantOp(dense_attribute(narrow(round_array(array, element_type), element_type), element_type))
 
 
 def reshaped(value: SSAValue, shape: Shape) -> SSAValue:
-    """Returns `value` with another shape of as many elements, not inserted yet; a constant becomes another constant."""
+    """Returns `value` in another shape, not inserted yet; a constant stays one."""
     if isinstance(value.owner, ConstantOp):
         array = array_of_constant(value.owner).reshape(cast("tuple[int, ...]", shape))
         return made_constant(array, type_of(value).element_type).result
@@ -49,12 +49,11 @@ def reshaped(value: SSAValue, shape: Shape) -> SSAValue:
 
 
 def name_of(op: Operation) -> str:
-    """Returns the name of an op without its dialect."""
     return op.name.partition(".")[2]
 
 
 def source_of(value: SSAValue, *kinds: str | type[OpTrait]) -> Operator | None:
-    """Returns the operator that computes `value`, if it has one of these names or traits."""
+    """Returns the operator of `value`, if it has one of these names or traits."""
     owner = value.owner
     if not isinstance(owner, Operator):
         return None
@@ -71,18 +70,16 @@ def type_of(value: SSAValue) -> Tensor:
 
 
 def dtype_of(value: SSAValue) -> str:
-    """Returns the name of the element type of a tensor."""
     return str(element_name(type_of(value).element_type))
 
 
 def operands_of(op: Operator) -> dict[str, SSAValue | None]:
-    """Returns the operands of an operator without lists of operands by name, None for those that it lacks."""
+    """Returns the operands by name, None for absent ones; none may be variadic."""
     operands = cast("list[SSAValue | None]", op.grouped(op.operands, op.properties))
     return dict(zip((role.name for role in op.ROLES), operands, strict=True))
 
 
 def properties_of(op: Operator, *without: str) -> dict[str, Attribute]:
-    """Returns the properties of an operator as arguments of `made`, except the given names."""
     return {name: attribute for name, attribute in op.properties.items() if name not in (SEGMENTS, *without)}
 
 
@@ -91,21 +88,20 @@ def extents_of(value: SSAValue) -> Shape:
 
 
 def axes_of(op: Operator) -> list[int]:
-    """Returns the permutation of a transpose."""
     rank = len(type_of(op.operands[0]).get_shape())
     given = cast("Sequence[int] | None", op.arguments(lambda shape: shape).get("axes"))
     return list(reversed(range(rank))) if given is None else [axis % rank for axis in given]
 
 
 def counted_axes(op: Operator) -> list[int]:
-    """Returns the axes that the attribute `axis` names, sorted; all axes by default."""
+    """Returns the axes of attribute `axis`, sorted; all by default."""
     rank = type_of(op.operands[0]).get_num_dims()
     axis = cast("int | Sequence[int] | None", arguments_of(op)["axis"])
     return sorted(one % rank for one in (range(rank) if axis is None else [axis] if isinstance(axis, int) else axis))
 
 
 def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
-    """Returns the windows of a convolution or a pool, whose spatial axes follow the channels."""
+    """Returns the windows of a convolution or pool; spatial axes follow the channels."""
     arguments, extents = arguments_of(op), type_of(op.operands[0]).get_shape()[2:]
     kernel = arguments["kernel"] if "kernel" in arguments else type_of(op.operands[1]).get_shape()[2:]
     sizes = integers(kernel, f"{op.name}: kernel", len(extents))
@@ -114,8 +110,8 @@ def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
 
 
 def detached_ops(value: SSAValue) -> list[Operation]:
-    """Returns the ops that `value` needs and that are not inserted yet, in topological order. Raises `CompileError` for
-    a variable of no function."""
+    """Returns the ops of `value` that are not inserted yet, in topological order. Raises `CompileError` for a variable
+    of no function."""
     order: dict[Operation, None] = {}
     pending = [(value, False)]
     while pending:
@@ -137,7 +133,7 @@ def detached_ops(value: SSAValue) -> list[Operation]:
 
 
 def inserted(value: SSAValue, before: Operation, like: Operation | None = None) -> SSAValue:
-    """Insert the detached ops that compute a value before an op, with the location of `like`, by default that op."""
+    """Insert the detached ops of a value, with the location of `like` or `before`."""
     for new in detached_ops(value):
         new.location = (like or before).location
         Rewriter.insert_op(new, InsertPoint.before(before))

@@ -33,22 +33,19 @@ from weft.texpr.ops.packing import Packing
 
 
 def packing_of(op: Operator) -> Packing:
-    """Returns the layout of the packed tensor of a `graph.pack` or `graph.unpack`."""
     given = arguments_of(op)
     keys = ("inner_dims_pos", "inner_tiles", "outer_dims_perm")
     return Packing.of(op.name, len(_unpacked_shape(op)), *(given[key] for key in keys))
 
 
 def has_full_tiles(op: Operator) -> bool:
-    """Returns whether the tiles of a `graph.pack` or `graph.unpack` are known to divide the extents of the unpacked
-    tensor."""
+    """Returns whether tiles are known to divide the extents."""
     shape, packing = _unpacked_shape(op), packing_of(op)
     return all(modulo(shape[d], packing.tile(d)) == 0 for d in packing.positions)
 
 
 def as_views(op: Operator) -> SSAValue | None:
-    """Returns the result of a `graph.pack` or `graph.unpack` as reshapes and a transpose, not inserted yet, or None for
-    partial tiles and unknown extents."""
+    """Returns reshapes and a transpose, not inserted yet, or None for partial tiles and unknown extents."""
     shape, packing = _unpacked_shape(op), packing_of(op)
     if None in shape or not has_full_tiles(op):
         return None
@@ -82,22 +79,18 @@ def _reshaped(value: SSAValue, shape: Shape) -> SSAValue:
 
 
 def pack(value: SSAValue, positions: Sequence[int], tiles: Sequence[int]) -> SSAValue:
-    """Returns a `graph.pack`, not inserted yet. Raises `ShapeError` for tiles that are not known to divide the
-    extents."""
+    """Returns a `graph.pack`, not inserted yet. Raises `ShapeError` for tiles not known to divide the extents."""
     return made("pack", [value], inner_dims_pos=list(positions), inner_tiles=list(tiles)).results[0]
 
 
 @dataclass(frozen=True)
 class PackedOperator:
-    """The form of an operator that computes tiles of an axis of its result from tiles of its operands."""
-
     axis: int
     """The packed axis of the result."""
     axes: tuple[int | None, ...]
     """The packed axis of each operand, or None if all tiles read the same elements."""
 
     def of(self, op: Operator, tile: int) -> Operator:
-        """Returns `op` on packed operands, not inserted yet."""
         values: list[SSAValue] = []
         for value, axis in zip(op.operands, self.axes, strict=True):
             if axis is not None:
@@ -110,11 +103,10 @@ class PackedOperator:
 
 
 def packed_operator(op: Operator, axis: int, tile: int) -> PackedOperator | None:
-    """Returns `op` on packed tensors, with `axis` of its result in tiles, or None if whole tiles do not depend on whole
-    tiles only.
+    """Returns `op` with an axis of its result in tiles, or None if whole tiles depend on other elements.
 
-    Its tensor expressions determine the packed operands (`packed_axes`). The expressions of `op` on these, with
-    attributes for the same axes and layouts, must equal the packed expressions of `op`.
+    Its expressions on operands packed as required (`packed_axes`), with adapted attributes, must equal its packed
+    expressions (docs/decisions/0104-packed-layouts.md).
     """
     if not op.operands:
         return None
@@ -163,8 +155,8 @@ def _packed_type(type_: Tensor, axis: int | None, tile: int) -> Tensor:
 
 
 def _packed_properties(op: Operator, packed: int, tile: int) -> tuple[tuple[str, Attribute], ...]:
-    """Returns the properties of an operator whose axis `packed` is tiled by the last dimension: axes are counted from
-    the first, borders in tiles, and layouts name packed channels."""
+    """Returns properties for an axis tiled by the last dimension: axes count from the first, borders are in tiles,
+    layouts name packed channels."""
     rank = len(extents_of(op.operands[0]))
     found = properties_of(op)
     for name, value in arguments_of(op).items():

@@ -38,20 +38,18 @@ from weft.passes.tir.tir_pass import buffer_functions, buffer_type
 from weft.support.errors import CompileError
 
 _MOST_BYTES: Final = 1 << 56
-"""Bytes of an address space: virtual addresses have at most 57 bits, one of which selects the half of the system."""
+"""Bytes of an address space: virtual addresses have at most 57 bits, one of which selects the system's half."""
 
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
     """Place the temporaries that a function passes to its callees in one buffer.
 
-    A temporary is alive from the first call that uses it to the last one. Temporaries that are never alive together may
-    overlap (`passes/graph/arena_layout.py`). A call that is the last user of a temporary writes its result over it if
-    the callee computes element by element (`passes/graph/in_place.py`). Offsets and sizes that depend on extents are
-    computed at the call. `tir.arena_bytes` states the bytes of the arena.
-
-    Devices may be unable to address parts of their buffers. With `arena=false` there is a buffer for each of several
-    slots, and temporaries start at the beginning of one. `tir.arena_bytes` lists the bytes of each.
+    A temporary is alive from the first call that uses it to the last. Temporaries never alive together may overlap
+    (`passes/graph/arena_layout.py`). The last user of a temporary writes its result over it if the callee computes
+    element by element (`passes/graph/in_place.py`). Offsets and sizes that depend on extents are computed at the
+    call. With `arena=false`, for devices that cannot address parts of buffers, each of several slots has a buffer,
+    and temporaries start at its beginning. `tir.arena_bytes` states the bytes of each buffer.
 
     Requires: functions over buffers that allocate and call (`lower-graph-to-tir`). Temporaries that loops of the
     function access are unchanged. Raises `CompileError` if the arena exceeds an address space, and for functions of
@@ -89,8 +87,6 @@ class PlanMemoryPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Temporary:
-    """An allocation, and the positions of the first and the last op of the function that accesses it."""
-
     alloc: memref.AllocOp
     first: int
     last: int
@@ -99,9 +95,8 @@ class _Temporary:
 
 
 def _temporaries(function: FuncOp) -> list[list[_Temporary]]:
-    """Returns the allocations that can be placed in an arena, in order: calls use them, and their extents are known
-    before the first access to any of them. There is one list per part of the function, because an extent that depends
-    on data is known in the following parts only."""
+    """Returns the allocations of calls whose extents are known before any is accessed, in a list per part of the
+    function: extents that depend on data are known in later parts."""
     block = function.body.block
     cuts = [at for at, op in enumerate(block.ops, 1) if isinstance(op, CheckSizeOp)]
     places = {op: place for place, op in enumerate(block.ops, 1)}
@@ -144,8 +139,8 @@ def _is_plain(alloc: memref.AllocOp) -> bool:
 
 
 def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None:
-    """Returns the ops that access a buffer under any name, and adds ops that create aliases to `renames`. Returns None
-    if one of them may pass the buffer on, or is in a block, which accesses only its own buffers."""
+    """Returns the ops that access a buffer under any name, and adds alias ops to `renames`. None if one may pass it
+    on, or is in a block, which accesses only its own buffers."""
     found: list[Operation] = []
     for use in buffer.uses:
         user = use.operation
@@ -169,8 +164,7 @@ def _users(buffer: SSAValue, renames: list[Operation]) -> list[Operation] | None
 def _share_memory(
     function: FuncOp, temporaries: Sequence[_Temporary], anchor: Operation, in_arena: bool
 ) -> list[Attribute]:
-    """Replace allocations by views of buffers that are allocated before `anchor`, the first op that accesses one.
-    Returns the bytes of the buffers as attributes."""
+    """Replace allocations by views of buffers allocated before `anchor`. Returns their bytes."""
     block = function.body.block
     renames = {rename for temporary in temporaries for rename in temporary.renames if rename.parent is block}
     early = [op for op in takewhile(lambda op: op is not anchor, block.ops) if op in renames]
@@ -224,7 +218,6 @@ def _share_memory(
 
 
 def _decided_by_data(block: Block) -> dict[str, SSAValue]:
-    """Returns the clamped values of the extents that depend on data, by name."""
     found: dict[str, SSAValue] = {}
     for op in block.ops:
         if isinstance(op, MaxSIOp | MinSIOp) and (label := _label_of(op.lhs, found)) is not None:
@@ -249,12 +242,10 @@ def _bytes(alloc: memref.AllocOp, names: ExtentNames) -> KnownExtent:
 
 
 def _least_bytes(sizes: Greatest) -> int:
-    """Returns a constant lower bound of the maximum of several sizes."""
     return max(size if isinstance(size, int) else dict(size.terms).get((), 0) for size in sizes)
 
 
 def _greatest_before(sizes: Greatest, values: ExtentValues, anchor: Operation) -> int | SSAValue:
-    """Returns the maximum of several sizes, computed before `anchor` if it is not a number."""
     if len(sizes) == 1:
         return values.value(sizes[0])
     found = [extent_before(values.value(size), anchor) for size in sizes]

@@ -1,7 +1,7 @@
-"""Rules that convert quantized models to integer computations.
+"""Rules that convert quantized models to integer computations. See docs/decisions/0084-quantized-models.md.
 
-A quantized number is (integer - zero point) * scale. Products are computed of the differences, which fit in 16 bits,
-and summed exactly in 32 bits; the sums are multiplied by the scales.
+A quantized number is (integer - zero point) * scale. Products of the differences, which fit in 16 bits, are summed
+exactly in 32 bits.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _MOST: Final = 255
 _MOST_SUM: Final = (1 << 31) - 1
 """The largest sum of an int32."""
 _SAME_SCALE: Final = 2.0**-20
-"""Relative tolerance between the scale of a bias and that of the sums. Both are products of the same scales, rounded by
-different programs."""
+"""Relative tolerance between the scale of a bias and that of the sums, products of the same scales rounded by different
+programs."""
 _SCALES: Final = (2.0**-100, 2.0**100)
 """Scales by which integers are multiplied and divided without overflow, so that the round trip is exact."""
 
@@ -63,7 +63,7 @@ def _viewed(view: Operator, array: Array) -> Array:
 
 
 def known_array(value: SSAValue) -> Array | None:
-    """Returns the elements of a constant, or of views of one, or None for other values."""
+    """Returns the elements of a constant, or of views of one, or None."""
     if isinstance(value.owner, ConstantOp):
         return array_of_constant(value.owner)
     view = source_of(value, ViewLike, "transpose")
@@ -72,7 +72,7 @@ def known_array(value: SSAValue) -> Array | None:
 
 
 def _parameter(op: Operator, role: int) -> Array | None:
-    """Returns the scale (1) or the zero point (2, 0 by default) of a quantization, or None if it is computed."""
+    """Returns the scale (1) or zero point (2, default 0), or None if computed."""
     import numpy as np
 
     value = cast("SSAValue | None", op.grouped(op.operands, op.properties)[role])
@@ -80,7 +80,6 @@ def _parameter(op: Operator, role: int) -> Array | None:
 
 
 def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
-    """Returns the scale as float32 and the zero point of a per-tensor quantization, or None for others."""
     import numpy as np
 
     scale, zero = _parameter(op, 1), _parameter(op, 2)
@@ -93,8 +92,6 @@ def _scale_and_zero(op: Operator) -> tuple[float, int] | None:
 
 
 def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
-    """Returns the bytes, the scale and the zero point of a float32 tensor dequantized per tensor, or None for
-    others."""
     op = source_of(value, "dequantize")
     limits = None if op is None else _NARROW.get(dtype_of(op.operands[0]))
     if op is None or limits is None or dtype_of(value) != "float32":
@@ -104,8 +101,7 @@ def _quantization(value: SSAValue) -> tuple[SSAValue, float, int] | None:
 
 
 def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
-    """Returns the integers minus their zero points, and the scale of each element, of a dequantized constant or of
-    views of one, or None for other values."""
+    """Returns the integers minus zero points, and their scales, of a dequantized constant or its views."""
     import numpy as np
 
     view = source_of(value, ViewLike, "transpose")
@@ -127,7 +123,6 @@ def _constant_integers(value: SSAValue) -> tuple[Array, Array] | None:
 
 
 def _centred(data: SSAValue, zero: int) -> SSAValue:
-    """Returns bytes minus their zero point, as int16."""
     import numpy as np
 
     wide = made("cast", [data], dtype="int16").results[0]
@@ -138,8 +133,7 @@ def _centred(data: SSAValue, zero: int) -> SSAValue:
 
 
 def _greatest_sum(sums: SSAValue) -> int | None:
-    """Returns a bound of the absolute elements of an integer product, with or without a bias, or of a sum, or None if
-    it is unknown."""
+    """Returns a bound of the absolute sums of an integer product or addition."""
     import numpy as np
 
     op = sums.owner
@@ -166,15 +160,13 @@ def _greatest_sum(sums: SSAValue) -> int | None:
 
 
 def product_channels(op: Operation) -> ChannelAxes | None:
-    """Returns the output channels of a float32 product that has an integer form with int32 sums, or None for other
-    operators."""
+    """Returns the output channels of a float32 product with an integer form."""
     if not isinstance(op, Operator) or "out_dtype" not in op.SIGNATURE.parameters or "out_dtype" in op.properties:
         return None
     return channel_axes(op) if dtype_of(op.results[0]) == "float32" else None
 
 
 def _product(op: Operation) -> Replacement:
-    """Replace a product of dequantized numbers by that of the integers, times the scales."""
     import numpy as np
 
     axes = product_channels(op)
@@ -206,7 +198,7 @@ def _product(op: Operation) -> Replacement:
 
 
 def _recurrent(op: Operation) -> Replacement:
-    """Replace a recurrent network of dequantized data and constant weights by one of integers, with rounded states."""
+    """Compute recurrent networks of dequantized data and constant weights on integers, with rounded states."""
     import numpy as np
 
     if not isinstance(op, Operator) or dtype_of(op.results[0]) != "float32":
@@ -234,7 +226,6 @@ def _recurrent(op: Operation) -> Replacement:
 
 
 def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
-    """Multiplies integers by one factor, or one per channel, as float32."""
     import numpy as np
 
     if factors.size and (factors == factors.flat[0]).all():
@@ -244,7 +235,7 @@ def _scaled_sums(sums: SSAValue, factors: Array) -> SSAValue:
 
 
 def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
-    """Returns the operands of `_scaled_sums` for a value with one user, or None."""
+    """Inverse of `_scaled_sums` for a value with one user."""
     scaling = source_of(value, "multiply") if value.has_one_use() else None
     wide = None if scaling is None else source_of(scaling.operands[0], "cast")
     factors = None if scaling is None else known_array(scaling.operands[1])
@@ -257,7 +248,7 @@ def _sums_and_factors(value: SSAValue) -> tuple[SSAValue, Array] | None:
 
 
 def _bias(op: Operation) -> Replacement:
-    """Add a dequantized bias with the scale of an integer product to the sums."""
+    """Add a dequantized bias to the integer sums of the same scale."""
     import numpy as np
 
     for position in (0, 1):
@@ -277,7 +268,6 @@ def _bias(op: Operation) -> Replacement:
 
 
 def _mean(op: Operation) -> Replacement:
-    """Replace a mean of dequantized numbers by the sum of the integers, times the scale."""
     import numpy as np
 
     found = _quantization(op.operands[0])
@@ -342,7 +332,7 @@ def _quantized_sums(op: Operation) -> Replacement:
 
 
 def _moved(op: Operation) -> Replacement:
-    """Move bytes instead of numbers that are quantized with the same parameters before and after the move."""
+    """Move bytes instead of numbers with the same quantization before and after."""
     if not isinstance(op, Operator) or (wanted := _scale_and_zero(op)) is None:
         return None
     value = op.operands[0]
@@ -375,7 +365,7 @@ def _moved(op: Operation) -> Replacement:
 
 def make_unsigned(function: FuncOp) -> int:
     """Quantize to uint8 instead of int8 if all users dequantize: instructions multiply unsigned data. Returns the
-    number of changed results.
+    number of changes.
 
     ```mlir
     %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "int8"}
@@ -412,8 +402,7 @@ def _unsigned(op: Operator) -> bool:
 
 
 def centre_quantized(function: FuncOp) -> int:
-    """Quantize results to int16 minus their zero points, as products and `dequantize` read them. Returns the number of
-    changed results.
+    """Quantize to int16 minus zero points, as products and `dequantize` read them. Returns the number of changes.
 
     ```mlir
     %q = graph.quantize %y {scale = 0.5, zero_point = 3, dtype = "uint8"}
@@ -473,7 +462,6 @@ def _centre(op: Operator) -> bool:
 
 
 def _fits_integers(value: SSAValue) -> bool:
-    """Returns whether the bound of scaled sums fits in int32."""
     import numpy as np
 
     scaled = _sums_and_factors(value)
@@ -482,7 +470,6 @@ def _fits_integers(value: SSAValue) -> bool:
 
 
 def _users_less(value: SSAValue, zero: int) -> list[Operator]:
-    """Returns the int16 values of a byte value minus a zero point."""
     found: list[Operator] = []
     for use in value.uses:
         user = use.operation
@@ -500,7 +487,6 @@ def _users_less(value: SSAValue, zero: int) -> list[Operator]:
 
 
 def _users_of_scale(value: SSAValue, zero: int) -> list[tuple[Operator, float]]:
-    """Returns the dequantizations of a byte value with this zero point, and their scales."""
     users = [use.operation for use in value.uses]
     found = [(user, _quantization(user.results[0])) for user in users if isinstance(user, Operator) and user.results]
     return [(user, of[1]) for user, of in found if of is not None and of[0] is value and of[2] == zero]
@@ -530,8 +516,7 @@ _GROUP: Final = 4
 
 
 def multiply_bytes(function: FuncOp) -> int:
-    """Let convolutions and products of matrices of int16 that hold bytes less a zero point take the bytes. Returns the
-    number of changed operators.
+    """Let products of int16 that hold bytes less a zero point take the bytes. Returns the number of changes.
 
     ```mlir
     %x = graph.cast (graph.clip %y {a_min = -3, a_max = 252}) {dtype = "int16"}
@@ -554,8 +539,7 @@ def multiply_bytes(function: FuncOp) -> int:
 
 
 def _known_integers(value: SSAValue) -> Array | None:
-    """Returns the elements of a constant of integers, of views of one, and of casts and differences of such constants,
-    if they are no wider than int16."""
+    """Returns constant integers of at most 16 bits, through views, casts and differences."""
     import numpy as np
 
     known = known_array(value)
@@ -572,8 +556,7 @@ def _known_integers(value: SSAValue) -> Array | None:
 
 
 def _matrix(op: Operator) -> Array | None:
-    """Returns the weights (inputs, outputs) of a product of integers with a constant matrix, or None for other
-    operators."""
+    """Returns constant weights (inputs, outputs) of an integer product, or None."""
     if name_of(op) not in ("matmul", "dense") or dtype_of(op.results[0]) != "int32" or len(op.operands) != 2:
         return None
     arguments = arguments_of(op)
@@ -587,8 +570,8 @@ def _matrix(op: Operator) -> Array | None:
 
 
 def _multiply_shifted(op: Operator) -> bool:
-    """Let a product of bytes less a computed zero point, one or one for each row, take the bytes. The weights of a
-    column are shifted by one number to signed bytes; sums of rows compensate for it."""
+    """Let a product of bytes less a computed zero point, one or one per row, take the bytes. One shift per column makes
+    weights signed bytes; sums of rows compensate."""
     import numpy as np
 
     weight = _matrix(op)
@@ -627,8 +610,6 @@ def _multiply_shifted(op: Operator) -> bool:
 
 
 def _weight_of_bytes(op: Operator) -> Array | None:
-    """Returns the weights of a convolution or product whose data are bytes less a known zero point, or None for
-    others."""
     if not op.operands or _least_byte(op.operands[0]) is None:
         return None
     weight = _matrix(op)
@@ -640,8 +621,7 @@ def _weight_of_bytes(op: Operator) -> Array | None:
 
 
 def _kernel(op: Operator) -> Array | None:
-    """Returns the weights of a convolution whose channels fill at least two thirds of their groups of products, or None
-    for other operators."""
+    """Returns the weights if channels fill two thirds of their groups of products, or None."""
     if name_of(op) != "conv2d" or dtype_of(op.results[0]) != "int32":
         return None
     arguments, channels = arguments_of(op), type_of(op.operands[0]).get_shape()[1]
@@ -657,13 +637,11 @@ def _kernel(op: Operator) -> Array | None:
 
 
 def _missing(channels: int) -> int:
-    """Returns the number of channels that are missing in the last group."""
     return -channels % _GROUP
 
 
 def _least_byte(centred: SSAValue) -> int | None:
-    """Returns the least number of int16 that are bytes less a known zero point: that of a clip, or of bytes in memory.
-    Returns None for others."""
+    """Returns the least int16 of bytes less a known zero point, from a clip or bytes in memory."""
     if dtype_of(centred) != "int16":
         return None
     minus = source_of(centred, "subtract")
@@ -681,7 +659,6 @@ def _least_byte(centred: SSAValue) -> int | None:
 
 
 def _bytes_of(centred: SSAValue, least: int) -> SSAValue:
-    """Returns the bytes of which numbers of int16 are the differences to a zero point."""
     import numpy as np
 
     minus = source_of(centred, "subtract")
@@ -698,7 +675,6 @@ def _bytes_of(centred: SSAValue, least: int) -> SSAValue:
 
 
 def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> None:
-    """Let products take bytes; other readers of a clip get them as int16, less their zero point."""
     import numpy as np
 
     least, owner = _least_byte(centred) or 0, cast("Operation", centred.owner)
@@ -729,15 +705,14 @@ def _narrow(centred: SSAValue, products: Sequence[tuple[Operator, Array]]) -> No
 
 
 def _byte_weights(op: Operator, weight: Array) -> SSAValue:
-    """Returns a constant of signed bytes, named as the weights of `op`."""
     found = made_constant(weight, i8).result
     found.name_hint = op.operands[1].name_hint
     return found
 
 
 def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -> SSAValue:
-    """Returns the sums of an operator on bytes. Borders have the value of zero points. Channels with weights of 0 are
-    added up to whole groups; they are a border of the data, too."""
+    """Borders have the value of zero points. Channels with weights of 0 fill groups; they are a border of the data,
+    too."""
     import numpy as np
 
     if weight.ndim == 2:
@@ -755,7 +730,6 @@ def _product_of_bytes(op: Operator, data: SSAValue, weight: Array, least: int) -
 
 
 def _biased(op: Operator) -> tuple[Operator, Array] | None:
-    """Returns the sum with a constant that is the only user of an op, and the constant."""
     result = op.results[0]
     user = next(iter(result.uses)).operation if result.has_one_use() else None
     if not isinstance(user, Operator) or name_of(user) != "add" or user.operands[0] is not result:

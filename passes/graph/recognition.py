@@ -1,7 +1,7 @@
-"""Rules that recognise activations, normalizations and attention in compositions of operators.
+"""Rules that recognise activations, normalizations and attention in compositions of operators. See
+docs/decisions/0053-graph-rewriting.md.
 
-A recognised composition becomes one operator: one pass over the data, in float32 for 16-bit floats. Its rounding
-differs from that of the parts.
+The recognised operator makes one pass over the data, in float32 for 16-bit floats, and rounds differently.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _normalizations() -> list[Rule]:
 
 
 def _average(value: Pattern, name: str) -> Pattern:
-    """Matches the mean over axes kept with extent 1; `name` is the reduction, `<name>_count` the divisor of a sum."""
+    """Matches a mean with kept axes: `name` is the reduction, `<name>_count` the divisor of a sum."""
     total = P.op("sum", value, keepdims=True, dtype=None).named(name)
     return P.mean(value, keepdims=True).named(name) | total / P.const(name=f"{name}_count")
 
@@ -142,7 +142,7 @@ def _squared(value: Pattern) -> Pattern:
 
 
 def _divided(value: Pattern, root: Callable[..., Pattern], variance: Pattern) -> Pattern:
-    """Matches value / sqrt(variance + epsilon), in its equivalent forms."""
+    """Matches forms of value / sqrt(variance + epsilon)."""
     under = P.optional(variance, lambda y: y + P.const(name="epsilon"))
     deviation = root(under) | P.power(under, 0.5)
     inverse = P.rsqrt(under) | P.reciprocal(deviation) | P.power(under, -0.5) | 1.0 / deviation
@@ -154,7 +154,7 @@ def _axes_of(value: SSAValue) -> list[int]:
 
 
 def _normalized(name: str, found: Match, reductions: Sequence[str]) -> Replacement:
-    """Returns a norm over the common axes of the reductions, if each of them divides by the number of elements."""
+    """Returns a norm over the common axes of the reductions, if these are means."""
     axes = _axes_of(found[reductions[0]])
     epsilon = number_of(found["epsilon"]) if found.get("epsilon") else 0.0
     if not axes or epsilon is None or any(_axes_of(found[reduction]) != axes for reduction in reductions):
@@ -198,7 +198,6 @@ _SCALES: Final = {
 
 
 def _scaled_norm(op: Operation) -> Replacement:
-    """Fold the factor or term that follows a norm into it."""
     for value, other in (op.operands, reversed(op.operands)):
         norm = source_of(value, "layer_norm", "rms_norm")
         role = norm and _SCALES.get((name_of(op), name_of(norm)))
@@ -216,8 +215,7 @@ def _scaled_norm(op: Operation) -> Replacement:
 
 
 def _along(value: SSAValue, axes: Sequence[int], like: SSAValue) -> SSAValue | None:
-    """Returns a tensor with one element per index of the last `axes` of `like`, in the shape of these axes, or None for
-    others."""
+    """Returns a tensor with an element per index of the last `axes` of `like`, in their shape."""
     whole, shape = extents_of(like), extents_of(value)
     if list(axes) != list(range(len(whole) - len(axes), len(whole))):
         return None
@@ -267,8 +265,6 @@ def _only_source(value: SSAValue, *names: str) -> Operator | None:
 
 
 def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
-    """Returns whether `op` is a matrix product in the type of its operands, with the second one transposed as
-    stated."""
     arguments = arguments_of(op)
     return (
         not arguments["transpose_a"]
@@ -279,7 +275,6 @@ def _is_plain_product(op: Operation, *, transposed: bool) -> bool:
 
 
 def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
-    """Returns a value without its constant factors, and their product."""
     scale = 1.0
     while (op := _only_source(value, "multiply", "divide")) is not None:
         left, right = op.operands
@@ -293,7 +288,7 @@ def _unscaled(value: SSAValue) -> tuple[SSAValue, float]:
 
 
 def _masks(scores: SSAValue) -> Sequence[tuple[SSAValue, SSAValue | None, bool]]:
-    """Returns decompositions of scores: a scaled product, a mask, and whether the mask is causal."""
+    """Returns scaled products, masks, and whether these are causal."""
     found: list[tuple[SSAValue, SSAValue | None, bool]] = []
     added, chosen = _only_source(scores, "add"), _only_source(scores, "where")
     if added is not None:
@@ -314,8 +309,7 @@ _LEAST_SCORE: Final = -1e9
 
 
 def _is_causal(mask: SSAValue, scores: SSAValue) -> bool:
-    """Returns whether a constant mask shows keys 0 to i to query i. The mask is of bools, or of 0 and numbers that are
-    equivalent to -inf."""
+    """Returns whether a mask of bools, or of 0 and equivalents of -inf, shows keys 0 to i to query i."""
     import numpy as np
 
     shape = type_of(mask).get_shape()

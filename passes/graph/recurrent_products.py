@@ -34,7 +34,7 @@ _MOST_COLUMNS: Final = 32
 
 
 def _product_of_data(op: Operation) -> Replacement:
-    """`lstm(x, w, r)` is `lstm(dense(x, w), none, r)`, for weights that are floats."""
+    """`lstm(x, w, r)` is `lstm(dense(x, w), none, r)`, for float weights."""
     if not isinstance(op, Operator) or dtype_of(op.results[0]) not in ("float32", "float64"):
         return None
     given = operands_of(op)
@@ -51,7 +51,6 @@ def _product_of_data(op: Operation) -> Replacement:
 
 
 def with_tile(op: Operation, target: Target) -> Replacement:
-    """Choose the sequences and gate elements that a recurrent network computes together on a CPU."""
     if not isinstance(op, Operator) or "tile" in op.properties:
         return None
     batch = type_of(op.operands[0]).get_shape()[1]

@@ -32,7 +32,7 @@ _REWRITTEN = (Operator, CallTirOp, CallDpsOp)
 
 @dataclass(frozen=True)
 class Rule:
-    """A rewrite of ops with certain names. It creates ops, not inserted yet, only if it applies."""
+    """A rewrite of named ops, which creates ops, not inserted yet, only if it applies."""
 
     names: frozenset[str] | None
     """The names of the ops that the rule may replace, without the dialect, or None for all."""
@@ -40,8 +40,7 @@ class Rule:
 
 
 def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) -> Rule:
-    """Replace values that match a pattern. If an inner operator of the match has users outside, so that it would
-    remain, the rule does not apply, unless `allow_shared`."""
+    """Replace matches, unless an inner operator has users outside, and thus remains (or `allow_shared`)."""
 
     def apply(op: Operation) -> Replacement:
         match = pattern.match(op.results[0]) if len(op.results) == 1 else None
@@ -53,16 +52,15 @@ def pattern_rule(pattern: Pattern, build: Build, *, allow_shared: bool = False) 
 
 
 def is_closed(match: Match, root: Operation) -> bool:
-    """Returns whether all users of the inner operators of a match are in the match."""
     return all(op is root or match.owns(op) for op in match.ops)
 
 
 def rewrite(function: FuncOp, rules: Sequence[Rule], *, until_done: bool = True) -> int:
-    """Apply rules to the ops of a graph function, in the order of the rules. Returns the number of replacements.
+    """Apply rules in order to the ops of a graph function. Returns the number of replacements.
 
-    Ops are visited in order, and again when an operand or a user was replaced; so are new ops. Unless `until_done`,
-    each op is visited once, in reverse order, so that a match is not replaced before a larger one. Replacements of
-    another type are rejected. Ops that become unused are erased.
+    Ops are visited in order, and again after a replaced operand or user. Unless `until_done`, each op is visited
+    once, in reverse order, so that a larger match is replaced first. Replacements of another type are rejected.
+    Unused ops are erased.
     """
     by_name: dict[str, list[Rule]] = {}
     ops = [op for op in function.walk() if isinstance(op, _REWRITTEN)]
@@ -105,7 +103,6 @@ class _Work:
 
 
 def _applied(rule: Rule, op: Operation) -> list[SSAValue] | None:
-    """Returns the values that replace the results of `op`, of the same types, or None."""
     try:
         found = rule.apply(op)
     except ShapeError:  # for operands that an operator does not accept
@@ -127,7 +124,6 @@ def _discard(ops: Sequence[Operation]) -> None:
 
 
 def _discard_detached(function: FuncOp) -> None:
-    """Drop the operands of ops that were created but not inserted into the function."""
     pending = [value for op in function.walk() for value in op.results]
     pending += [argument for argument in function.args]
     for value in pending:
@@ -142,7 +138,7 @@ def _users(op: Operation) -> list[Operation]:
 
 
 def _replace(op: Operation, values: Sequence[SSAValue]) -> list[Operation]:
-    """Replace `op` by `values`, and insert their ops. Returns these, and the ops whose users changed."""
+    """Returns the inserted ops, and those whose users changed."""
     block = op.parent
     if block is None:
         return []
@@ -159,7 +155,7 @@ def _replace(op: Operation, values: Sequence[SSAValue]) -> list[Operation]:
 
 
 def _erase_unused(values: Iterable[SSAValue]) -> list[Operation]:
-    """Erase the ops that compute unused values. Returns the ops of values that are still used."""
+    """Returns the ops of values that are still used."""
     kept: list[Operation] = []
     pending = list(values)
     while pending:
@@ -177,8 +173,6 @@ def _erase_unused(values: Iterable[SSAValue]) -> list[Operation]:
 
 
 class GraphRewritePattern(RewritePattern):
-    """A rule as a rewrite pattern of xDSL."""
-
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
 

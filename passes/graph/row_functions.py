@@ -20,8 +20,7 @@ Buffer: TypeAlias = MemRefType[Attribute]
 
 
 def copy_function(name: str, source: Buffer, target: Buffer, at: Operation) -> FuncOp:
-    """Returns a function that copies a buffer to another one. If one has an additional dimension, the function copies
-    to or from the row with the number in `step`.
+    """Returns a function that copies a buffer. If one has an additional dimension, `step` is the number of its row.
 
     ```mlir
     func.func private @name(%step: memref<i64>, %source: memref<?x4xf32>, %target: memref<4xf32>)
@@ -57,7 +56,7 @@ def copy_function(name: str, source: Buffer, target: Buffer, at: Operation) -> F
 
 
 def number_function(name: str, at: Operation) -> FuncOp:
-    """Returns a function that writes the number of a step: `@name(%t: index, %step: memref<i64>)`."""
+    """Returns `@name(%t: index, %step: memref<i64>)`, which writes the number of a step."""
     block = Block(arg_types=[IndexType(), buffer_of_tensor(STEP)])
     step, cell = block.args
     step.name_hint, cell.name_hint = "t", "step"

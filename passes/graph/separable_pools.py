@@ -16,7 +16,6 @@ from weft.texpr.ops.convolution import KernelWindow
 
 
 def _max_of_rectangles(op: Operation) -> Replacement:
-    """`max_pool3d(x)` is a `max_pool2d` over height and width, then one over depth."""
     if not isinstance(op, Operator):
         return None
     arguments, data = arguments_of(op), op.operands[0]

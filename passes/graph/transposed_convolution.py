@@ -1,9 +1,9 @@
 """Rules that replace strided transposed convolutions by convolutions with interleaved results.
 
-For stride s along an axis, the elements of the result with index r modulo s are a convolution with every s-th element
-of the kernel, starting at r (Shi et al., Is the deconvolution layer the same as a convolutional layer?, 2016). One
-convolution with s times the output channels computes them for all r. With zeros between the elements of the data, as
-in the definition of `te.ops.conv2d_transpose`, each axis would have s times the number of products.
+For stride s along an axis, the results with index r modulo s are a convolution with every s-th element of the
+kernel, starting at r (Shi et al., Is the deconvolution layer the same as a convolutional layer?, 2016). One
+convolution with s times the output channels computes them for all r, with 1 / s of the products of the definition
+per axis.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _CONVOLUTIONS: Final = {f"conv{rank}d_transpose": f"conv{rank}d" for rank in (1,
 
 @dataclass(frozen=True)
 class _Axis:
-    """A transposed convolution along one axis: the result at i is the sum of data[q - t] * kernel[r + stride * t] over
-    t < taps, for q = (i + before) // stride and r = (i + before) % stride."""
+    """One axis: the result at i is the sum of data[q - t] * kernel[r + stride * t] over t < taps, for q = (i + before)
+    // stride and r = (i + before) % stride."""
 
     extent: KnownExtent
     kernel: int
@@ -63,12 +63,10 @@ class _Axis:
 
     @property
     def end(self) -> int | None:
-        """The end of the results among the interleaved ones, or None if it is symbolic."""
         return self.before + self.result if isinstance(self.result, int) else None
 
 
 def _axes(op: Operator) -> list[_Axis] | None:
-    """Returns the spatial axes of a transposed convolution, or None if they are unknown, or if no axis is strided."""
     arguments = arguments_of(op)
     layout, kernel = cast("str", arguments["data_layout"]), type_of(op.operands[1]).get_shape()
     if layout[:2] != "NC" or arguments.get("kernel_layout") or isinstance(arguments["padding"], str):
@@ -89,7 +87,6 @@ def _axes(op: Operator) -> list[_Axis] | None:
 
 
 def _without_zeros(op: Operation) -> Replacement:
-    """Replace a transposed convolution with constant weights, and a constant per channel that is added to it."""
     import numpy as np
 
     convolution = op if name_of(op) in _CONVOLUTIONS else source_of(op.operands[0], *_CONVOLUTIONS)
@@ -144,8 +141,6 @@ def _without_zeros(op: Operation) -> Replacement:
 
 
 def _term(op: Operation, value: SSAValue) -> Array | None:
-    """Returns the constant that `op` adds to a value, if it has one element per channel or a single one, or None for
-    others."""
     if name_of(op) != "add" or op.operands[0] is not value or op.results[0].type != value.type:
         return None
     constant, rank = op.operands[1].owner, type_of(value).get_num_dims()

@@ -1,6 +1,5 @@
 """Rules that move transposes and reshapes after their users, where they cancel or fold into a product, and that drop
-casts which an operator makes implicitly. All are exact, except for the order of sums.
-"""
+casts which an operator makes implicitly. All are exact, except for the order of sums."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ _Moved: TypeAlias = "Callable[[SSAValue], SSAValue | None]"
 
 
 def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Operator], _Moved]) -> Operator | None:
-    """Returns `op` on the sources of its operands that are views of a kind without other users. `operand`, given the
-    first of these views, converts the other operands."""
+    """Returns `op` on the sources of unshared views of a kind. `operand`, given the first view, converts others."""
     result = op.results[0]
     if not isinstance(op, Operator) or (name_of(op) == "cast" and _widens(op)):
         return None
@@ -64,7 +62,6 @@ def _moved(op: Operation, view_kind: str | type[OpTrait], operand: Callable[[Ope
 
 
 def _source_like(view: Operator, first: Operator) -> SSAValue | None:
-    """Returns the source of a view that is the same change of shape as the first one, or None."""
     source, other = view.operands[0], first.operands[0]
     if extents_of(source) != extents_of(other):
         return None
@@ -88,8 +85,7 @@ def _number(value: SSAValue) -> SSAValue | None:
 
 
 def _elementwise_of_transpose(op: Operation) -> Replacement:
-    """Replace f(transpose(x), transpose(y), constant) by transpose(f(x, y, constant)), with the axes of the constant
-    permuted back."""
+    """f(transpose(x), transpose(y), constant) is transpose(f(x, y, constant)), with the constant permuted back."""
 
     def operand(view: Operator) -> _Moved:
         axes = axes_of(view)
@@ -112,7 +108,6 @@ def _elementwise_of_transpose(op: Operation) -> Replacement:
 
 
 def _product_of_transpose(op: Operation) -> Replacement:
-    """Let a product of a transposed matrix read the matrix itself, transposed."""
     product = cast("Operator", op)
     operands, arguments = list(op.operands), arguments_of(op)
     flags = {key: bool(arguments.get(key, key == "transpose_b")) for key in ("transpose_a", "transpose_b")}
@@ -137,8 +132,8 @@ def _product_of_transpose(op: Operation) -> Replacement:
 
 
 def _pointwise_convolution(op: Operation) -> Replacement:
-    """Replace a convolution with a window of one element by a product of pixels and filters, if the smaller of its data
-    and its result has the channels last: `conv2d(transpose(x), w)` is `transpose(x @ w^T)`."""
+    """`conv2d(transpose(x), w)` with a window of one element is `transpose(x @ w^T)`, if the smaller of data and result
+    has the channels last."""
     convolution = cast("Operator", op)
     data, weight, result = *op.operands, op.results[0]
     arguments, shape = arguments_of(op), extents_of(weight)
@@ -169,7 +164,6 @@ def _pointwise_convolution(op: Operation) -> Replacement:
 
 
 def _is_transposed_later(value: SSAValue, axes: list[int]) -> bool:
-    """Whether the only reader of a value, after elementwise operators, is a transpose."""
     while value.has_one_use():
         reader = next(iter(value.uses)).operation
         if not isinstance(reader, Operator):
@@ -183,7 +177,6 @@ def _is_transposed_later(value: SSAValue, axes: list[int]) -> bool:
 
 
 def _transpose_of_units(op: Operation) -> Replacement:
-    """Replace a transpose that only moves axes of extent 1 by a reshape."""
     shape = extents_of(op.results[0])
     axes = axes_of(cast("Operator", op))
     long = [axis for axis, extent in zip(axes, shape, strict=True) if extent != 1]
@@ -196,7 +189,7 @@ def _transpose_of_units(op: Operation) -> Replacement:
 
 
 def _elementwise_of_view(op: Operation) -> Replacement:
-    """Replace f(reshape(x), reshape(y), z) by reshape(f(x, y, z)) if z has no axes that the reshape changes."""
+    """f(reshape(x), reshape(y), z) is reshape(f(x, y, z)) if z lacks the reshaped axes."""
     shape = extents_of(op.results[0])
     if None in shape:
         return None
@@ -233,8 +226,6 @@ def _elementwise_of_view(op: Operation) -> Replacement:
 
 
 def _narrow(op: Operation) -> Replacement:
-    """Drop a cast from float32 back to the original type of all operands, if the operator between computes in float32
-    by itself."""
     inner = op.operands[0].owner
     narrow: Attribute = type_of(op.results[0]).element_type
     if not isinstance(inner, Operator) or not op.operands[0].has_one_use() or not inner.operands:

@@ -17,10 +17,8 @@ from weft.passes.graph.contiguous_copies import ContiguousCopies, Copied, known_
 class Views:
     """Redundant calls, and the memory of the tensors of a function without them.
 
-    A part of a tensor, as of a slice or a reshape, is a view of the tensor. Tensors that a call concatenates are
-    computed directly into the result. Data of the caller must not change: a result of the function is not a view of a
-    parameter, and a view of a buffer of the caller starts at its start, since `memref.view` requires a byte buffer.
-    Without parts, all views start at the start.
+    Data of the caller must not change: a result is not a view of a parameter, and a view of a caller's buffer starts
+    at its start, since `memref.view` requires a byte buffer. Without parts, all views do.
     """
 
     def __init__(
@@ -49,7 +47,7 @@ class Views:
                 self.calls.add(op)
 
     def place(self, tensor: SSAValue) -> tuple[SSAValue, KnownExtent]:
-        """Returns the tensor whose memory contains a tensor (itself if it is no view), and the offset in elements."""
+        """Returns the tensor whose memory contains `tensor`, and the offset in elements."""
         before: KnownExtent = 0
         while tensor in self._around:
             tensor, offset = self._around[tensor]
@@ -57,7 +55,6 @@ class Views:
         return tensor, before
 
     def _are_views(self, call: CallTirOp, parts: Sequence[Sequence[Copied]]) -> bool:
-        """Decide whether a call is redundant, and record its views."""
         pairs = list(zip(call.results, parts, strict=True))
         if len(pairs) == 1 and len(parts[0]) > 1:
             return self._joins(call.results[0], [(call.operands[part.operand], part.offset) for part in parts[0]])
@@ -85,8 +82,6 @@ class Views:
         self._around[result] = source, offset
 
     def _joins(self, result: SSAValue, parts: Sequence[tuple[SSAValue, KnownExtent]]) -> bool:
-        """Place temporaries in `result`, if all can be placed. Each is given with the number of elements from it to the
-        result's."""
         roots = [self.place(part)[0] for part, _ in parts]
         if not self._has_parts or result in self._returned or len(set(roots)) < len(roots):
             return False
@@ -108,12 +103,11 @@ class Views:
         return before == 0 and _elements(root) == _elements(tensor)
 
     def _is_own(self, root: SSAValue) -> bool:
-        """Returns whether the function computes a tensor, and its memory is not a result of the function."""
         return isinstance(root.owner, _COMPUTE) and root not in self._returned and root not in self.held_by
 
 
 _COMPUTE = (CallTirOp, *CONTROL)
-"""Ops that write their results to any given buffers. Registered functions need separate arrays."""
+"""Ops that write results to any given buffers. Registered functions need separate arrays."""
 
 
 def _elements(tensor: SSAValue) -> KnownExtent | None:

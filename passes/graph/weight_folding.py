@@ -1,6 +1,6 @@
 """Rules that fold scales, biases and batch norms after a product into its constant weights, and that merge constants.
 
-They round differently from the operators that they replace: a weight is scaled in float64 and rounded once.
+They round differently: a weight is scaled in float64 and rounded once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _constant(value: SSAValue) -> ConstantOp | None:
 
 @dataclass(frozen=True)
 class _Product:
-    """A product with constant weights that are separate for each index of one result axis."""
+    """A product with constant weights, separate per index of one result axis."""
 
     op: Operator
     weight: ConstantOp
@@ -42,7 +42,7 @@ class _Product:
 
 
 def _product(value: SSAValue) -> _Product | None:
-    """Returns the product that computes `value` for one user, if its constant weights have no other user."""
+    """Returns the product, if neither it nor its weights have another user."""
     op = value.owner
     if not isinstance(op, Operator) or len(op.operands) < 2 or not value.has_one_use():
         return None
@@ -72,7 +72,6 @@ class _Affine:
 
 
 def _affine(op: Operation, steps: int) -> _Affine | None:
-    """Returns `op` as an affine function of a product, with at most `steps` other operators in between, or None."""
     import numpy as np
 
     for position in _DATA.get(name_of(op), ()):
@@ -97,7 +96,6 @@ _DATA: Final = {"multiply": (0, 1), "add": (0, 1), "subtract": (0, 1), "divide":
 
 
 def _step(op: Operation, position: int, axis: int) -> tuple[Array, Array] | None:
-    """Returns the scale and the shift that `op` applies to its operand at `position`, if the others are constants."""
     import numpy as np
 
     type_ = type_of(op.results[0])
@@ -124,7 +122,6 @@ def _norm_axis(op: Operator) -> int:
 
 
 def _norm_step(op: Operator) -> tuple[Array, Array] | None:
-    """The scale and the shift of each channel by a batch norm with constant parameters."""
     import numpy as np
 
     gamma, beta, mean, variance = (
@@ -138,7 +135,7 @@ def _norm_step(op: Operator) -> tuple[Array, Array] | None:
 
 
 def _unfolded_norm(op: Operation) -> Replacement:
-    """A batch norm that no product takes is a product and a sum, which are computed in any layout."""
+    """A norm that no product takes is a product and a sum, in any layout."""
     import numpy as np
 
     step = _norm_step(op) if isinstance(op, Operator) and dtype_of(op.results[0]) == "float32" else None
@@ -151,8 +148,7 @@ def _unfolded_norm(op: Operation) -> Replacement:
 
 
 def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
-    """Returns the elements of a constant that broadcasts to a tensor of `rank`, in float64: one number, or one per
-    index of `axis`. Returns None if it varies along other axes."""
+    """Returns a broadcast constant in float64, one number or one per index of `axis`."""
     import numpy as np
 
     constant = _constant(value)
@@ -169,7 +165,6 @@ def _channels(value: SSAValue, axis: int, rank: int) -> Array | None:
 
 
 def _fold_affine(op: Operation) -> Replacement:
-    """Replace product * scale + shift with constants by a product with other weights, and a term."""
     import numpy as np
 
     found = _affine(op, 1)
@@ -215,7 +210,7 @@ def _total(channels: Sequence[int]) -> int:
 
 
 def _merge_constants(op: Operation) -> Replacement:
-    """Replace (x * a) * b by x * (a * b), (x + a) + b by x + (a + b), and (x * a + b) * c by x * (a * c) + b * c."""
+    """(x * a) * b is x * (a * b), (x + a) + b is x + (a + b), (x * a + b) * c is x * (a * c) + b * c."""
     import numpy as np
 
     data, outer = _data_and_constant(op)
@@ -262,8 +257,8 @@ def _data_and_constant(op: Operation) -> tuple[SSAValue | None, ConstantOp | Non
 
 
 def merge_products(function: FuncOp) -> int:
-    """Merge products of one operand with several constant matrices into one product, whose columns are split. Returns
-    the number of products that were merged into others."""
+    """Merge products of one operand with constant matrices into one, whose columns are split. Returns the number
+    removed."""
     blocks = {op.parent_block(): None for op in function.walk() if isinstance(op, Operator)}
     return sum(_merge_in(block) for block in blocks if block is not None)
 

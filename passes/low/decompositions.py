@@ -1,7 +1,4 @@
-"""Formulas for operations that targets lack, for scalars and vectors, written with the lanes of `elementary/lanes.py`.
-
-`low_legalize.py` lists the operations that each target lacks.
-"""
+"""Formulas for operations that targets lack (`low_legalize.py`), on scalars and vectors (`elementary/lanes.py`)."""
 
 from __future__ import annotations
 
@@ -27,31 +24,29 @@ if TYPE_CHECKING:
     from weft.passes.low.elementary.lanes import Bits, Lanes, Mask, Writer
     from weft.support.target import Target
 
-# Conversions of bf16. The instruction of x86 flushes subnormal inputs to zero; without it LLVM calls a function for
-# each lane, and for Zen 4 its code generation fails on some shuffles of them (LLVM 22).
+# The x86 instruction for bf16 flushes subnormal inputs; without it LLVM calls a function per lane, and for Zen 4 fails
+# on some shuffles (LLVM 22).
 
 
 def from_bf16(x: Lanes, wide: Writer) -> Lanes:
-    """Convert a bf16 to `f32`, exactly."""
     return (x.bits.cast(arith.ExtUIOp, wide) << 16).numbers
 
 
 def to_bf16(x: Lanes, small: Writer) -> Lanes:
-    """Round an `f32` to nearest, ties to even."""
+    """Rounds to nearest, ties to even."""
     bits = x.bits
     high = bits >> 16
     rounded = (bits + ((high & 1) + 32767)) >> 16
-    # Rounding could turn a NaN into an infinity: keep its upper bits and make it quiet.
+    # Rounding could turn a NaN into an infinity: keep its upper bits, quiet.
     chosen = x.compare("uno", x).choose_bits(high | 64, rounded)
     return chosen.cast(arith.TruncIOp, small).numbers
 
 
-# Floats of a byte or less, whose bits are the low ones of an i8.
+# Floats of a byte or less: the low bits of an i8.
 
 
 def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
-    """Convert a small float to `f32`, exactly. No intermediate result is subnormal, because GPUs may flush those to
-    zero."""
+    """Exact `f32`, without subnormal intermediate results, which GPUs may flush."""
     fraction, magnitude_bits = semantics.mantissa_bits, semantics.sign_shift
     bits = code.cast(arith.ExtUIOp, wide)
     if not semantics.has_zero:
@@ -79,15 +74,14 @@ def from_small(code: Bits, wide: Writer, semantics: FloatSemantics) -> Lanes:
 
 
 def _from_power_of_two(code: Bits, semantics: FloatSemantics) -> Lanes:
-    """A power of two as `f32`, for exponents with the bias of `f32`: code 0 is a subnormal number, and the last NaN."""
+    """A power of two with the bias of `f32`: code 0 is subnormal, the last NaN."""
     found = code.compare("eq", 0).choose_bits(code.writer.integer(1 << 22), code << 23)
     is_nan = code.compare("eq", semantics.max_exponent)
     return is_nan.choose_bits(code.writer.integer(0x7FC00000), found).numbers
 
 
 def _to_power_of_two(x: Lanes, semantics: FloatSemantics) -> Bits:
-    """The inverse: ties are rounded up, and other numbers than positive ones become NaN. Comparisons are those of
-    integers, because GPUs may flush subnormal numbers to zero."""
+    """Ties round up, numbers that are not positive become NaN. Compares integers: GPUs may flush subnormal numbers."""
     wide, bits = x.writer, x.bits
     normal = (bits + (1 << 22)) >> 23
     upper = bits.compare("uge", 3 << 21).choose_bits(wide.integer(1), wide.integer(0))
@@ -97,7 +91,7 @@ def _to_power_of_two(x: Lanes, semantics: FloatSemantics) -> Bits:
 
 
 def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
-    """The bits of an `f32` rounded to nearest, ties to even, in an i8."""
+    """Bits in an i8, rounded to nearest, ties to even."""
     fraction, magnitude_bits, bias = semantics.mantissa_bits, semantics.sign_shift, semantics.exponent_bias
     if not semantics.has_zero:
         return _to_power_of_two(x, semantics).cast(arith.TruncIOp, small)
@@ -106,7 +100,7 @@ def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
     magnitude = bits & 0x7FFFFFFF
     half = ((magnitude >> (23 - fraction)) & 1) + ((1 << (22 - fraction)) - 1)
     normal = ((magnitude + half) >> (23 - fraction)) - ((127 - bias) << fraction)
-    # The sum rounds at the units of subnormal numbers; its low bits are the number of units.
+    # The sum rounds at units of subnormal numbers; its low bits count the units.
     units = 2.0 ** (24 - bias - fraction)
     subnormal = (abs(x) + units).bits - ((127 + 24 - bias - fraction) << 23)
     found = magnitude.compare("ult", (127 + 1 - bias) << 23).choose_bits(subnormal, normal)
@@ -129,23 +123,25 @@ def to_small(x: Lanes, small: Writer, semantics: FloatSemantics) -> Bits:
 
 
 def to_odd_float(x: Lanes, single: Writer) -> Lanes:
-    """An `f64` as `f32`, inexact results rounded to the neighbour with an odd last bit. A second rounding to fewer than
-    23 bits then equals a single rounding (Boldo and Melquiond 2008)."""
+    """`f32`, inexact results rounded to the neighbour with an odd last bit: a second rounding to fewer than 23 bits
+    then equals a single one (Boldo and Melquiond 2008).
+    """
     double = x.writer
     nearest = single.lanes(single.op(arith.TruncFOp, (x.value,), single.float_type))
     back = double.lanes(double.op(arith.ExtFOp, (nearest.value,), double.float_type))
     bits = nearest.bits
-    # The other neighbour of an inexact number: one step towards zero if `nearest` is too large.
+    # The other neighbour: one step towards zero if `nearest` is too large.
     other = bits + (abs(back) > abs(x)).choose_bits(single.integer(-1), single.integer(1))
     stays = (bits & 1).compare("ne", 0).choose_bits(bits, other)
     return back.compare("one", x).choose_bits(stays, bits).numbers
 
 
 def sticky(value: Bits, *, signed: bool) -> Bits:
-    """A 64-bit integer that is exact in `f64` and rounds to a 16-bit float like `value`: the low 11 bits of a large one
-    are OR-ed into the lowest kept bit."""
+    """An integer, exact in `f64`, that rounds to a 16-bit float like `value`: the low 11 bits of a large one are OR-ed
+    into the lowest kept bit.
+    """
     kept = (value | ((value & 2047) + 2047)) & -2048
-    # Small ones are exact: -2^53 <= x < 2^53, or below 2^53 if unsigned.
+    # Exact if small: -2^53 <= x < 2^53, or below 2^53 if unsigned.
     offset = value + (1 << 53) if signed else value
     return offset.compare("ult", 1 << 54 if signed else 1 << 53).choose_bits(value, kept)
 
@@ -154,8 +150,7 @@ def sticky(value: Bits, *, signed: bool) -> Bits:
 
 
 def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
-    """Convert a number to a signed integer; the least one for NaN and for numbers out of range. `is_below`: no number
-    exceeds the range."""
+    """A signed integer; the least one for NaN and out of range. `is_below`: no number exceeds the range."""
     least = -(2.0 ** (register.shape.integer_bits - 1))
     inside = x.compare("oge", least).choose(x, least)
     if not is_below:
@@ -165,7 +160,7 @@ def to_register(x: Lanes, register: Writer, *, is_below: bool) -> Bits:
 
 
 def to_integer(x: Lanes, register: Writer, small: Writer, bits: int, *, signed: bool) -> Bits:
-    """The low `bits` of the conversion to a signed integer of the width of `register`, in the type of `small`."""
+    """The low `bits` of a conversion to `register`'s width, in the type of `small`."""
     kind = low_lanes.LANE_FORMS[arith.FPToSIOp] if register.is_vector else arith.FPToSIOp
 
     def converted(number: Lanes) -> Bits:
@@ -195,8 +190,7 @@ def is_instruction(kind: type[Operation], divisor: float | None) -> bool:
 
 
 def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) -> Bits:
-    """An integer division that is defined for all operands: division by 0 gives 0, and the smallest number over -1
-    wraps to itself. `divisor` is its value, if known."""
+    """Defined for all operands: x / 0 is 0, the smallest number over -1 wraps. `divisor` is its value, if known."""
     if kind is arith.FloorDivSIOp and divisor is not None and divisor > 0 and (power := int(divisor)) & power - 1 == 0:
         return lhs.shifted_right_signed(power.bit_length() - 1)
     writer = lhs.writer
@@ -208,7 +202,7 @@ def divided(kind: type[Operation], lhs: Bits, rhs: Bits, divisor: float | None) 
         smallest = -1 << writer.shape.integer_bits - 1
         bad = is_zero | (lhs.compare("eq", smallest) & rhs.compare("eq", -1))
     quotient = _divided_by_harmless(kind, lhs, bad.choose_bits(writer.integer(1), rhs))
-    # The remainder of a division by 1 is 0, as required.
+    # The remainder by 1 is 0, as required.
     return quotient if kind in (arith.RemSIOp, arith.RemUIOp) else is_zero.choose_bits(writer.integer(0), quotient)
 
 
@@ -228,8 +222,9 @@ def _divided_by_harmless(kind: type[Operation], lhs: Bits, rhs: Bits) -> Bits:
 
 
 def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """Compute an integer power by squaring, in a loop. With a negative exponent only 1 and -1 have nonzero results.
-    `writer_at` returns a writer of the same shape before an op."""
+    """Squaring in a loop. With a negative exponent only 1 and -1 have nonzero results. `writer_at`: a writer before an
+    op.
+    """
     writer = base.writer
     negative = power.compare("slt", 0)
     is_odd = (power & 1).compare("ne", 0)
@@ -242,7 +237,7 @@ def integer_power(base: Bits, power: Bits, writer_at: Callable[[Operation], Writ
 
 
 def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation], Writer]) -> Bits:
-    """Compute a non-negative power: the loop runs over the bits up to the highest one of any lane."""
+    """The loop runs to the highest bit of any lane."""
     writer, type_ = base.writer, base.writer.integer_type
     element = element_of(type_)
     bits = power.value
@@ -271,17 +266,16 @@ def _product_of_squares(base: Bits, power: Bits, writer_at: Callable[[Operation]
     return writer.bits(writer.insert(loop))
 
 
-# Maxima and minima on x86, whose instructions return the second operand for NaN and for two zeros. LLVM wraps them in
-# dependent blends; these forms have shorter dependence chains:
+# Maxima and minima on x86, whose instructions return the second operand for NaN and two zeros; LLVM's dependent blends
+# have longer chains:
 #
 #     minimumf(a, b) = minps(a, b) | minps(b, a)       equal results stay, zeros become -0, a NaN stays one
 #     maximumf(a, b) = maxps(a, b) & maxps(b, a), NaN where a and b do not compare
 #     maximumf(a, b) = rangeps(a, b), NaN where a and b do not compare
 #     maximumf(x, 0) = maxps(0, x) + 0                 -0 + 0 is 0
 #
-# `rangeps`, of AVX-512DQ, implements `maxnumf` on such processors, since it orders zeros. For a minimum it would save
-# no instruction and add a dependence on a mask. LLVM needs one instruction for other constants. Scalars are left to
-# LLVM too, which vectorizes loops of the intrinsics.
+# `rangeps` (AVX-512DQ) is `maxnumf`, since it orders zeros. For a minimum it would save no instruction and depend on a
+# mask. LLVM needs one instruction for other constants, and vectorizes loops of scalar intrinsics.
 
 _X86: Final = ("x86_64", "i386", "i686")
 
@@ -291,7 +285,6 @@ def has_extrema(target: Target) -> bool:
 
 
 def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
-    """The maximum per lane, NaN if either operand is."""
     writer = lhs.writer
     bits = writer.shape.integer_bits
     if range_lanes(target, 8 * writer.shape.bytes // bits, bits):
@@ -303,12 +296,10 @@ def maximum(lhs: Lanes, rhs: Lanes, target: Target) -> Lanes:
 
 
 def minimum(lhs: Lanes, rhs: Lanes) -> Lanes:
-    """The minimum per lane, NaN if either operand is."""
     return (_first(lhs < rhs, lhs, rhs) | _first(rhs < lhs, rhs, lhs)).numbers
 
 
 def _first(relation: Mask, lhs: Lanes, rhs: Lanes) -> Bits:
-    """One instruction."""
     return relation.choose(lhs, rhs).bits
 
 
@@ -317,7 +308,7 @@ def maximum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
 
 
 def minimum_with_zero(x: Lanes, zero: Lanes) -> Lanes:
-    """The minimum of x and +0: the operand order is right for two zeros."""
+    """The minimum of x and +0: the order is right for two zeros."""
     return (zero < x).choose(zero, x)
 
 
@@ -325,10 +316,10 @@ _NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
 
 
 def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lanes:
-    """The extremum of all lanes, NaN if a lane is.
+    """NaN if a lane is.
 
-    Encodings, with all other bits flipped if the sign is set, are integers in the order of the numbers, -0 before +0
-    (Herf 2001), so that each halving takes one instruction. A NaN becomes the last or the first of them.
+    Encodings, with other bits flipped if negative, are ordered integers, -0 before +0 (Herf 2001): one instruction per
+    halving. A NaN becomes the last or first of them.
     """
     integer = lanes.writer.integer
     nan, kind = (_all_but_sign(lanes.writer), _MAXIMUM) if is_maximum else (-1, _MINIMUM)
@@ -338,7 +329,6 @@ def extremum_of_lanes(lanes: Lanes, scalar: Writer, *, is_maximum: bool) -> Lane
 
 
 def _in_order(bits: Bits) -> Bits:
-    """Map encodings to integers in the order of the numbers, and back."""
     sign = bits.shifted_right_signed(bits.writer.shape.integer_bits - 1)
     return bits ^ (sign & _all_but_sign(bits.writer))
 

@@ -1,4 +1,4 @@
-"""Ranges of floating-point values, from preceding ops that clamp, round, or convert integers."""
+"""Ranges of floats, from ops that clamp, round, or convert integers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ _DEPTH: Final = 6
 
 
 def float_range(value: SSAValue, depth: int = _DEPTH) -> FloatRange:
-    """The range of a scalar, or of all lanes of a vector."""
     number = known_number(value)
     if number is not None:
         return FloatRange(number, number, False) if number == number else _ANY
@@ -77,7 +76,7 @@ def _integer_bits(op: Operation) -> int:
 
 
 def _limit(op: Operation, bits: int) -> float:
-    """2^bits, or infinity if the float type of the result overflows."""
+    """2^bits, or infinity if the float type overflows."""
     return math.inf if bits >= 16 and isinstance(element_of(op.results[0].type), Float16Type) else 2.0**bits
 
 

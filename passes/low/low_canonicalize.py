@@ -28,9 +28,9 @@ class LowCanonicalizePass(ModulePass):
 
     - constants are at the start of the function, each once;
     - equal computations in one scope are one (common subexpressions);
-    - computations that are invariant in an `scf.for` precede it, except divisions by possible zeros; they do not leave
-      a `low.parallel_for`, whose body may be another function;
-    - computations, loads and temporaries whose results are unused are erased, and so are empty loops and conditions.
+    - computations invariant in an `scf.for` precede it, except divisions by possible zeros; they stay in a
+      `low.parallel_for`, whose body may be another function;
+    - unused computations, loads and temporaries, and empty loops and conditions, are erased.
 
     Requires: low functions.
 
@@ -80,7 +80,6 @@ class _Constants:
 
 
 def _share(block: Block, outer: dict[object, Operation], constants: _Constants) -> None:
-    """Replace ops by equal preceding ones, of this scope or of those around it."""
     known = dict(outer) if outer else {}
     for op in list(block.ops):
         if isinstance(op, arith.ConstantOp):
@@ -101,7 +100,7 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
                 old.replace_all_uses_with(new)
             Rewriter.erase_op(op)
         else:
-            # A parallel loop shares computations only within its body, to capture no outer ones.
+            # Shares only within the body, to capture no outer ops.
             inside = {} if isinstance(op, ParallelForOp) else known
             for region in op.regions:
                 for inner in region.blocks:
@@ -122,7 +121,7 @@ def _hoist_invariants(loop: scf.ForOp) -> None:
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase in reverse order, so that a single walk suffices."""
+    """In reverse order, so that a single walk suffices."""
     for op in reversed(list(block.ops)):
         if op.parent is not block:
             continue  # erased together with its last use

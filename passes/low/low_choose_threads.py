@@ -45,9 +45,8 @@ class ChooseThreadsPass(ModulePass):
     %pays = arith.cmpi sge, %work, %c65536 : index
     low.parallel_for %i in %m if %pays { scf.for %j = %c0 to %n step %c1 { ... } }
     ```
-    The branch of a condition whose work has the most factors determines its cost. A vector of several registers counts
-    as that number of instructions. Loops with calls, `scf.while`, or bounds that depend on data or outer iterations get
-    no condition.
+    The branch with the most factors of work determines the cost of a condition. A vector of several registers counts
+    once for each. Loops with calls, `scf.while`, or bounds that depend on data or outer iterations get no condition.
 
     Requires: low functions.
 
@@ -101,7 +100,6 @@ class _Estimate:
     """Copies before the loop of values computed in it."""
 
     def of_block(self, block: Block) -> _Work | None:
-        """The instructions of a block; None if their number is unknown before the loop."""
         total: _Work = Counter({(): 1})
         for op in block.ops:
             work = self._of(op)

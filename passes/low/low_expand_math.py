@@ -75,19 +75,17 @@ class LowExpandMathPass(ModulePass):
     ```mlir
     %e = math.exp %x : vector<16xf32>   ->   %0 = arith.mulf %x, %log2e {low.ordered} : vector<16xf32>   ...
     ```
-    The formulas hold over the whole range (NaN, infinities, signed zeros, subnormal arguments and results), within the
-    bounds of `docs/decisions/0016-elementary-functions.md`, with and without fused multiply-adds. They have no
-    branches, except that `sin` and `cos` leave large arguments to the C library under a condition
-    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula with
-    an absolute error of 4.1e-7, and `exp(x) / (1 + exp(x))` the formula of the logistic function. Hyperbolic functions
-    and their inverses of types narrower than `f64` are computed in `f64` (`elementary/hyperbolic.py`). For other
-    functions, `f16` and `bf16` are computed in `f32` and rounded; their fused multiply-adds are rounded once
-    (`elementary/formulas.py`). Scalars and vectors share formulas, so that results do not depend on the schedule, and
-    LLVM can vectorize loops of them. Other types, and functions without a formula, remain calls of the C library.
+    The formulas hold over the whole range (NaN, infinities, signed zeros, subnormal arguments and results), with and
+    without fused multiply-adds, within the bounds of `docs/decisions/0016-elementary-functions.md`, and without
+    branches, except that `sin` and `cos` leave large arguments to the C library
+    (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula, and
+    `exp(x) / (1 + exp(x))` the logistic function's. `f16` and `bf16` are computed in `f32`, hyperbolic functions and
+    inverses below `f64` in `f64`; fused multiply-adds are rounded once. Scalars and vectors share formulas: results do
+    not depend on the schedule, and LLVM can vectorize loops. Other types and functions remain calls of the C library.
 
-    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), its instructions are used: vectors of whole
-    AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs kernels, only kernels
-    are expanded, and only the functions that its language lacks.
+    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), `low.ldexp` scales vectors of whole AVX-512
+    registers, with the same results. On targets that run kernels, only kernels are expanded, and only functions that
+    the language lacks.
 
     Requires: low functions.
 
@@ -112,16 +110,14 @@ class LowExpandMathPass(ModulePass):
 
 
 def _bytes_that_scale(target: str) -> int:
-    """Bytes of the vectors that one instruction scales by powers of two; 0 if there is none, or no CPU is named, so
-    that the code must run on any."""
+    """0 without such an instruction, or a named CPU: the code must run on any."""
     if "-mcpu=" not in target:
         return 0
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
 
 
 def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = EXPANDED) -> None:
-    """Expand the `wanted` functions of one low function. `scales`: bytes of the vectors that one instruction scales by
-    powers of two, or 0."""
+    """Expand `wanted` functions. `scales`: bytes of vectors that one instruction scales by powers of two, or 0."""
     calls = [op for op in operations_in(function) if type(op) in wanted]
     if calls:
         constants = Constants(function.body.block)
@@ -173,7 +169,7 @@ def _expand(op: Operation, constants: Constants, scales: int) -> None:
 
 
 def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
-    """The quotient t / (1 + t) of an exponential t without other uses."""
+    """t / (1 + t) of an otherwise unused exponential t."""
     users = {use.operation for use in op.result.uses}
     total = next((user for user in users if isinstance(user, arith.AddfOp)), None)
     quotient = next((user for user in users if isinstance(user, arith.DivfOp)), None)
@@ -193,7 +189,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 
 
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
-    """Expand a fused multiply-add of 16-bit floats; returns None for other types, which stay."""
+    """None unless floats have 16 bits."""
     type_ = op.results[0].type
     element = element_of(type_)
     if not isinstance(element, Float16Type | BFloat16Type):

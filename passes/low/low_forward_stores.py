@@ -26,14 +26,12 @@ _DROPPED: Final = Statistic("low-forward-stores", "stores-dropped", "stores that
 class ForwardStoresPass(ModulePass):
     """Forward stored values to loads, and drop overwritten stores, in kernels, within straight-line code:
 
-    - a load of an element stored before, with no other write to its buffer in between, is replaced by the stored value;
-    - a store to an element that is stored again, with no read of its buffer in between, is erased.
+    - a load becomes the value last stored to its element, unless another write to the buffer follows the store;
+    - a store is erased if its element is stored again, with no read of the buffer in between.
 
-    A buffer that may overlap counts as another element of the same buffer.
-
-    Ops that are not computations, scalar loads or scalar stores (loops, conditions, barriers, vectors, calls)
-    invalidate all knowledge. Elements are compared by their index values: run the pass after `low-canonicalize`, which
-    shares them.
+    A buffer that may overlap counts as another element of the same one. Ops other than computations, scalar loads and
+    scalar stores (loops, conditions, barriers, vectors, calls) invalidate all knowledge. Elements are compared by index
+    values, which `low-canonicalize` shares.
 
     ```mlir
     memref.store %zero, %B[%i] : memref<8xf32>
@@ -62,7 +60,7 @@ class ForwardStoresPass(ModulePass):
 
 
 class _LastStores:
-    """Tracks the last store to each buffer, and whether it was read since."""
+    """The last store to each buffer, and whether it was read since."""
 
     def __init__(self) -> None:
         self.last: dict[SSAValue, memref.StoreOp] = {}

@@ -1,4 +1,4 @@
-"""low-legalize: rewrite operations that a target lacks into operations that it has."""
+"""low-legalize: rewrite operations that a target lacks."""
 
 from __future__ import annotations
 
@@ -73,13 +73,12 @@ class LowLegalizePass(ModulePass):
                                               %s.wide = arith.addf %a.wide, %b.wide : f32
                                               %s = arith.truncf %s.wide : f32 to f16
     ```
-    `RULES` lists the operations that each kind of target lacks. Missing arithmetic on 16-bit floats is computed in
-    `f32`, which has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the
-    square root is harmless (Figueroa 1995); fused multiply-adds are rounded once as well (`elementary/formulas.py`).
-    Divisions are defined for all operands, as in NumPy: x / 0 = 0, x mod 0 = 0, and the smallest number over -1 wraps
-    to itself. Conversions of floats to integers are defined as on x86 (`weft.support.float_to_integer`). Host functions
-    in a program of kernels are prepared for LLVM. Raises `CompileError` for an unknown target, and for an integer power
-    of truth values.
+    `RULES` lists what kinds of targets lack. Arithmetic on 16-bit floats is computed in `f32`: with more than twice
+    their bits, the first rounding of `+ - * /` and the square root is harmless (Figueroa 1995); fused multiply-adds are
+    rounded once as well (`elementary/formulas.py`). Divisions are defined for all operands, as in NumPy: x / 0 = 0, x
+    mod 0 = 0, and the smallest number over -1 wraps to itself; conversions of floats to integers as on x86
+    (`weft.support.float_to_integer`). Host functions in a program of kernels are prepared for LLVM. Raises
+    `CompileError` for an unknown target, and for an integer power of truth values.
 
     Requires: low functions.
 
@@ -105,7 +104,6 @@ class LowLegalizePass(ModulePass):
 
 
 def legalize(function: FuncOp, target: str) -> None:
-    """Legalize the ops of a function, and in turn those that replace them."""
     context = _Legalization(target, Constants(function.body.block))
     pending = operations_in(function)
     pending.reverse()
@@ -159,7 +157,7 @@ def _computes(kind: type[Operation]) -> bool:
 def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
     if not _computes(type(op)):
         return None
-    # LLVM computes on f16, but its functions need f32.
+    # LLVM's functions, unlike its arithmetic, need f32.
     lacking = _SMALL if op.name.startswith("math.") or type(op) in _TO_INTEGER else context.lacking
     if not any(type(element_of(value.type)) in lacking for value in (*op.operands, *op.results)):
         return None
@@ -208,7 +206,7 @@ def _multiply_add(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _reduction(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Sums and products round after every lane; maxima and minima are exact in any wider type."""
+    """Sums and products round after every lane; extrema are exact in wider types."""
     reduction = cast("vector.ReductionOp", op)
     type_ = op.results[0].type
     if not isinstance(type_, context.lacking):
@@ -242,7 +240,7 @@ def _negation(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _integer_to_float(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Convert via `f64`, which represents the integer exactly, or accurately enough, so that rounding happens once."""
+    """Via `f64`: exact or accurate enough that rounding happens once."""
     (operand,), (result,) = op.operands, op.results
     if not isinstance(element_of(result.type), context.lacking):
         return None
@@ -277,7 +275,7 @@ def _truncate_to_bf16(op: Operation, context: _Legalization) -> OpRewriter | Non
     return writer
 
 
-# Floats of a byte or less: values are their bits, and are numbers only between a bitcast and a conversion.
+# Floats of a byte or less: their bits, numbers only between a bitcast and a conversion.
 
 
 def _small_float(value: SSAValue) -> ReducedPrecisionFloatType | None:
@@ -348,7 +346,6 @@ _BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
 
 
 def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Defined for all numbers (`weft.support.float_to_integer`)."""
     (operand,), (result,) = op.operands, op.results
     if DEFINED in op.attributes or _is_small(operand.type):
         return None
@@ -382,7 +379,7 @@ def _division(op: Operation, context: _Legalization) -> OpRewriter | None:
     writer = context.writer(op, op.results[0].type)
     lhs, rhs = map(writer.bits, op.operands)
     if context.kind in _CPUS and isinstance(op, arith.RemSIOp) and _wraps_loaded_index(op):
-        # 1 - rhs <= lhs < rhs, in one unsigned comparison.
+        # 1 - rhs <= lhs < rhs, as one unsigned comparison.
         is_inside = rhs.compare("sgt", 0) & (lhs + (rhs + -1)).compare("ult", rhs + (rhs + -1))
         remainder = arith.RemSIOp(op.lhs, op.rhs)
         outside = [remainder, scf.YieldOp(remainder.result)]
@@ -396,8 +393,9 @@ def _division(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _wraps_loaded_index(op: arith.RemSIOp) -> bool:
-    """Whether a loaded integer is divided by an invariant of the loop, as an index by the extent of an axis: most
-    indices are in range, and a correctly predicted branch takes less time than a division of 64 bits."""
+    """A loaded integer over a loop invariant, as an index by an extent: most are in range, and a predicted branch is
+    faster than a 64-bit division.
+    """
     return (
         op.result.type in (IndexType(), i64)
         and op.parent not in (op.rhs.owner, op.rhs.owner.parent)
@@ -446,7 +444,7 @@ def _multiply_extended(op: Operation, context: _Legalization) -> OpRewriter | No
 
 
 def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Threads of a warp exchange values of at least 32 bits."""
+    """Threads of a warp exchange at least 32 bits."""
     shuffle = cast("ShuffleOp", op)
     type_ = shuffle.value.type
     if not isinstance(type_, IntegerType) or type_.width.data >= 32:
@@ -459,8 +457,9 @@ def _shuffle(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """1 / sqrt(x), both correctly rounded: instructions of CPUs have only 12 or 14 correct bits. Kernel languages have
-    a function for f32, used if the op permits it (`afn`)."""
+    """Both correctly rounded: CPU instructions have 12 or 14 correct bits. Kernel languages have a function for f32,
+    used if permitted (`afn`).
+    """
     type_ = op.results[0].type
     if _is_small(type_):
         return None
@@ -468,7 +467,7 @@ def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None
     allowed = isinstance(flags, arith.FastMathFlagsAttr) and any(flag.value in ("afn", "fast") for flag in flags.data)
     if allowed and context.kind in GPU_KINDS and element_of(type_) == f32:
         return None
-    # Two roundings in f32 add up to 1.5 ulp; CPUs compute it in f64.
+    # Two roundings in f32 reach 1.5 ulp; CPUs compute it in f64.
     is_wide = not allowed and context.kind in _CPUS and element_of(type_) == f32
     wide = like(type_, f64) if is_wide else type_
     writer = context.writer(op, wide)
@@ -480,7 +479,7 @@ def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None
 
 
 def _in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """`f32` in `f64`: the function of the C library may be 2 ulp off."""
+    """`f32` in `f64`: the C library may be 2 ulp off."""
     del context
     type_ = op.results[0].type
     if element_of(type_) != f32:
@@ -492,7 +491,7 @@ def _in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _logistic_in_double(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """t / (1 + t) with t = exp(x), whose three roundings in `f32` add up to 2.5 ulp."""
+    """t / (1 + t) with t = exp(x): three roundings in `f32` reach 2.5 ulp."""
     power, total = (operand.owner for operand in op.operands)
     type_ = op.results[0].type
     if not isinstance(power, math.ExpOp) or element_of(type_) != f32 or logistic_of(power) is not op:
@@ -508,7 +507,7 @@ def _logistic_in_double(op: Operation, context: _Legalization) -> OpRewriter | N
 
 
 def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """`pow` of `f64` is also right for negative bases with integer powers."""
+    """`pow` of `f64` also handles negative bases."""
     base, power = op.operands
     type_ = base.type
     wide = like(type_, f64)
@@ -523,7 +522,6 @@ def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter
 
 
 def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Functions of the C library take scalars."""
     type_ = op.results[0].type
     if not isinstance(type_, VectorType) or _is_small(type_):
         return None
@@ -535,7 +533,7 @@ def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _has_extrema(op: Operation, context: _Legalization) -> bool:
-    """Whether the x86 forms are shorter; with fast-math flags LLVM's are."""
+    """Whether the x86 forms are shorter: not with fast-math flags."""
     flags = op.properties.get("fastmath")
     has_flags = isinstance(flags, arith.FastMathFlagsAttr) and bool(flags.data)
     is_wide = isinstance(element_of(op.results[0].type), Float32Type | Float64Type)
@@ -563,7 +561,7 @@ def _extremum(op: Operation, context: _Legalization) -> OpRewriter | None:
 
 
 def _extremum_of_lanes(op: Operation, context: _Legalization) -> OpRewriter | None:
-    """Reduce on x86, where LLVM compares scalars in general registers."""
+    """On x86, where LLVM compares scalars in general registers."""
     kind = _EXTREMA.get(cast("vector.ReductionOp", op).kind.data.value)
     if kind is None or not _has_extrema(op, context):
         return None
@@ -592,7 +590,7 @@ RULES: Final[tuple[tuple[tuple[str, ...], tuple[type[Operation], ...], Rule], ..
     (_LLVM, (arith.TruncFOp,), _truncate_to_bf16),
     ((*TARGETS, UPSTREAM), (arith.ExtFOp,), _extend_small),
     ((*TARGETS, UPSTREAM), (*_BITCASTS, arith.ExtUIOp, LANE_FORMS[arith.ExtUIOp]), _truncate_to_small),
-    # C, CUDA, OpenCL and Metal use functions for divisions, which index ranges often reduce to operators.
+    # C, CUDA, OpenCL and Metal divide by functions, which index ranges often reduce to operators.
     ((*_LLVM, UPSTREAM), DIVISIONS, _division),
     ((UPSTREAM,), (LdexpOp,), _ldexp),
     ((*TARGETS, UPSTREAM), (math.IPowIOp,), _integer_power),

@@ -1,4 +1,4 @@
-"""low-lower-dots: lower dot products to instructions of the target, or to multiplications and additions."""
+"""low-lower-dots: lower dot products to instructions, or to multiplications and additions."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class LowerDotsPass(ModulePass):
     %r = low.dot %c, %a as ui8, %b as si8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
     vector.store %r, %C[%k] : memref<?xi32>, vector<16xi32>
     ```
-    A `low.dot` of more lanes than an instruction has is split. If the target only has an instruction for other signs,
-    an operand is shifted by half of its range, by flipping its highest bit, and a sum of the other operand corrects the
-    result: a * b = (a + 128) * b - 128 * b. Without an instruction for bytes that are read as narrower integers, their
-    high bits are cleared, and they are read as `ui8`. Other dot products become products and sums of 32 bits: fused
-    multiply-adds for bf16. A `low.tile_product` is left to the tile registers of the target, or becomes loops over its
-    rows, vectors of its columns and its reduction around a `low.dot`.
+    A `low.dot` of more lanes than an instruction has is split. For an instruction of other signs, an operand's highest
+    bits are flipped, and a sum of the other corrects the result: a * b = (a + 128) * b - 128 * b
+    (`docs/decisions/0027-dot-products.md`). Bytes read as narrower integers, without an instruction for those, are read
+    as `ui8` with cleared high bits. Other dot products become products and sums of 32 bits: fused multiply-adds for
+    bf16. A `low.tile_product` is left to tile registers, or becomes loops over rows, vectors of columns and the
+    reduction around a `low.dot`.
 
     Requires: low functions over flat buffers (`tir-flatten`).
 
@@ -102,7 +102,6 @@ class LowerDotsPass(ModulePass):
 
 class _Builder(OpRewriter):
     def load(self, pointer: SSAValue, element: Attribute, lanes: int, offset: SSAValue | None = None) -> SSAValue:
-        """Consecutive lanes of memory, from `offset` elements after the pointer."""
         access = _pointer(pointer)
         at = access.indices[0]
         if offset is not None:
@@ -114,20 +113,17 @@ class _Builder(OpRewriter):
         self.add(vector.StoreOp(value, access.buffer, list(access.indices)))
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
-        """The concatenation of one or two vectors."""
         if len(parts) == 1:
             return parts[0]
         first, second = parts
         return self.shuffle(first, second, range(sum(map(lanes_of, (part.type for part in parts)))))
 
     def times(self, value: SSAValue, factor: int) -> SSAValue | None:
-        """An index times a factor; None for zero."""
         if factor < 2:
             return value if factor else None
         return self.combine(arith.MuliOp, value, self.insert(index_constant(factor)))
 
     def erase(self) -> None:
-        """Erase the op and pointers without further uses."""
         operands = list(self.rewritten.operands)
         super().erase()
         erase_unused_pointers(operands)
@@ -153,7 +149,6 @@ def _loaded(op: TileDotOp) -> DotOp:
 
 
 def _loops(op: TileProductOp) -> list[DotOp]:
-    """Replace a product of tiles by loops; return their dot products."""
     build = _Builder(op)
     rows, columns, depth = op.shape
     dots = [
@@ -164,7 +159,6 @@ def _loops(op: TileProductOp) -> list[DotOp]:
 
 
 def _product_of_columns(build: _Builder, op: TileProductOp, columns: range, shape: tuple[int, int]) -> DotOp:
-    """Loops over the rows and the reduction around the dot products of some columns."""
     left, right = op.readings
     rows, depth = shape
     lanes, group = len(columns), op.group
@@ -208,7 +202,7 @@ def _product_of_columns(build: _Builder, op: TileProductOp, columns: range, shap
 
 
 def _loop(build: OpRewriter, extent: int, carried: Sequence[SSAValue]) -> tuple[scf.ForOp, _Builder]:
-    """Insert a loop that carries values; return it with a builder that inserts at the end of its body."""
+    """A loop that carries values, and a builder at the end of its body."""
     types = [IndexType(), *(value.type for value in carried)]
     first, last, step = (build.index(number) for number in (0, extent, 1))
     end = scf.YieldOp(*carried)
@@ -232,7 +226,7 @@ def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
     if any(map(is_narrow, op.readings)):
         _legalize(_widened(op), instructions)
         return
-    # Signs that both differ from those of an instruction would need two corrections.
+    # Two differing signs would need two corrections.
     near = [i for i in fitting if i.takes(i.lanes, i.group, replace(left, signed=not left.signed), right)]
     if near and left.signed == right.signed and not left.floats:
         for part in _flip(op, *_integers(op)):
@@ -242,7 +236,7 @@ def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
 
 
 def _widened(op: DotOp) -> DotOp:
-    """Clear the high bits of bytes that are read as narrower integers."""
+    """Clear the high bits of bytes read as narrower integers."""
     build = _Builder(op)
     operands: list[tuple[SSAValue, Reading]] = []
     for value, reading in zip((op.lhs, op.rhs), op.readings, strict=True):
@@ -259,7 +253,6 @@ def _widened(op: DotOp) -> DotOp:
 
 
 def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:
-    """The integer types that the factors of a dot product are read as."""
     left, right = op.readings
     if not isinstance(left, IntegerType) or not isinstance(right, IntegerType):
         raise InternalError("bf16 has no unsigned reading")
@@ -267,7 +260,6 @@ def _integers(op: DotOp) -> tuple[IntegerType, IntegerType]:
 
 
 def _cut(op: DotOp, lanes: int) -> None:
-    """Split into dot products of `lanes` lanes each."""
     build = _Builder(op)
     total: SSAValue | None = None
     for first in range(0, op.lanes, lanes):
@@ -281,8 +273,9 @@ def _cut(op: DotOp, lanes: int) -> None:
 
 
 def _flip(op: DotOp, left: IntegerType, right: IntegerType) -> tuple[DotOp, DotOp]:
-    """Read the left operand with the other sign, and subtract the excess. Loops and rows that share the right operand
-    share the correction."""
+    """Read the left operand with the other sign, and subtract the excess, shared by loops and rows with the same right
+    operand.
+    """
     build = _Builder(op)
     half = 1 << (left.width.data - 1)
     other = IntegerType(left.width.data, _other(left))
@@ -290,7 +283,7 @@ def _flip(op: DotOp, left: IntegerType, right: IntegerType) -> tuple[DotOp, DotO
     sums = DotOp(op.acc, flipped, other, op.rhs, right)
     total = build.insert(sums)
     group = VectorType(IntegerType(left.width.data), [op.group])
-    # 128 is read from unsigned bytes, -128 from signed ones: the same bits.
+    # 128 of unsigned bytes, -128 of signed ones: the same bits.
     moved = DotOp(
         build.constant_lanes(op.acc.type, [0]),
         build.constant_lanes(group, [-half]),
@@ -307,7 +300,6 @@ def _other(type_: IntegerType) -> Signedness:
 
 
 def _spell_out(op: DotOp) -> None:
-    """Lower to products and sums of 32 bits, one step of the groups at a time."""
     build = _Builder(op)
     element = sum_of_reading(op.readings[0])
     wide = VectorType(element, [op.lanes])
@@ -333,7 +325,7 @@ def _spell_out(op: DotOp) -> None:
 
 
 def _interleave(op: TileInterleaveOp) -> None:
-    """Concatenate rows, then use one shuffle, which code generators lower best."""
+    """Concatenated rows and one shuffle, which code generators lower best."""
     build = _Builder(op)
     element = cast("MemRefType[Attribute]", _pointer(op.source).buffer.type).element_type
     lanes, count = op.lane_count, op.row_count

@@ -1,4 +1,4 @@
-"""low-lower-intrinsics: lower calls of declared intrinsics by the rules of the target."""
+"""low-lower-intrinsics: lower intrinsics by rules of the target."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LowerIntrinsicsPass(ModulePass):
-    """Replace intrinsics according to the registered rules: `low-lower-intrinsics{target=opencl}`.
+    """Replace intrinsics by registered rules: `low-lower-intrinsics{target=opencl}`.
 
     ```mlir
     %b = func.call @mylog(%a) : (f32) -> f32     ->     %b = func.call @log(%a) : (f32) -> f32
     %e = math.exp %a : f32                       ->     %e = func.call @my_exp(%a) : (f32) -> f32, by a rule for "exp"
     ```
-    Intrinsics are called for each lane of a vector. Raises `CompileError` for a call of an intrinsic without a rule for
-    the target and its types.
+    Intrinsics are called per lane of a vector. Raises `CompileError` for an intrinsic without a rule for the target and
+    its types.
 
     Requires: low functions.
 

@@ -1,4 +1,4 @@
-"""Replacement of one operation by others at its position."""
+"""Replacement of one operation by others."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class OpRewriter:
         properties: Mapping[str, Attribute] = _NOTHING,
         attributes: Mapping[str, Attribute] = _NOTHING,
     ) -> SSAValue:
-        """Insert an op with one result; types are not verified."""
+        """Types are not verified."""
         return self.insert(
             kind.create(
                 operands=operands, result_types=[result], properties=dict(properties), attributes=dict(attributes)
@@ -65,12 +65,11 @@ class OpRewriter:
         return self.insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
 
     def constant_lanes(self, type_: Attribute, numbers: Sequence[int]) -> SSAValue:
-        """A constant vector of integers, or of floats with integral values; a single number fills all lanes."""
+        """Integers, or integral floats; a single number fills all lanes."""
         value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), list(numbers))
         return self.op(arith.ConstantOp, (), type_, {"value": value})
 
     def combine(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
-        """Combine two integers, or vectors of them, without flags."""
         return self.insert(arith_op(kind, left, right))
 
     def shuffle(self, left: SSAValue, right: SSAValue, lanes: Sequence[int]) -> SSAValue:
@@ -81,7 +80,7 @@ class OpRewriter:
         return self.insert(vector.ExtractOp(value, [lane], element_of(value.type)))
 
     def lane_by_lane(self, call: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
-        """Apply `call` to the operands of the op, or to each lane of them if the result is a vector."""
+        """Apply `call` to the operands, or per lane if the result is a vector."""
         operands, type_ = list(self.rewritten.operands), self.rewritten.results[0].type
         if not isinstance(type_, VectorType):
             return call(operands)
@@ -122,7 +121,7 @@ def element_of(type_: Attribute) -> Attribute:
 
 
 def lanes_of(type_: Attribute) -> int:
-    """The number of lanes; 0 for a scalar."""
+    """0 for a scalar."""
     return type_.get_shape()[0] if type(type_) is VectorType else 0
 
 

@@ -1,4 +1,4 @@
-"""annotate, unannotate: annotations of loops, blocks and functions, some of which lowering reads."""
+"""Annotations of loops, blocks and functions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import did_you_mean
 
 Annotation: TypeAlias = Union[int, float, str, bool, Sequence["Annotation"], Mapping[str, "Annotation"]]  # noqa: UP007 - recursive
-"""Python values that an annotation can hold."""
 _OWN = ("tir.", "low.")
-"""Prefixes of weft's own attributes."""
 
 
 def why_not_key(key: str) -> str | None:
-    """Explain why users may not use a key: it is empty, or has a prefix of weft's own attributes."""
     if not key:
         return "the key is empty"
     if key.startswith(_OWN):
@@ -50,17 +47,14 @@ class Annotate(Primitive):
     Requirements:
     1. the key is not empty and has no reserved prefix: `tir.` or `low.`
 
-    `split` and `tile` keep them on the outermost new loop, `fuse` and `merge` join those of their loops (the first loop
-    that has a key decides), `loop_partition` copies them. Lowering reads `reassociate`, `interior` and
-    `pipeline_stages` of loops, and two annotations of blocks:
+    `split` and `tile` keep annotations on the outermost new loop, `fuse` and `merge` join them (the first loop with a
+    key decides), `loop_partition` copies them. Annotations of functions, and `pragma_auto_unroll_max_step` of loops,
+    make loops parallel, vectorized and unrolled (`tir-apply-annotations`). Lowering reads `reassociate`, `interior`,
+    `pipeline_stages` of loops and, on CPUs, two annotations of blocks:
 
-    - `prefetch`: `[["read", 0, [1, 0]]]` prefetches, on CPUs, the elements of the first buffer that the instance with
-      the first iterator advanced by one reads. A fourth element names another block, whose accesses are prefetched.
-    - `nontemporal`: `[0]` stores vectors of the first buffer that the block writes with non-temporal stores, on CPUs
-      that have them.
-
-    Annotations of a function, and `pragma_auto_unroll_max_step` of loops, make loops parallel, vectorized and unrolled
-    (`tir-apply-annotations`).
+    - `prefetch`: `[["read", 0, [1, 0]]]` prefetches the first read buffer for the instance with the first iterator
+      advanced by one. A fourth element names another block, whose accesses are prefetched.
+    - `nontemporal`: `[0]` stores vectors of the first written buffer with non-temporal stores, if the CPU has them.
 
     ```mlir
     tir.for %i in 128 { ... }
@@ -84,7 +78,7 @@ class Unannotate(Primitive):
 
     Requirements:
     1. the key is not empty and has no reserved prefix: `tir.` or `low.`
-    2. there is such an annotation: the loop or block has one with that key
+    2. there is such an annotation
 
     ```mlir
     tir.for %i in 128 attributes {note = 16 : i64} { ... }

@@ -1,4 +1,4 @@
-"""annotate_buffer_access: annotate the region of a buffer that an instance of a block accesses."""
+"""Annotation of the regions that blocks access."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class AnnotateBufferAccess(Primitive):
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. the region is a box of constant size over the iterators: a begin and an end for each dimension of the buffer,
-       built from the iterators; an end is above the begin by a constant of at least 1, an index of 64 bits
-    3. every access of an instance is in the region: an index that the block computes from its iterators by other than
-       integer arithmetic is evaluated at each of their values
+    2. the region is a box of constant size over the iterators: a begin and an end for each dimension, in turn, that
+       differ by a constant of at least 1, an index of 64 bits
+    3. every access of an instance is in the region: indices computed by other than integer arithmetic are evaluated at
+       each value of the iterators
 
-    Replaces an older annotation for that buffer. The step lists the begin and end of each dimension, in turn.
+    Replaces an older annotation for that buffer.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<30>) = [%i] { memref.load %A[%vi] ... memref.load %A[%vi + 2] ... }
@@ -116,7 +116,7 @@ class AnnotateBufferAccess(Primitive):
                 self.refuse(3, Violation(detail, "not proved"), access.op)
             for beyond in (offset * -1 - 1, offset - size):
                 question = instances_where(access, beyond)
-                # any instance of the domain, including those that only another part of the block runs
+                # including instances that only another part of the block runs
                 for variable in own:
                     question.row(Index.of(variable), question.naming(""))
                 with self.deciding(3, access.op):
@@ -147,23 +147,20 @@ class AnnotateBufferAccess(Primitive):
 
 
 _MOST_POINTS = 1 << 14
-"""Points at which an index is evaluated."""
 
 
 @dataclass(frozen=True)
 class _Computed:
-    """Values that pure operations of a block compute from some of its iterators, as for a resized image."""
+    """Values that pure operations compute from iterators, as for a resized image."""
 
     values: tuple[SSAValue, ...]
     operations: tuple[Operation, ...]
-    """In order."""
     iterators: tuple[BlockArgument, ...]
     extents: tuple[int, ...]
 
     @staticmethod
     def of(block: BlockOp, index: Index) -> _Computed | None:
-        """The computed values of an index. None if there are none, if they depend on memory or other values, or if
-        there are too many points."""
+        """None if no value is computed, if values depend on memory or on others, or if there are too many points."""
         own = block.body.block
         values = tuple(v for v in index.values() if isinstance(v.owner, Operation) and not is_fixed(v))
         operations: dict[Operation, None] = {}
@@ -192,7 +189,6 @@ class _Computed:
         return _Computed(values, tuple(operations), iterators, numbers)
 
     def numbers(self, index: Index) -> Iterator[tuple[dict[str, int], int]]:
-        """Each point of the iterators, with the value of the index."""
         from weft.interp.interpreter import Interpreter  # start-up: 50 ms
 
         entry = Block(arg_types=[variable.type for variable in self.iterators])

@@ -23,7 +23,7 @@ _STEPS: Final = Statistic("apply-schedule", "steps-applied", "steps of schedules
 class ApplySchedulePass(ModulePass):
     """Run the schedules of the module in order, or only the named one, and erase them.
 
-    Each step is checked; a refused step raises an error and leaves the module as the steps before it made it.
+    A refused step raises an error and leaves the module as the steps before it made it.
 
     Requires: tir functions, and `sched.func`s in the module.
 

@@ -1,4 +1,4 @@
-"""bind: map the iterations of a loop to threads or thread blocks of a GPU axis."""
+"""Binding of loops to thread axes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.support.errors import Violation
 @dataclass(frozen=True)
 class BindPlan(LoopKindPlan):
     grown: tuple[ForOp, ...] = ()
-    """Loops with a smaller extent so far; a guard disables their additional iterations."""
+    """Loops with a smaller extent so far."""
     extent: int = 0
 
     def rewrite(self) -> tuple[Operation, ...]:
@@ -42,33 +42,30 @@ class Bind(Primitive):
     `vthread.x|y|z`, or `vthread`.
 
     Requirements:
-    1. the axis is a thread axis: one of these
-    2. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far, if it is
-       another one
+    1. the axis is a thread axis
+    2. no loop inside is bound to the same thread axis as the loop: as for `parallel`, unless the axis stays the same
     3. the iterations are independent: as for `parallel`; on `threadIdx` and `blockIdx` they may also combine into one
-       accumulator, by an associative and commutative combiner. The threads of a thread block do so by shuffles and
-       through shared memory; thread blocks, and threads whose accumulator starts in another nest, by atomic operations
-    4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
-       the inner one fills shared memory in the same way for all iterations of the outer one: then the threads fill it
-       together
-    5. an axis has one extent in a nest: other loops of the nest that are bound to it have the same extent, or the axis
-       is blockIdx.x|y|z or threadIdx.x|y|z, the extents are static, and guards disable the additional iterations of the
-       shorter loops
+       accumulator by an associative and commutative combiner: threads by shuffles and through shared memory; thread
+       blocks, and threads whose accumulator starts in another nest, by atomic operations
+    4. an axis is bound once: by no loop around or inside (except to plain `vthread`), unless the inner one fills shared
+       memory alike for all iterations of the outer one: the threads then fill it together
+    5. an axis has one extent in a nest: unless the axis is a `blockIdx` or `threadIdx` and extents are static: guards
+       then disable the additional iterations of shorter loops
     6. the loop is not inside a vectorized loop
-    7. what thread blocks combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or
-       64 bits in device memory
-    8. what thread blocks combine into starts in an earlier kernel: the block has no init (`decompose_reduction`),
-       and no other block in the same nest of bound loops writes the element
+    7. what thread blocks combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or 64
+       bits in device memory
+    8. what thread blocks combine into starts in an earlier kernel: the block has no init (`decompose_reduction`), and
+       no other block in the nest of bound loops writes the element
     9. the rest of the kernel does not read what thread blocks combine into: no other block in that nest reads the
        element
-    10. thread blocks pass nothing to each other: on `blockIdx`, if another loop of the nest is bound to the axis,
-        no iteration of the one touches elements that a different iteration of the other writes. The loops become one,
-        and thread blocks do not synchronise
+    10. thread blocks pass nothing to each other: if another loop of the nest is on the same `blockIdx`, no iteration of
+        the one touches what a different iteration of the other writes, because the loops become one and thread blocks
+        do not synchronise
 
-    Binding a loop of a floating-point reduction reorders its sums, with atomic operations in every run, so results
-    differ by rounding. Each iteration is an atomic operation on device memory; after `rfactor`, each partial result is.
+    Floating-point reductions differ by rounding; with atomic operations, from run to run. Each iteration is an atomic
+    operation on device memory; after `rfactor`, each partial result is.
 
-    On a CPU, bound loops are lowered as serial loops.
+    CPUs run bound loops serially.
 
     ```mlir
     tir.for %i in 32 { ... }

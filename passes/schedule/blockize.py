@@ -1,4 +1,4 @@
-"""blockize: turn the loops inside a loop, with their block, or several blocks with their loops, into one block."""
+"""Grouping of loops with their block, or of several blocks with their loops, into one block."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ class IteratorSplit:
     """1 if there is no inner part."""
 
     def value(self, outer: SSAValue | None, inner: Index | None) -> Index:
-        """The old iterator, from the iterator of the outer block and the inner part."""
         index = Index({})
         if outer is not None:
             index = Index.of(outer) * (self.extent if isinstance(self.extent, int) else 1)
@@ -109,7 +108,7 @@ class BlockizePlan(Plan):
         return (outer,)
 
     def outer_iterators(self) -> dict[Index, set[tuple[Index, IterKind]]]:
-        """The bindings of outer iterators with several values -> their extents and kinds."""
+        """Binding -> extents and kinds, of outer iterators with several values."""
         found: dict[Index, set[tuple[Index, IterKind]]] = {}
         for division, kind in zip(self.divisions, self.block.kinds, strict=True):
             if division.outer is not None and not division.outer.is_constant:
@@ -146,7 +145,6 @@ class BlockizePlan(Plan):
         return value
 
     def guards_outside(self) -> list[tuple[Index, Index]]:
-        """The guards on outer loops, and those that keep the outer iterators in their domains."""
         inside: list[tuple[Index, Index]] = []
         for division in self.divisions:
             if division.outer is None:
@@ -274,23 +272,22 @@ class Blockize(RecheckedPrimitive):
     outside.
 
     Requirements:
-    1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: loops that contain
-       only each other; the nests of several blocks are such chains, in one body
-    2. no extent inside depends on a loop outside: of these loops
-    3. each iterator falls apart as outer * extent + inner: an iterator bound to loops outside and inside is a multiple
-       of `extent` over loops outside plus a term over loops inside that takes each value from 0 to `extent - 1`
+    1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: each loop contains
+       only the next; several nests are in one body
+    2. no extent inside depends on a loop outside
+    3. each iterator splits into outer * extent + inner: if bound to loops on both sides: `outer` over loops outside,
+       plus a term over loops inside that takes each value from 0 to `extent - 1`
     4. guards are on loops outside or on iterators: or can be expressed over the iterators; none mixes loops of the
        reduction with others
     5. init and updates access the same elements: if spatial iterators are bound to loops inside, each instance updates
        elements that its own init starts, and no other instance stores to these
     6. what the init uses is known outside of the loop
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
     8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init
        continues over the loops outside (`decompose_reduction` first)
 
-    The outer block is `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
-    `<iterator>_i`. The init moves to the outer block: a nest around a block `<block>_init`. Blocks "B" and "C" become
-    "B_C_o". A single block becomes the body of another.
+    The outer block is `<block>_o` ("B_C_o" for "B" and "C"), with iterators `<iterator>_o`; the inner one keeps its
+    name, with iterators `<iterator>_i`. The init moves to the outer block, in a nest around `<block>_init`.
 
     ```mlir
     tir.for %i0 in 8 { tir.for %k0 in 8 { tir.for %i1 in 16 { tir.for %k1 in 16 {
@@ -318,7 +315,6 @@ class Blockize(RecheckedPrimitive):
         return JoinPlan(plans)
 
     def _nests(self) -> list[ForOp | BlockOp]:
-        """The loop; or the nests of the blocks in the innermost body that contains them all, in order."""
         if not self.target:
             raise CompileError("blockize needs a loop or blocks, got none")
         first, *others = self.target
@@ -342,8 +338,7 @@ class Blockize(RecheckedPrimitive):
         return found
 
     def _require_joinable(self, plan: BlockizePlan, first: BlockizePlan) -> None:
-        """The outer iterators must be those of the first nest, except for iterators of one value, and each instance
-        must run its init."""
+        """Outer iterators of several values must be those of the first nest, and each instance must run its init."""
         block = plan.block
         own, wanted = plan.outer_iterators(), first.outer_iterators()
         if own != wanted or any(len(extents) > 1 for extents in own.values()):
@@ -386,8 +381,7 @@ class Blockize(RecheckedPrimitive):
     def _computed_inside(
         self, block: BlockOp, root: Operation, bindings: Sequence[Index], outside: set[SSAValue]
     ) -> set[SSAValue]:
-        """Values computed in the loop that are not index expressions, such as digits of a loop fused with a dynamic
-        extent."""
+        """Values that are not index expressions, such as digits of a loop fused with a dynamic extent."""
         guards = (value for left, right in guards_of(block) for value in (*left.values(), *right.values()))
         extents = (Index.of(loop.extent) for loop in _inner_loops(root, block))
         values = {*(value for index in (*bindings, *extents) for value in index.values()), *guards}

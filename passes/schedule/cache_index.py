@@ -1,4 +1,4 @@
-"""cache_index: compute indices once, before the nest of a block."""
+"""Precomputation of indices of a block."""
 
 from __future__ import annotations
 
@@ -81,12 +81,11 @@ class CacheIndex(Primitive):
 
     Requirements:
     1. `scope` is a memory scope
-    2. the extents of the iterators are known at the top of the function: those in these indices
+    2. the extents of the iterators are known at the top of the function
 
-    Candidates are indices computed from iterators of the block and values defined before its nest, if at least
-    `cse_thresh` loads use them. Iterators, constants and sums of an iterator and a constant stay. Each index gets a new
-    block, called `index`, `index_1`, ..., with loops ax0, ax1, ... A block without candidates is unchanged. Apply it
-    late: it hides the accessed elements from later primitives.
+    Candidates are indices over iterators of the block and values defined before its nest, in at least `cse_thresh`
+    loads, except iterators, constants, and iterators plus constants. The new blocks are `index`, `index_1`, ... Without
+    candidates, nothing changes. Apply it late: it hides the accessed elements from later primitives.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<64>) = [%i] { memref.load %A[(%vi * 7) mod 64] ... }

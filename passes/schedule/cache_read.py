@@ -1,4 +1,4 @@
-"""cache_read, read_at, cache_inplace: let blocks read a copy of a buffer, or update one."""
+"""Copies of buffers that blocks read or update."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
+from weft.passes.schedule.checks import element_text, missed_element, unwritten_element
 from weft.passes.schedule.primitive import operation_text
-from weft.passes.schedule.requirements import element_text, missed_element, unwritten_element
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 
@@ -54,7 +54,6 @@ class ReadCopy(Caching, RecheckedPrimitive):
         common: Operation,
         box: Sequence[Span | None],
     ) -> None:
-        """Requirement 4: each element of the box is written."""
         writes = [a for a in found if a.is_write and a.buffer is buffer]
         with self.deciding(4), planned_copy(buffer, readers, common, box) as copied:
             missed = uncovered_element(copied, writes)
@@ -68,19 +67,16 @@ class CacheRead(ReadCopy):
     """Let the blocks of the enclosing block that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
-    1. the block reads that many buffers: accumulators of the block itself are not counted; `consumer_blocks`, if given,
-       are blocks of the enclosing block that read the buffer, and only they read the copy
+    1. the block reads that many buffers: `consumer_blocks`, if given, read it, and only they read the copy
     2. `scope` is a memory scope
-    3. the buffer has at most one writer, before every reader: in the enclosing block, apart from writers after all
-       of them
-    4. what is copied was written: all of a temporary, or else the box that the readers read
-    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    3. the buffer has at most one writer, before every reader: except writers after all readers
+    4. what is copied was written: all of a temporary, or else the box that is read
+    5. loops that run in parallel stay independent
 
-    The copy runs right after that writer, or at the start of the enclosing block. It contains the box that is read: in
+    The copy runs right after that writer, or at the start of the enclosing block. It contains the box that is read in
     the function, in an instance of the enclosing block, or in an iteration of the innermost loop around the writer and
-    a reader. If other readers are outside of that loop, each iteration copies the box that the writer writes. The copy
-    is guarded by the guards that all readers, or the writer, have. The new block is called `<buffer>_<scope>`, its
-    loops ax0, ax1, ...; move it with `compute_at`.
+    a reader; with other readers outside of that loop, the box that the writer writes there. It has the guards that all
+    readers, or the writer, have. Move it with `compute_at`.
 
     ```mlir
     tir.block "C" ... { memref.load %A[%vi] ... }
@@ -149,7 +145,6 @@ class CacheRead(ReadCopy):
     def _copy_of_writes(
         self, writer: BlockOp, readers: tuple[BlockOp, ...], buffer: SSAValue, common: Operation, first: Operation
     ) -> CachePlan:
-        """Each iteration of a loop copies the box that the writer writes there, because some readers are outside."""
         scope = scope_of(writer)
         if not isinstance(common, ForOp):
             self.refuse(3, f'block "{writer.label}" writes {buffer_name(buffer)} in {op_name(common)}', writer)
@@ -214,14 +209,14 @@ class ReadAt(ReadCopy):
     they read.
 
     Requirements:
-    1. the block reads that many buffers: accumulators of the block itself are not counted
+    1. the block reads that many buffers
     2. `scope` is a memory scope
-    3. the loop is around the block, and nothing there writes the buffer: in the enclosing block
+    3. the loop is around the block, and nothing there writes the buffer
     4. what is copied was written
-    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    5. loops that run in parallel stay independent
 
     Equivalent to `cache_read` and `compute_at`, except that blocks outside of the loop read the buffer as before. The
-    copy runs right before the first reader. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
+    copy runs right before the first reader.
 
     ```mlir
     tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A[%vi] ... } } }
@@ -262,15 +257,14 @@ class CacheInplace(ReadCopy):
     elements in, another copies them back.
 
     Requirements:
-    1. the block reads that many buffers, and writes this one: accumulators of the block itself are not counted
+    1. the block reads that many buffers, and writes this one
     2. `scope` is a memory scope
-    3. nothing else in the nest accesses the buffer: that of the block
+    3. nothing else in the nest accesses the buffer: the nest of the block
     4. what is copied was written
-    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    5. loops that run in parallel stay independent
 
-    The copies run right before and after the nest of the block. They contain the box that the block touches, in the
-    function or in an instance of the enclosing block. Both new blocks are called `<buffer>_<scope>`, the second with a
-    number; their loops are ax0, ax1, ...
+    The copies run right before and after the nest of the block, of the box that it touches in the function or in an
+    instance of the enclosing block.
 
     ```mlir
     tir.block "U" ... { memref.store %x, %A[%vi] } // %x is computed from %A[%vi]

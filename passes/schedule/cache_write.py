@@ -1,4 +1,4 @@
-"""cache_write, write_at: let a block write a copy of a buffer."""
+"""Copies of buffers that blocks write."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from weft.passes.schedule.caching import (
     planned_copy,
     why_not_around,
 )
+from weft.passes.schedule.checks import unwritten_element
 from weft.passes.schedule.primitive import operation_text
-from weft.passes.schedule.requirements import unwritten_element
 from weft.passes.schedule.trial_application import runs_in_parallel
 from weft.support.errors import Violation
 
 
 class CacheWriteBase(Caching):
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
-        """Copy out in `loop`, or at the innermost op that the block shares with another use of the buffer."""
+        """The copy runs in `loop`, or at the innermost op that the block shares with another use of the buffer."""
         block = self.block
         buffer = self.buffer_to_copy("write")
         scope = scope_of(block)
@@ -70,7 +70,7 @@ class CacheWriteBase(Caching):
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
 
     def _require_whole_results(self, place: Operation) -> None:
-        """Refuse a copy in a parallel iteration that combines with others into the same elements."""
+        """Parallel iterations of a reduction combine into the same elements."""
         reduced = sources_of(self.block, IterKind.REDUCE)
         for loop in ancestors(place):
             if isinstance(loop, ForOp) and runs_in_parallel(loop) and loop.induction_variable in reduced:
@@ -106,18 +106,16 @@ class CacheWrite(CacheWriteBase):
     out.
 
     Requirements:
-    1. the block writes that many buffers: `consumer_blocks`, if given, are blocks of the enclosing block that
-       read the buffer
+    1. the block writes that many buffers: `consumer_blocks`, if given, read it
     2. `scope` is a memory scope
-    3. the block is the only writer of the buffer: in the enclosing block
+    3. the block is the only writer of the buffer
     4. the block shares loops alone with other uses of the buffer
-    5. the block writes every element that is copied and reads no older value: the elements that
-       `consumer_blocks` read, from the copy, were written before; no parallel loop around the copy is one of the
-       reduction
+    5. the block writes every element that is copied and reads no older value: what `consumer_blocks` read, from the
+       copy, was written before; no parallel loop around the copy is one of the reduction
 
-    The copy runs right after the block's outermost loop. If the block shares loops with other blocks that access the
-    buffer, or is nested in another block, each iteration of the innermost of these loops, or each instance of that
-    block, copies the box that it writes. The new block is called `<buffer>_<scope>`; move it with `reverse_compute_at`.
+    The copy runs right after the block's outermost loop. If the block shares loops with other uses of the buffer, or is
+    nested in another block, it copies the box written in each iteration of the innermost of these loops, or in each
+    instance of that block. Move it with `reverse_compute_at`.
 
     ```mlir
     tir.for %i in 128 { tir.block "C" ... { memref.store %x, %C[%vi] } }
@@ -144,14 +142,12 @@ class WriteAt(CacheWriteBase):
     Requirements:
     1. the block writes that many buffers
     2. `scope` is a memory scope
-    3. the block is the only writer of the buffer: in the enclosing block
-    4. the block shares loops alone with other uses of the buffer: no other op in the loop around the block uses the
-       buffer
+    3. the block is the only writer of the buffer
+    4. the block shares loops alone with other uses of the buffer: no other op in the loop uses the buffer
     5. the block writes every element that is copied and reads no older value
     6. the loop is around the block, in its scope
 
-    Equivalent to `cache_write` and `reverse_compute_at`. The new block is called `<buffer>_<scope>`, its loops ax0,
-    ax1, ...; it runs right after the nest of the block in the loop.
+    Equivalent to `cache_write` and `reverse_compute_at`. The copy runs right after the nest of the block in the loop.
 
     ```mlir
     tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.store %x, %C[%vi] } } }

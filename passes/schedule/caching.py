@@ -1,4 +1,4 @@
-"""Copies of buffers for `cache_read`, `cache_write` and `read_at`: memory scopes, types, nests and checks."""
+"""Copies of buffers in other memory scopes: types, nests and checks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,6 @@ def new_alloc(
 
 
 def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space: Attribute) -> SSAValue:
-    """Change the extents or the memory space of a temporary; returns its new value."""
     new = new_alloc(memref_type(old.memref).element_type, extents, space, old.memref.name_hint, old)
     new.properties = {**old.properties, **new.properties}
     new.attributes.update(old.attributes)
@@ -84,7 +83,7 @@ def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space:
 
 
 def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
-    """Dynamic extents are values of the allocation, an assumed shape, or a `memref.dim`; None if there is none."""
+    """None if no value has the extent."""
     dynamic: Sequence[SSAValue] = buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ()
     dims: dict[int, SSAValue] = {}
     for op in (use.operation for use in buffer.uses):
@@ -100,7 +99,7 @@ def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
 
 
 def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]:
-    """The shape of a buffer, and the `memref.dim` ops to insert for it, which may be new: call it while rewriting."""
+    """Includes new `memref.dim` ops to insert: call it while rewriting."""
     extents: list[int | SSAValue] = []
     operations: list[Operation] = []
     for at, known in enumerate(_known_extents(buffer)):
@@ -117,12 +116,8 @@ def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]
 def planned_copy(
     buffer: SSAValue, blocks: Sequence[BlockOp], common: Operation, box: Sequence[Span | None]
 ) -> Generator[Access]:
-    """The access to `buffer` by the copy that `CachePlan` would insert in the body of `common`, a loop or the scope,
-    for blocks that access it. Raises `NotProved`.
-
-    The copy runs under the guards that all blocks share and that are invariant in their loops below `common`. Its
-    detached loops are erased on exit.
-    """
+    """The access by the copy that `CachePlan` would insert in `common`, a loop or the scope. Its detached loops are
+    erased on exit. Raises `NotProved`."""
     contexts = [Context.around(block).inside(block) for block in blocks]
     known = contexts[0].iterators
     spans = [None if s is None else replace(s, lower=s.lower.substitute(known, range_of)) for s in box]
@@ -150,7 +145,7 @@ def planned_copy(
 
 
 def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation] = ()) -> None:
-    """Insert a temporary after the definitions of the copied buffer and of its extents."""
+    """The temporary follows the definitions of the copied buffer and of its extents."""
     owner = buffer.owner
     entry = owner if isinstance(owner, Block) else owner.parent
     if entry is None:
@@ -168,7 +163,7 @@ def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
 
 
 def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
-    """The shape of a buffer: constants and known values; the buffer itself represents unknown extents."""
+    """The buffer itself represents unknown extents."""
     return tuple(Index.of(buffer if known is None else known) for known in _known_extents(buffer))
 
 
@@ -179,14 +174,14 @@ SCOPE_HELP = (
 
 
 def why_not_scope(scope: str) -> Violation | None:
-    """Explain why a text is not a memory scope: a known memory level with optional tags after a dot."""
+    """A scope is a memory level with optional tags after a dot."""
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
 
 
 def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
-    """Explain why an op on a buffer cannot use one of another type, or None: it accesses the whole buffer."""
+    """An op that accesses the whole buffer cannot use another type."""
     if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp) or not touches_memory(op):
         return None
     return f"{op_name(op)} takes all of {buffer_name(buffer)}"
@@ -194,8 +189,8 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """The plan of a copy in before (`reading`) and back after (`writing`) the blocks to redirect, of a box (None for
-    the whole buffer), under guards."""
+    """Copies of a box (None: the whole buffer), in before (`reading`) and back after (`writing`) the redirected
+    blocks."""
 
     block: BlockOp
     buffer: SSAValue
@@ -242,13 +237,12 @@ class CachePlan(Plan):
 
 
 def free_label(function: Operation, wanted: str) -> str:
-    """A label unused in the function: `wanted`, with a number if needed."""
     taken = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
     return free_name(wanted, taken)
 
 
 def buffer_at(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValue:
-    """The buffer at a place such as `("write", 0)`; refuses requirement 1 if there is none."""
+    """Refuses requirement 1 if there is none."""
     if verb not in ("read", "write"):
         raise CompileError(f"a buffer of a block is given as ('read', 0) or ('write', 0), got '{verb}'")
     buffers = buffers_read(block) if verb == "read" else buffers_written(block)
@@ -265,7 +259,7 @@ def buffer_at(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SS
 def consumers_named(
     primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
 ) -> tuple[BlockOp, ...]:
-    """The blocks of the scope that read a buffer, or those of the given names, which may only write it."""
+    """Blocks of the scope that read the buffer; named ones may only write it."""
     readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
     if not isinstance(names, ArrayAttr):
         return tuple(readers.values())
@@ -281,20 +275,16 @@ def consumers_named(
 
 
 class Caching(Primitive):
-    """Base of primitives that copy a buffer into another memory scope."""
-
     block: BlockOp
     index: int
     scope: str
 
     def buffer_to_copy(self, verb: str) -> SSAValue:
-        """The buffer at `index` among those that the block reads or writes. Requirement 2 is on the scope."""
         buffer = buffer_at(self, self.block, verb, self.index)
         self.require(2, why_not_scope(self.scope))
         return buffer
 
     def require_redirected(self, buffer: SSAValue, blocks: Sequence[BlockOp]) -> None:
-        """Requirement 3: all uses in `blocks` can use the copy."""
         for use in buffer.uses:
             if any(block.is_ancestor(use.operation) for block in blocks):
                 self.require(3, why_not_redirected(use.operation, buffer), use.operation)
@@ -302,7 +292,6 @@ class Caching(Primitive):
     def require_written_before(
         self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue, requirement: int
     ) -> None:
-        """The writer must have written each element that the readers, which follow it, read."""
         writes = [a for a in accesses(writer) if a.is_write and a.buffer is buffer]
         for reader in readers:
             if reader is writer or not precedes(writer, reader):
@@ -316,7 +305,7 @@ class Caching(Primitive):
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
-    """Guards that all blocks share and that are invariant in their loops inside `common`."""
+    """Shared guards that are invariant in the loops inside `common`."""
     inside = _variables_between(common, blocks)
     first, *others = [guards_of(block) for block in blocks]
     return tuple(
@@ -336,13 +325,12 @@ def _variables_between(common: Operation, blocks: Sequence[BlockOp]) -> list[SSA
 
 
 def left_out(copied: Access) -> bool:
-    """Whether an access touches not all elements of the buffer. Raises `NotProved`."""
+    """Whether an access misses elements of the buffer. Raises `NotProved`."""
     domain = Domain(copied.loops, copied.indices or (), buffer_extents(copied.buffer), copied.conditions)
     return missed_instance(domain, loops_run=True) is not None
 
 
 def why_not_around(loop: ForOp, block: BlockOp) -> Violation | None:
-    """Explain why a loop is not around a block in its scope, or None."""
     around = loops_around(block)
     if loop in around:
         return None

@@ -1,5 +1,4 @@
-"""compute_at: move a producer into a loop of its consumers; reverse_compute_at: move a consumer into a loop of its
-producers."""
+"""Code motion of producers into loops of consumers, and of consumers into loops of producers."""
 
 from __future__ import annotations
 
@@ -55,6 +54,13 @@ from weft.analysis.sets import NotProved
 from weft.analysis.threads import is_shared
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.passes.schedule.checks import (
+    instance_left_out,
+    iterator_names,
+    missed_by,
+    two_iterations,
+    why_not_any_order,
+)
 from weft.passes.schedule.dominance import hoist, values_of_block, why_not_dominating
 from weft.passes.schedule.nest_builders import (
     IterDomain,
@@ -66,13 +72,6 @@ from weft.passes.schedule.nest_builders import (
     set_guards,
 )
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
-from weft.passes.schedule.requirements import (
-    instance_left_out,
-    iterator_names,
-    missed_by,
-    two_iterations,
-    why_not_any_order,
-)
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import ScheduleError, Violation
 
@@ -92,8 +91,7 @@ class IterGuard:
 
 @dataclass(frozen=True)
 class MovePlan(Plan):
-    """The plan of a move: `before` is the op in the loop to insert before; `kept` guards are added to those that keep
-    iterators in their domain."""
+    """`before` is in the body of `loop`; `kept` are guards in addition to those of the domains."""
 
     block: BlockOp
     loop: ForOp
@@ -101,7 +99,6 @@ class MovePlan(Plan):
     domains: tuple[IterDomain, ...]
     kept: tuple[IterGuard, ...]
     unit_loops: bool
-    """Iterators with one value get loops, too."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
@@ -119,8 +116,8 @@ class MovePlan(Plan):
 
 
 def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tuple[SSAValue, Atom]]]:
-    """Rewrite an access that uses only a quotient or remainder of an iterator, over a new value for that part. Also
-    maps each such value to its iterator and part."""
+    """Rewrite an access over new values for quotients or remainders, if they are the only use of an iterator. Maps each
+    new value to its iterator and part."""
     if own.indices is None:
         return own, {}
     indices = [index.simplified(range_of) for index in own.indices]
@@ -173,12 +170,9 @@ class BlockMotion(RecheckedPrimitive):
     def instances_at(
         self, requirement: int, own: Access, others: Sequence[Access], *, by_all_threads: bool = False
     ) -> dict[SSAValue, Span | None]:
-        """The instances of the block whose accesses `own` touch the elements that `others` touch in one iteration of
-        the loop.
-
-        Returns a span for each iterator in the indices of `own`, None if it may take all of its values. If `own` uses
-        only a quotient or remainder of an iterator, the span contains all values with such a part.
-        """
+        """A span for each iterator in the indices of `own`, None for all values: the instances that touch, by `own`,
+        what `others` touch in one iteration of the loop. The span of a quotient or remainder contains all values with
+        such a part."""
         block = self.block
         if own.indices is None:
             return {}
@@ -223,8 +217,7 @@ class BlockMotion(RecheckedPrimitive):
         return tuple(kept)
 
     def require_all_instances(self, requirement: int, domains: Sequence[IterDomain]) -> None:
-        """Each instance must run in some iteration of the loop. Iterators that cover their domain in each iteration are
-        excluded from the question."""
+        """Iterators that cover their domain in each iteration are not in question."""
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
         partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
@@ -264,7 +257,7 @@ class BlockMotion(RecheckedPrimitive):
         self, domains: Sequence[IterDomain], kept: Sequence[IterGuard], *, fewer: bool = False
     ) -> list[ForOp]:
         """The outermost shared loops whose iterations each run the same instances (with `fewer`, a subset) after the
-        move. In these loops no conflict crosses iterations."""
+        move. No conflict crosses them."""
         shared = loops_around_both(self.block, self.loop)
         before = domain_of(self.block)
         with self._domain_afterwards(domains, kept) as (after, _):
@@ -279,8 +272,7 @@ class BlockMotion(RecheckedPrimitive):
     def former_only(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> tuple[IterGuard, ...]:
-        """Add guards so that a writer of temporaries runs only instances that it ran before: others might read
-        unwritten elements. Other blocks run all of their instances."""
+        """Add guards so that a writer of temporaries runs no new instances: others might read unwritten elements."""
         block = self.block
         if not self.writes_temporaries or self._runs_former(domains, kept):
             return tuple(kept)
@@ -308,8 +300,8 @@ class BlockMotion(RecheckedPrimitive):
     def require_order(
         self, requirement: int, earlier: Sequence[Access], later: Sequence[Access], kept: Sequence[ForOp]
     ) -> None:
-        """Refuse if an instance of `earlier` precedes a conflicting one of `later` in the loops around the block and
-        its new place, because the move swaps them. Iterations of the `kept` loops stay in order."""
+        """The move swaps instances of `earlier` and `later`, except in different iterations of the `kept` loops: refuse
+        conflicts."""
         shared = loops_around_both(self.block, self.loop)
         for first, second in product(earlier, later):
             if not may_conflict(first, second):
@@ -323,8 +315,8 @@ class BlockMotion(RecheckedPrimitive):
     def require_updates_in_order(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> None:
-        """A block that updates what it reads must run each instance once, after the last restart of its accumulation;
-        the instance that starts it (all reduce iterators 0) must be first."""
+        """A block that updates what it reads must run each instance once after its accumulation restarts, the starting
+        one (all reduce iterators 0) first."""
         block = self.block
         updates = not set(buffers_written(block)).isdisjoint(buffers_loaded(block))
         steps = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE and block.init is not None]
@@ -358,8 +350,8 @@ class BlockMotion(RecheckedPrimitive):
         *,
         behind: bool,
     ) -> MovePlan:
-        """Compute the plan. `index` selects a position in the loop's body after, or before, all `others`.
-        `requirements` are those of an invalid index and of dominance."""
+        """`index` counts positions after, or before, all `others`. `requirements` are those of an invalid index and of
+        dominance."""
         wanted, visible = requirements
         block, body = self.block, self.loop.body.block
         used = values_of_block(block)
@@ -400,25 +392,22 @@ class ComputeAt(BlockMotion):
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction: instances with different spatial iterators store to different elements, and
-       the combiner may run in any order
-    3. the block writes temporaries only, or each of its instances still runs: in some iteration
-    4. every consumer is inside the loop: every block that reads what it writes also follows it, in every iteration
-       of the loops around both
+    2. the block is complete or a reduction: the combiner may run in any order
+    3. the block writes temporaries only, or each of its instances still runs
+    4. every consumer is inside the loop: no block reads what it writes elsewhere, or before it
     5. the indices of its stores can be inverted: each element is stored by one instance
     6. no op that it moves across writes what it reads or writes
     7. its operands dominate the insertion point
-    8. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
-    9. the index is a place before every consumer: `index`, if given, is -1, -2 or the position of an op in the loop
-       that no consumer precedes
+    8. loops that run in parallel stay independent
+    9. the index is a place before every consumer: `index` is -1, -2 or the position of an op in the loop that no
+       consumer precedes
 
-    The block is inserted right before its first consumer, the last possible place (`index` -1). An `index` of n is the
-    place before the n-th loop or block (or other op on memory) in the body of the loop; -2 is the first place that the
-    operands of the block dominate. The new loops are called ax0, ax1, ... in the order of the block's iterators; an
-    iterator with one value gets none, unless `preserve_unit_loops` is given. The new loops have the stride of the
-    reads, and iterate over windows with gaps. A block that writes a buffer of scope "shared" computes the elements that
-    all threads of a thread block read, if the loop is a loop over threads or inside one: `bind` can then distribute the
-    new loops over the same threads.
+    The block is inserted right before its first consumer (`index` -1), before the n-th loop, block or other op on
+    memory in the loop, or at the first place that its operands dominate (-2). New loops follow the order of its
+    iterators, without iterators of one value unless `preserve_unit_loops` is given. They have the stride of the reads,
+    and iterate over windows with gaps. In a loop over threads, or at one, a block that writes a buffer of scope
+    "shared" computes what all threads of a thread block read: `bind` can then distribute the new loops over the same
+    threads.
 
     ```mlir
     tir.for %i in 128 { tir.block "B" ... = [%i] {...} }
@@ -451,7 +440,6 @@ class ComputeAt(BlockMotion):
         return self.moved_beside(users, (9, 7), domains, kept, behind=False)
 
     def _users(self) -> list[Operation]:
-        """The ops that use the written buffers. Requirement 4: they are inside the loop."""
         block = self.block
         users: list[Operation] = []
         for buffer in buffers_written(block):
@@ -471,14 +459,13 @@ class ComputeAt(BlockMotion):
         return users
 
     def _domains(self) -> tuple[IterDomain, ...]:
-        """The domains cover the instances that store the elements which an iteration reads."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
         under_loop = [a for a in accesses_in_scope(self.loop) if not block.is_ancestor(a.op)]
         for store in accesses_of_instance(block):
             reads = [a for a in under_loop if a.buffer is store.buffer]
             if not store.is_write or not reads:
-                continue  # no reads of this buffer; the others determine the domain
+                continue
             needed = self.instances_at(5, store, reads, by_all_threads=is_shared(store.buffer))
             for variable, span in needed.items():
                 spans.setdefault(variable, []).append(span)
@@ -495,26 +482,22 @@ class ReverseComputeAt(BlockMotion):
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction: instances with different spatial iterators store to different elements, and
-       the combiner may run in any order
+    2. the block is complete or a reduction: the combiner may run in any order
     3. every producer is inside the loop: all blocks before it that write what it reads, except sole writers whose nest
-       precedes that of the loop
-    4. the indices of its loads can be inverted, and the producers fill ranges: indices of its loads from a
-       producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it;
-       or a range around it, which no two iterations share
+       precedes the loop's
+    4. the indices of its loads can be inverted, and the producers fill ranges: quotients and remainders of an iterator
+       suffice; the range of each iterator or such part is filled, or contained in one that no two iterations share
     5. what an iteration consumes is final: no later iteration writes it
-    6. every instance of the block runs in some iteration, updates in one only: an instance that updates what it reads
-       runs after the one that starts its accumulation
+    6. every instance of the block runs in some iteration, updates in one only: an update runs after the instance that
+       starts its accumulation
     7. no op that it moves across accesses what it writes, or writes what it reads
     8. its operands dominate the insertion point
-    9. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
-    10. the index is a place after every producer: `index`, if given, is -1, -2 or the position of an op in the loop, or
-        its end, that no producer follows
+    9. loops that run in parallel stay independent
+    10. the index is a place after every producer: `index` is -1, -2, the position of an op in the loop that no producer
+        follows, or the end
 
-    The block is inserted at the end of the loop's body, the last possible place (`index` -1). An `index` of n is the
-    place before the n-th loop or block (or other op on memory) in that body; -2 is the first place after all producers.
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none,
-    unless `preserve_unit_loops` is given.
+    The block is inserted at the end of the loop (`index` -1), before the n-th loop, block or other op on memory there,
+    or right after all producers (-2). New loops are as for `compute_at`.
 
     ```mlir
     tir.for %i in 32 { tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} } }
@@ -579,7 +562,7 @@ class ReverseComputeAt(BlockMotion):
     def _domains(
         self, producers: Sequence[BlockOp]
     ) -> tuple[tuple[IterDomain, ...], tuple[Violation, Operation] | None]:
-        """The domains cover the elements that an iteration writes; a violation if they may contain others."""
+        """The elements that an iteration writes; a violation if the domains may contain others."""
         block = self.block
         doubt: tuple[Violation, Operation] | None = None
         unknown: set[SSAValue] = set()
@@ -611,7 +594,7 @@ class ReverseComputeAt(BlockMotion):
         return domains, doubt
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp]) -> None:
-        """Refuse if a later iteration's producer writes what an iteration consumes, or touches what it writes."""
+        """No later iteration may write what an iteration consumes, or touch what it writes."""
         theirs = [a for p in producers for a in accesses(p)]
         prefix = [*loops_around(self.loop), self.loop]
         for own in accesses(self.block):

@@ -1,5 +1,4 @@
-"""compute_inline: inline a producer into its consumers; reverse_compute_inline: inline a consumer into its producer;
-fuse_reduction_epilogue: start a reduction from the value that its epilogue combines with the result."""
+"""Inlining of producers into consumers and the reverse, and of epilogues into the start of reductions."""
 
 from __future__ import annotations
 
@@ -49,10 +48,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.traversal import captured_values, copy_of, operations_in
 from weft.passes.index_builders import erase_if_unused, index_before, insert_before, materialize, set_access
-from weft.passes.schedule.dominance import hoist, why_not_dominating
-from weft.passes.schedule.nest_builders import erase_empty_loops, if_all_hold, set_extents
-from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, owner_text
-from weft.passes.schedule.requirements import (
+from weft.passes.schedule.checks import (
     element_text,
     found_overlapping,
     instance_left_out,
@@ -62,6 +58,9 @@ from weft.passes.schedule.requirements import (
     single_store,
     started_elsewhere,
 )
+from weft.passes.schedule.dominance import hoist, why_not_dominating
+from weft.passes.schedule.nest_builders import erase_empty_loops, if_all_hold, set_extents
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text, owner_text
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
@@ -77,11 +76,8 @@ def insert_instance(
     known: Mapping[SSAValue, SSAValue],
     skipped: Collection[Operation],
 ) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
-    """Insert the body of a block for one of its instances before `place`, without `skipped` ops and region annotations.
-
-    `known` maps values of the block to replacements. Returns the new ops, and the new value of each old one. Erases the
-    region annotations of the blocks around `place` for the buffers that the body accesses.
-    """
+    """`known` maps values of the block to replacements. Erases region annotations around `place` for the buffers
+    accessed. Returns the new ops, and old value -> new value."""
     touched = {*buffers_loaded(block), *buffers_written(block)}
     for around in (op for op in ancestors(place) if isinstance(op, BlockOp)):
         for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
@@ -104,7 +100,6 @@ def insert_instance(
 
 
 def erase_inlined(block: BlockOp, buffer: SSAValue) -> None:
-    """Erase a block, the loops that become empty, and the buffer if no access remains."""
     parent = block.parent_op()
     Rewriter.erase_op(block)
     erase_empty_loops(parent)
@@ -140,8 +135,8 @@ class ComputeInline(Primitive):
 
     Requirements:
     1. the block is complete
-    2. it stores once to a temporary: unconditionally, and only blocks and conditions of its scope read that
-    3. the indices of the store can be inverted: each element that is read is one that some instance stores
+    2. it stores once to a temporary: unconditionally; only blocks and conditions of its scope read that
+    3. the indices of the store can be inverted: each element that is read is stored by one instance
     4. nothing between the block and a reader writes what it reads: nor does the reader, before it needs it
     5. every read comes after the block
     6. its operands dominate every read
@@ -194,7 +189,7 @@ class ComputeInline(Primitive):
 def require_uses_inside(
     primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[Operation], subject: str | None = None
 ) -> None:
-    """Only loads and stores of these blocks may access a buffer, which is about to be erased."""
+    """The buffer is about to be erased."""
     for use in buffer.uses:
         if isinstance(use.operation, AccessPtrOp):
             primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
@@ -205,8 +200,8 @@ def require_uses_inside(
 
 @or_undecided
 def unstored_element(reader: Operation, writer: BlockOp, buffer: SSAValue) -> Violation | None:
-    """An element of `buffer` that `reader` reads and the only store of `writer` never writes. None if excluded, or if
-    the subscripts of a reader are not affine and `writer` runs its whole domain."""
+    """An element that `reader` reads and the only store of `writer` never writes. None also if a subscript is not
+    affine and `writer` runs its whole domain."""
     (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
     for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
         if not (is_exact(load) and is_exact(store)):
@@ -237,7 +232,6 @@ def overwritten_before_use(block: BlockOp, reader: BlockOp, buffer: SSAValue) ->
 
 
 def overwriting_pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Iterator[tuple[Access, Access]]:
-    """Reads of `block`, except of `buffer`, with each conflicting write of `other`."""
     writes = [access for access in accesses(other) if access.is_write]
     for read in accesses(block):
         if not read.is_write and read.buffer is not buffer:
@@ -255,12 +249,12 @@ def overwritten_in_time(
     *,
     write_first: bool,
 ) -> Violation | None:
-    """An instance of `write` that overwrites an input of `read` if the body of one block is executed at the accesses of
-    the other: in a third instance, of `place`, which touches the element that `own` touches in an instance of `read`
-    (of `write`, unless `write_first`).
+    """An instance of `write` that overwrites an input of `read` if the body of one block runs at the accesses of the
+    other: in an instance of `place` that touches the element which `own` touches in an instance of `read` (of `write`,
+    unless `write_first`).
 
-    `write` precedes the third instance (`write_first`), or the third instance precedes `read`: both are equal in the
-    `loops` outside of one of the `levels` and ordered in that one. A level past the last loop means the same iteration.
+    `write` precedes that instance (`write_first`), or that precedes `read`: equal in the outer `loops`, ordered in one
+    of the `levels`. A level past the last loop means the same iteration.
     """
     if read.indices is None or write.indices is None:
         return unknown_elements(read, write)
@@ -306,8 +300,7 @@ def _may_be_positive(context: Context, index: Index) -> bool:
 
 @dataclass(frozen=True)
 class ReverseComputeInlinePlan(Plan):
-    """Has the consumer's instance that reads each stored element, the conditions under which it exists, and the extents
-    of the producer's iterators."""
+    """`conditions` are those under which the consumer's `instance` exists."""
 
     consumer: BlockOp
     producer: BlockOp
@@ -339,15 +332,15 @@ class ReverseComputeInline(RecheckedPrimitive):
 
     Requirements:
     1. the block is complete, and runs its whole domain
-    2. it reads a temporary of one producer that only it reads: exactly one block writes it
+    2. it reads a temporary of one producer that only it reads
     3. the producer is complete and stores once
-    4. every load of the temporary has the same indices, which can be inverted: all of them unconditional
+    4. every load of the temporary has the same indices, which can be inverted: none is conditional
     5. each element that the block reads is stored by one instance of the producer
     6. nothing between producer and block touches what it writes, or writes what it reads
     7. what it uses is known in the producer
-    8. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    8. loops that run in parallel stay independent
 
-    If the producer stores more elements than the block reads, a condition disables the store of the other instances.
+    If the producer stores more elements than the block reads, its store becomes conditional.
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -414,9 +407,8 @@ class ReverseComputeInline(RecheckedPrimitive):
         return inverse
 
     def _require_stored(self, producer: BlockOp, buffer: SSAValue) -> tuple[int | SSAValue, ...]:
-        """Each instance of the block must read an element that the producer stores. Returns the extents of the
-        producer's iterators, without the values that its guards exclude if it is to write a parameter: such a block
-        must run its whole domain."""
+        """Returns the producer's extents; without the values that its guards exclude if the block writes a parameter,
+        because it must then run its whole domain."""
         if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
             detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
             self.refuse(5, Violation(detail, "not proved"), producer)
@@ -441,8 +433,8 @@ def _guarded_extents(block: BlockOp) -> list[int | SSAValue]:
 
 
 def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue) -> Violation | None:
-    """An instance of `producer` whose inputs an earlier instance of `block` overwrites, if each instance of `producer`
-    executes the body of `block` for its element of `buffer`."""
+    """An instance of `producer` whose inputs an earlier instance of `block` overwrites, if `producer` runs the body of
+    `block`."""
     (store,) = (a for a in accesses(producer) if a.is_write and a.buffer is buffer)
     for read, write in overwriting_pairs(producer, block, buffer):
         load = next(a for a in accesses(block) if not a.is_write and a.buffer is buffer)
@@ -489,19 +481,18 @@ class FuseReductionEpilogue(Primitive):
     start of the reduction: a sum to which a bias is added starts from the bias.
 
     Requirements:
-    1. the first block is a reduction with a known combiner: and one accumulator, with a distinct element for each
-       spatial instance; it contains no other blocks
-    2. the epilogue is complete, runs its whole domain, and stores once: the epilogue is the second block
+    1. the first block is a reduction with a known combiner: it has one accumulator, with a distinct element per spatial
+       instance, and contains no other blocks
+    2. the epilogue is complete, runs its whole domain, and stores once
     3. only the two blocks touch the accumulator: it is a temporary; the reduction precedes, in a separate nest
     4. the epilogue combines the result with a value, by the op of the reduction: it loads it once, unconditionally, and
-       stores `loaded op value`, where the value depends on no result of the reduction
-    5. the epilogue loads each element that the reduction computes once: each by one instance, and no other elements
-    6. nothing between them touches what the epilogue writes, or writes what it reads: the reduction touches neither
+       stores `loaded op value`, where the value depends on no result
+    5. the epilogue loads each element that the reduction computes once: and loads no other elements
+    6. nothing between them touches what the epilogue writes, or writes what it reads: nor does the reduction
     7. what the epilogue uses is known in the reduction
 
-    Loops stay as independent as they were. Integers, minima and maxima stay bitwise identical. Floating-point sums and
-    products change by rounding, because the order changes, as with `rfactor`. Other ops, such as the clipping of a sum
-    (`max(sum, 0)`), are refused: they would apply to the start, not to the result.
+    Floating-point sums and products change by rounding, because the order changes. Other ops, such as the clipping of a
+    sum (`max(sum, 0)`), are refused: they would apply to the start, not to the result.
 
     ```mlir
     tir.block "T" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %k] { tir.init { T[%vi] = 0 }  T[%vi] += A[%vi, %vk] }
@@ -584,7 +575,7 @@ class FuseReductionEpilogue(Primitive):
         return load, combine
 
     def _inverse(self, load: memref.LoadOp, started: memref.StoreOp) -> AccessInverse:
-        """The instance of the epilogue that loads an element. Requirement 5: all computed elements are loaded."""
+        """Requirement 5: all computed elements are loaded, and no others."""
         reduction, epilogue, buffer = self.reduction_block, self.epilogue_block, load.memref
         subject = block_text(epilogue)
         inverse = inverse_in_block(epilogue, list(load.indices))

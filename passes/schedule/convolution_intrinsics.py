@@ -1,14 +1,13 @@
-"""The tensor intrinsics that compute convolutions by products of tiles, as `Schedule.tensorize` names them.
+"""Tensor intrinsics that compute convolutions by products of tiles, as `Schedule.tensorize` names them.
 
     convolution_14x64_bf16_c2x3x3x64_s1_d1x1
 
-computes 14 pixels of a row times 64 filters: C[m][n] = sum over b, y, x, c of A[b][y][m + x][c] * B[b][y][x][c][n], for
-2 blocks of 64 channels and a window of 3 x 3. A is in blocks of channels, B in groups of channels (`OIHWioi`), pixels
-have a stride of 1, and a window a dilation of 1 in rows and columns. `u8s8` reads A as unsigned and B as signed bytes,
-with sums of i32.
+14 pixels of a row times 64 filters: C[m][n] = sum over b, y, x, c of A[b][y][m + x][c] * B[b][y][x][c][n], for 2 blocks
+of 64 channels and a window of 3 x 3. A is in blocks of channels, B in groups of channels (`OIHWioi`); the pixel stride
+is 1, the dilation 1 in rows and columns. `u8s8` reads A as unsigned and B as signed bytes, with sums of i32.
 
-`windows_32x64_..` reads windows that are already laid out: A[b][y][x][m][c], in groups of channels, without the
-dimensions of b, y and x that have one element.
+`windows_32x64_..` reads windows that are already laid out: A[b][y][x][m][c], in groups of channels, without dimensions
+b, y and x of one element.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ _NAME: Final = re.compile(r"(convolution|windows)_(\d+)x(\d+)_(\w+)_c(\d+)x(\d+)
 
 @dataclass(frozen=True)
 class ConvolutionIntrinsic:
-    """The convolution of pixels of a row by the filters of a block."""
-
     pixels: int
     filters: int
     elements: str
@@ -51,7 +48,6 @@ class ConvolutionIntrinsic:
         )
 
     def texts(self) -> tuple[str, str]:
-        """The texts of the description and of the implementation."""
         return _description(self), _implementation(self)
 
     @property
@@ -61,8 +57,7 @@ class ConvolutionIntrinsic:
 
     @property
     def joins_columns(self) -> bool:
-        """Whether a tile multiplies a whole row of a window at once: few channels, which are contiguous with those of
-        the next pixel."""
+        """Whether a tile multiplies a whole row of a window: few channels, contiguous with those of the next pixel."""
         return (
             not self.is_packed
             and self.dilation[1] == 1 < self.window[1]
@@ -71,8 +66,8 @@ class ConvolutionIntrinsic:
 
     @property
     def depth(self) -> int | None:
-        """Products that a tile sums at once: a row of a window, or the largest equal parts of a block of channels; None
-        if no parts fit."""
+        """Products that a tile sums: a row of a window, or the largest equal parts of a block of channels; None if none
+        fit."""
         if self.channels % self.group:
             return None
         if self.joins_columns:
@@ -81,17 +76,16 @@ class ConvolutionIntrinsic:
 
     @property
     def levels(self) -> tuple[int, int, int]:
-        """Extents of the levels of the reduction: blocks of channels, rows and columns of a window."""
+        """Blocks of channels, rows and columns of a window."""
         return (self.blocks, *self.window)
 
     @property
     def steps(self) -> int:
-        """Products of tiles that are added to a sum."""
+        """Products of tiles per sum."""
         return self.blocks * self.window[0] * self.window[1] * self.channels // (self.depth or 1)
 
 
 def convolution_named(name: str) -> ConvolutionIntrinsic | None:
-    """The intrinsic with a name; None if the name is none of a convolution."""
     found = _NAME.fullmatch(name)
     if found is None or found[4] not in ELEMENTS:
         return None
@@ -107,7 +101,6 @@ def convolution_named(name: str) -> ConvolutionIntrinsic | None:
 
 
 def _shapes(of: ConvolutionIntrinsic) -> tuple[str, str, str]:
-    """The shapes and element types of data, weights and results."""
     element, sums = ELEMENTS[of.elements].stored, ELEMENTS[of.elements].sums
     (height, width), (down, across) = of.window, of.dilation
     rows, columns = (height - 1) * down + 1, (of.pixels - 1) * of.stride + (width - 1) * across + 1

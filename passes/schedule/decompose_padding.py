@@ -1,4 +1,4 @@
-"""decompose_padding: split a padded copy into a block that fills the border and one that copies the interior."""
+"""Decomposition of padded copies into border and interior."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, why_not_around
+from weft.passes.schedule.checks import require_unseen, single_store
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import (
     empty_copy,
@@ -32,12 +33,11 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.schedule.requirements import require_unseen, single_store
 from weft.support.errors import InternalError, Violation
 
 
 class IteratorRanges:
-    """Ranges to which conditions restrict iterators that have a dedicated loop."""
+    """Ranges of iterators that have a dedicated loop, from conditions."""
 
     def __init__(self, block: BlockOp, loop: ForOp) -> None:
         self.block = block
@@ -46,8 +46,7 @@ class IteratorRanges:
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
     def add(self, index: Index, *, is_zero: bool) -> bool:
-        """Add `index >= 0`, or `index == 0`; returns false unless it bounds one iterator with a dedicated loop, by
-        comparable bounds."""
+        """Add `index >= 0`, or `index == 0`. False unless it bounds one such iterator, comparably."""
         for position, variable in enumerate(self.block.iter_vars):
             sign = index.coefficient(variable)
             rest = index - Index.of(variable) * sign
@@ -86,14 +85,11 @@ class Padding:
     store: memref.StoreOp
     choice: scf.IfOp | arith.SelectOp
     holds: bool
-    """Whether the condition holds inside."""
     constant: SSAValue
 
 
 @dataclass(frozen=True)
 class Inside:
-    """Ranges of some iterators, and conditions (not negative, or zero) on all."""
-
     ranges: Mapping[int, tuple[Index, Index]]
     """Position of an iterator -> first value, and number of values."""
     positives: tuple[Index, ...]
@@ -209,17 +205,17 @@ class DecomposePadding(Primitive):
 
     Requirements:
     1. the block is complete, and its instances store to different elements
-    2. the loop is around the block: in the same scope
-    3. the block stores one value where a condition holds and a constant where it does not: it stores once, and has
-       no other effect
+    2. the loop is around the block
+    3. the block stores one value where a condition holds and a constant where it does not: it stores once and has no
+       other effect
     4. the condition says which indices are inside: it is a conjunction of comparisons of indices
     5. no other op inside the loop writes the buffer, or reads an element before the block writes it
     6. the inside is not empty
     7. what the fill uses is known before the loop
 
-    If the interior is a range of an iterator that has a dedicated loop in `loop`, that loop then runs over the interior
-    only, without a branch. Other conditions (on loops outside of `loop`, on loops that were split or fused before)
-    remain conditions of the copy. The new block is called `<block>_pad_const`.
+    If the interior is a range of an iterator that has a dedicated loop in `loop`, that loop runs over the interior
+    only, without a branch. Conditions on other loops (outside of `loop`, or split or fused before) remain in the copy.
+    The new block is `<block>_pad_const`.
 
     ```mlir
     tir.for %i in 12 { tir.block "P" ... = [%i] { P[%vi] = 2 <= %vi and %vi < 10 ? X[%vi - 2] : 0 } }

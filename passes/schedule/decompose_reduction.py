@@ -1,4 +1,4 @@
-"""decompose_reduction: move the init of a reduction into a separate block."""
+"""Decomposition of reductions into init and updates."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, IterKind
 from weft.dialects.traversal import captured_values
 from weft.passes.schedule.annotate import why_not_key
 from weft.passes.schedule.caching import free_label, why_not_around
+from weft.passes.schedule.checks import require_unseen, started_elsewhere, two_iterations
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import init_block, insert_in_copies, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import require_unseen, started_elsewhere, two_iterations
 from weft.support.errors import Violation
 
 
@@ -43,11 +43,9 @@ class DecomposeReductionPlan(Plan):
     loop: ForOp
     repeated: tuple[ForOp, ...]
     as_before: bool
-    """Whether the copies run like the loops of the block: none is a loop of the reduction, so each iteration starts
-    distinct elements."""
+    """No loop of the block is one of the reduction, so each iteration starts distinct elements."""
     guards: tuple[tuple[Index, Index], ...]
     used: tuple[SSAValue, ...]
-    """Values that the init block uses from outside."""
 
     def rewrite(self) -> tuple[Operation, ...]:
         hoist(self.used, InsertPoint.before(self.loop))
@@ -76,23 +74,22 @@ class DecomposeReduction(Primitive):
     """Move the init of a reduction block into a separate block, right before `loop`.
 
     Requirements:
-    1. the block is a reduction block: it has an init, which stores to each element that an update of the same instance
-       reads, and stores to places that depend on spatial iterators only
-    2. the loop is around the block: in the same scope
-    3. no loop outside has a reduce iterator bound to it: outside of `loop`
+    1. the block is a reduction block: its init stores to each element that an update of the same instance reads, at
+       places that depend on spatial iterators only
+    2. the loop is around the block
+    3. no loop outside has a reduce iterator bound to it
     4. no other op inside the loop touches the accumulator, restarts it or writes what the init reads: no element is
        started twice there
-    5. guards are on spatial or on reduce loops: a guard that depends on a loop which only the updates keep does not
-       depend on loops of the init too
+    5. guards are on spatial or on reduce loops: a guard that depends on a loop of the updates alone depends on no loop
+       of the init
     6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
     7. what the init uses is known before the loop
     8. what threads combine into starts in an earlier kernel: if threads or thread blocks run iterations of the
        reduction, they would combine atomically into elements that one of them initialises
 
-    The block `Y` is renamed to `Y_update`; the new one is `Y_init`. It has the spatial loops among `loop` and
-    those inside it, bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is also a
-    loop of the reduction. Both have the annotations of `Y`, except that `prefetch` and `nontemporal` stay on the
-    updates.
+    The block `Y` becomes `Y_update`; the new one is `Y_init`, over the spatial loops from `loop` inwards, bound,
+    parallel, vectorized or unrolled as those are unless one is also a loop of the reduction. Both have the annotations
+    of `Y`; `prefetch` and `nontemporal` stay on the updates.
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 {
@@ -167,8 +164,8 @@ class DecomposeReduction(Primitive):
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]
     ) -> tuple[tuple[Index, Index], ...]:
-        """Guards on the loops around the init (`known`). Those on `hidden` loops (inside `loop`, bound to reduce
-        iterators or to none) hold for some instance of each element, so they are dropped."""
+        """Guards on the `known` loops. Those on `hidden` loops (inside `loop`, bound to reduce iterators or to none)
+        hold for some instance of each element."""
         kept: list[tuple[Index, Index]] = []
         for left, right in guards_of(self.block):
             if not (left.depends_on(hidden) or right.depends_on(hidden)):

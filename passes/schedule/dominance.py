@@ -1,6 +1,6 @@
-"""Dominance: whether the operands of an operation are defined before the place to which it moves.
+"""Dominance of operands over the place to which an operation moves.
 
-`hoist` can move only constants and temporaries of static shape to the start of the function.
+`hoist` moves constants and temporaries of static shape to the start of the function.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAVa
 def values_outside(
     block: BlockOp, loops: Sequence[ForOp], indices: Iterable[Index], more: Iterable[int | SSAValue]
 ) -> tuple[SSAValue, ...]:
-    """The values that a copy of a block, in copies of some loops, uses from outside: those of `indices` and `more`, and
-    extents of the loops."""
+    """Values that a copy of a block, in copies of loops, uses from outside."""
     own = {*block.iter_vars, *(loop.induction_variable for loop in loops)}
     used = [*(value for index in indices for value in index.values()), *more, *(loop.extent for loop in loops)]
     return tuple(value for value in dict.fromkeys(used) if not isinstance(value, int) and value not in own)
@@ -62,7 +61,7 @@ def _can_be_hoisted(value: SSAValue) -> bool:
 
 
 def why_not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> str | None:
-    """Explain why some of `values` do not dominate a place, even after `hoist`, or None."""
+    """The reason holds even after `hoist`."""
     for value in not_dominating(values, place):
         if not _can_be_hoisted(value):
             return f"it uses {value_text(value)}, which is not known there"
@@ -70,7 +69,6 @@ def why_not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> str | 
 
 
 def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:
-    """Move constants and temporaries that do not dominate a place to the start of the function."""
     for value in not_dominating(values, place):
         owner = value.owner
         if isinstance(owner, Operation) and _can_be_hoisted(value):
@@ -80,7 +78,7 @@ def hoist(values: Iterable[SSAValue], place: InsertPoint) -> None:
 
 
 def outermost_place(loop: Operation, index: Index) -> InsertPoint:
-    """The outermost place in the scope at which `index` can be computed, so that the nest stays perfect."""
+    """The outermost place at which `index` can be computed; keeps the nest perfect."""
     place = InsertPoint.before(loop)
     for parent in ancestors(loop):
         if not isinstance(parent, ForOp):

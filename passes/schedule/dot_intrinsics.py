@@ -27,7 +27,7 @@ _STEPS: Final = {8: 4, 16: 2}
 
 @cache
 def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
-    """Name -> text of the description and of the implementation."""
+    """Name -> description and implementation."""
     found: dict[str, tuple[str, str]] = {}
     for lanes, bits in product(LANES, _STEPS):
         for left, right in product("su", "su"):
@@ -79,8 +79,8 @@ def _float_dot(lanes: int, scope: str) -> tuple[str, str]:
 def _dot_of(
     lanes: int, steps: int, types: tuple[str, str, str, str], ops: tuple[str, str, str, str], scope: str, mask: int = 0
 ) -> tuple[str, str]:
-    """`types` are those of the factors in memory, the sums, and both factors as read; `ops` widen both factors,
-    multiply and add. A `mask` that is not 0 is for the right factors."""
+    """`types`: of factors in memory, sums, and factors as read; `ops`: two widenings, multiplication, addition; a
+    nonzero `mask` is for the right factors."""
     (element, sums, left, right), (widen_left, widen_right, multiply, add) = types, ops
     space = "" if scope == "global" else f', "{scope}"'
     a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}x{sums}{space}>"

@@ -1,4 +1,4 @@
-"""fuse: turn nested loops into one and rewrite block bindings, so that iterators keep their values."""
+"""Fusion of nested loops."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from weft.analysis.integer_ranges import is_not_negative
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_builders import detached_ops, index_op, materialize
+from weft.passes.schedule.checks import two_iterations
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.nest_builders import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.reorder import require_chain, sink_indices
-from weft.passes.schedule.requirements import two_iterations
 from weft.support.errors import Violation
 
 
@@ -30,14 +30,13 @@ class Fuse(Primitive, Plan):
     """Fuse nested loops into one whose extent is the product of theirs; a single loop becomes a loop of its extent.
 
     Requirements:
-    1. the loops form a perfect nest in the given order: each contains only the next
+    1. the loops form a perfect nest in the given order
     2. the loops are serial: a single loop, which becomes serial, is not bound to threads
     3. the extent of an inner loop does not depend on an outer one
     4. no loop that runs a reduction again is fused with a loop of it: from its start
 
-    The values of the old loops become quotients and remainders of the new one, also by extents that are known only at
-    run time; such an extent of an inner loop is clamped at 0 if it may be negative. Annotations are joined; if loops
-    have the same key, the outer one decides.
+    Old loop values become quotients and remainders of the new one, also by run-time extents; such an extent of an inner
+    loop is clamped at 0 if it may be negative. Annotations are joined; the outer loop decides for a common key.
 
     ```mlir
     tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
@@ -100,8 +99,7 @@ class Fuse(Primitive, Plan):
         return product.result
 
     def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
-        """Replace the loop values, innermost first: each is the remainder by its extent, and the quotient is passed
-        outward."""
+        """Replace loop values by remainders, innermost first; the quotient is passed outward."""
         body = fused.body.block
         first = body.first_op
         rest: Index = Index.of(fused.induction_variable)
@@ -122,8 +120,7 @@ class Fuse(Primitive, Plan):
 
 @or_undecided
 def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
-    """Explain why `loops`, outermost first, may not be fused: one is a loop of a reduction, and the loops outside of it
-    run that reduction again from the init."""
+    """A loop of a reduction that loops outside of it run again from the init."""
     for block in loops[-1].walk():
         if not isinstance(block, BlockOp) or block.init is None:
             continue

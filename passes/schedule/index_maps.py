@@ -26,8 +26,8 @@ from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.questions import point_text
 from weft.dialects.tir import BlockOp
+from weft.passes.schedule.checks import iterator_names, place_text
 from weft.passes.schedule.primitive import Primitive
-from weft.passes.schedule.requirements import iterator_names, place_text
 from weft.support.errors import CompileError, InternalError, Violation
 from weft.texpr.expr import Binary, BinaryKind, Cast, Const, Expr
 
@@ -41,8 +41,6 @@ _TOKENS = {
 
 
 class Traced(Expr):
-    """A stand-in for an index. Functions and casts of expressions accept it."""
-
     __slots__ = ("expr",)
 
     def __init__(self, expr: AffineExpr) -> None:
@@ -139,8 +137,7 @@ def _divisor(value: object) -> int:
 
 
 def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) -> AffineMap:
-    """The map of a function of `rank` indices, by default the number of its parameters. Raises `CompileError` if it is
-    not affine."""
+    """`rank` defaults to the number of parameters. Raises `CompileError` if the function is not affine."""
     if isinstance(function, AffineMap):
         return function
     if rank is None:
@@ -149,8 +146,7 @@ def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) 
 
 
 def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions: int | None) -> AffineMap:
-    """The begin and end, in turn, of each dimension's range that a function of `rank` indices returns, as a flat list,
-    as pairs, or as single indices."""
+    """Begin and end of each dimension, in turn, from a flat list, pairs, or single indices."""
     if isinstance(function, AffineMap):
         return function
     found = _call(function, rank)
@@ -163,7 +159,6 @@ def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions
 
 
 def value_of(function: Callable[..., object], rank: int) -> AffineMap | int | float:
-    """The result of a function of `rank` indices: a constant, or an index."""
     result = _call(function, rank)
     if isinstance(result, int | float):
         return result
@@ -198,7 +193,7 @@ def _results(result: object) -> list[AffineExpr]:
 
 
 def parse_function(text: str | ast.Lambda) -> AffineMap:
-    """Parse an index map such as `"lambda n, c: (n, c // 4, c % 4)"`. Raises `CompileError` for anything else."""
+    """Raises `CompileError` if the text is not an index map."""
     node: ast.expr | ast.Lambda
     if isinstance(text, str):
         try:
@@ -243,7 +238,6 @@ def _traced(node: ast.expr, names: dict[str, Traced]) -> Traced:
 
 
 def function_text(map_: AffineMap) -> str:
-    """The text of a map, as `parse_function` accepts it."""
     names = [f"d{at}" for at in range(map_.num_dims)]
     results = [_text(expr, 0) for expr in map_.results]
     body = results[0] if len(results) == 1 else f"({', '.join(results)})"
@@ -265,8 +259,7 @@ def _text(expr: AffineExpr, context: int) -> str:
 
 
 def why_not_function(map_: AffineMap, rank: int) -> str | None:
-    """Explain why a map is not an index map of `rank` indices, or None. One written by hand may have symbols or invalid
-    divisors."""
+    """Maps written by hand may have symbols or invalid divisors."""
     if map_.num_dims != rank or map_.num_symbols:
         return f"it takes {map_.num_dims + map_.num_symbols} indices, there are {rank}"
     if not map_.results:
@@ -288,8 +281,6 @@ def why_not_function(map_: AffineMap, rank: int) -> str | None:
 
 @dataclass(frozen=True)
 class Points:
-    """The words of messages about elements or instances that a layout moves."""
-
     names: tuple[str, ...]
     text: Callable[[Sequence[int]], str]
     """`B[0, 1]`, or `instance (i=0, j=1)`."""
@@ -305,14 +296,14 @@ class Points:
 
 
 def missed_place(layout: LayoutMap, missed: Sequence[int], detail: str, legal: str) -> Violation:
-    """A violation for a new index to which no old one is mapped."""
+    """A new index to which no old one is mapped."""
     index = {f"d{at}": value for at, value in enumerate(missed)}
     validate = partial(layout.really_missed, missed)
     return Violation(detail, counterexample={"index": index}, legal=legal, validate=validate)
 
 
 def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
-    """The `Points` for the instances of a block; `what` precedes the values of the iterators."""
+    """`what` precedes the values of the iterators."""
     names = iterator_names(block)
     whole = f"the iterators are {', '.join(names) or 'none'}"
     return Points(
@@ -323,7 +314,7 @@ def points_of_iterators(block: BlockOp, what: str, meet: str) -> Points:
 def required_layout(
     primitive: Primitive, requirements: tuple[int, int], map_: AffineMap, extents: Sequence[Index], points: Points
 ) -> LayoutMap:
-    """The layout of an index map on a box. Refuses unless it is valid there and injective (the two requirements)."""
+    """Refuses unless the map is valid on the box and injective (the two requirements)."""
     boxed, apart = requirements
     why = why_not_function(map_, len(extents))
     primitive.require(boxed, why, legal=points.whole)

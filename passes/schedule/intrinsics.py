@@ -28,14 +28,14 @@ from weft.support.errors import CompileError, did_you_mean
 
 @dataclass(frozen=True)
 class TensorIntrinsic:
-    """An intrinsic: description and implementation are functions with the same parameters, buffers of static shape."""
+    """Two functions with the same parameters, buffers of static shape."""
 
     name: str
     description: FuncOp
     implementation: FuncOp
     outside: tuple[FuncOp, ...]
-    """Functions from other modules that the implementation calls. They are `low.pure`: the description states all of
-    their effects."""
+    """Functions from other modules that the implementation calls, `low.pure`: the description states all of their
+    effects."""
 
     @property
     def calls(self) -> bool:
@@ -46,7 +46,7 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
-    """Register an intrinsic. Raises `CompileError` if the name is taken, unless `override`."""
+    """Raises `CompileError` if the name is taken, unless `override`."""
     own = intrinsic.name in _own_intrinsics() or _parametrised(intrinsic.name) is not None
     if (intrinsic.name in _INTRINSICS or own) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
@@ -54,7 +54,7 @@ def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
 
 
 def find_intrinsic(name: str) -> TensorIntrinsic:
-    """The intrinsic `name`, registered or built in. Raises `CompileError` with suggestions of similar names."""
+    """Raises `CompileError` with similar names."""
     if name not in _INTRINSICS:
         own, tiles = _own_intrinsics(), _parametrised(name)
         if name not in own and tiles is None:
@@ -65,7 +65,6 @@ def find_intrinsic(name: str) -> TensorIntrinsic:
 
 
 def _parametrised(name: str) -> TileProduct | ConvolutionIntrinsic | None:
-    """The member of a parametrised family that has this name."""
     return tile_product_named(name) or convolution_named(name)
 
 
@@ -82,9 +81,8 @@ def _parsed(text: str) -> ModuleOp:
 
 
 def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> TensorIntrinsic:
-    """Make an intrinsic from two modules of one function each; the second may declare functions that it calls. Raises
-    `CompileError` if the parameters differ, have dynamic extents, or are used in a way that does not generalise to a
-    part of a larger buffer."""
+    """`implementation` may declare functions that it calls. Raises `CompileError` if the parameters differ, have
+    dynamic extents, or are used in a way that does not generalise to a part of a larger buffer."""
     described, implemented = _only_function(description), _only_function(implementation)
     outside = tuple(op for op in implementation.ops if isinstance(op, FuncOp) and op.is_declaration)
     for function in outside:
@@ -96,7 +94,7 @@ def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> 
 
 
 def content_of(function: FuncOp) -> Block:
-    """The body of a function: that of its only block if this has no iterators ("root"), else its own."""
+    """The body's only block if it has no iterators ("root"), else the body."""
     body = function.body.block
     ops = [op for op in body.ops if not isinstance(op, ReturnOp) and not _is_definition(op)]
     if len(ops) == 1 and isinstance(ops[0], BlockOp) and not ops[0].iter_vars:
@@ -146,7 +144,7 @@ def _without_layout(value: SSAValue) -> object:
 
 
 def _check_description(function: FuncOp) -> None:
-    """Require loads and stores only, over all of each buffer, because the implementation may access all of it."""
+    """Loads and stores only, over all of each buffer, because the implementation may access all of it."""
     for op in function.walk():
         if any(isinstance(operand.type, MemRefType) for operand in op.operands) and not isinstance(
             op, memref.LoadOp | memref.StoreOp | AccessRegionOp

@@ -1,4 +1,4 @@
-"""loop_partition: split the iteration range of a loop into consecutive loops."""
+"""Partition of a loop into consecutive loops."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class LoopPartitionPlan(Plan):
 
 
 def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
-    """The blocks whose domain the parts of `loop` cover together, including nested ones whose bindings depend on it
-    through iterators of enclosing blocks."""
+    """Blocks whose domain the parts cover together, including nested ones whose bindings depend on the loop through
+    enclosing blocks."""
     own = child_blocks(loop)
     return [
         block
@@ -74,7 +74,7 @@ def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
 
 
 def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
-    """Rename the `tir.part_of` of the blocks `labels`, because they cover their domain in each copy of the loop."""
+    """Each copy of the loop covers the domains of the blocks `labels`."""
     renamed: dict[str, StringAttr] = {}
     for block in part.walk():
         group = block.attributes.get(PART_OF)
@@ -96,7 +96,7 @@ def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
 
 
 def _drop_idle_init(block: BlockOp) -> None:
-    """Erase the init if a reduce iterator is never 0 in this part, so that it runs in an earlier part."""
+    """If a reduce iterator is never 0 in this part, the init runs in an earlier one."""
     if block.init is None:
         return
     bindings = bindings_of(block)
@@ -114,14 +114,14 @@ class LoopPartition(RecheckedPrimitive):
 
     Requirements:
     1. the loop is serial
-    2. at most one factor is inferred and the others are positive: 0 is an inferred one
+    2. at most one factor is inferred and the others are positive
     3. the extent is static and the factors add up to no more
-    4. loops that run in parallel stay independent: a temporary that is private to each iteration must not be used in
-       several copies of the loop
+    4. loops that run in parallel stay independent: no temporary that is private to each iteration is used in several
+       copies of the loop
 
-    Every instance runs once and in its old order, so no guards are needed. The blocks in it are copied: the part of "C"
-    in loop %i0 is called `C_i0`. A part runs only some instances of its domain; `tir.part_of` names the group of blocks
-    that cover it together. The init of a reduction stays in the parts in which it runs.
+    Every instance runs once and in its old order, without guards. Blocks are copied: the part of "C" in loop %i0 is
+    `C_i0`. `tir.part_of` names the group of blocks that cover a domain together. The init of a reduction stays in the
+    parts in which it runs.
 
     ```mlir
     tir.for %i in 128 { tir.block "C" iters(%v: spatial<128>) = [%i] {...} }

@@ -1,4 +1,4 @@
-"""merge: fuse consecutive loops into one (loop fusion)."""
+"""Fusion of consecutive loops."""
 
 from __future__ import annotations
 
@@ -55,15 +55,14 @@ class Merge(Primitive):
     """Merge consecutive loops into one: an iteration runs the iterations of all of them, in order.
 
     Requirements:
-    1. the loops, or the nests they are innermost in, follow each other: only computations and allocations are between
-       them; they are loops in one body, or innermost loops of perfect nests of equal depth, which are merged from the
-       outside in
-    2. the loops are serial: all of them
+    1. the loops, or the nests they are innermost in, follow each other: with only computations and allocations in
+       between; the nests are perfect, of equal depth, and merged from the outside in
+    2. the loops are serial
     3. the extents are equal
     4. dependences stay forward: nothing that a later loop touches in one iteration is touched by an earlier loop in a
        later iteration, one of the two writing
 
-    The new loop is called `<first>_m`. The old ones are erased.
+    The new loop is called `<first>_m`.
 
     ```mlir
     tir.for %i in 128 { tir.block "B" ... = [%i] { B[%vi] = ... } }
@@ -133,11 +132,8 @@ _Chain: TypeAlias = tuple[Sequence[ForOp], Sequence[Access]]
 
 @or_undecided
 def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
-    """Two dependent instances, one below each chain, that the merged loop would reorder, or None.
-
-    They are equal in the merged loops down to some level, in which the instance of the earlier chain is in a later
-    iteration.
-    """
+    """Dependent instances that the merged loop would reorder: equal in merged loops down to a level, in which that of
+    the earlier chain is in a later iteration."""
     (own, ours), (other, theirs) = earlier, later
     for first in ours:
         shared = first.loops[: first.loops.index(own[0])]

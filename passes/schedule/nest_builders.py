@@ -1,4 +1,4 @@
-"""Build loop nests and blocks, and change their loops, extents, bindings and guards."""
+"""Loop nests and blocks: construction, and changes of loops, extents, bindings and guards."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
 
 
 def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation:
-    """Put `body` in the last of the loops and return the outermost op. One of the two may be empty."""
+    """One of the two may be empty."""
     for loop in reversed(loops):
         loop.body.block.add_ops(body)
         body = (loop,)
@@ -60,7 +60,7 @@ def new_block(
     like: Operation,
     annotations: Mapping[str, Attribute] | None = None,
 ) -> BlockOp:
-    """A block with an empty body, and the source location of `like`; `hints` name iterators."""
+    """`like` gives the source location, `hints` the names of iterators."""
     body = Block(arg_types=[IndexType()] * len(kinds))
     for variable, hint in zip(body.args, hints, strict=True):
         variable.name_hint = hint
@@ -77,7 +77,6 @@ def block_in_loops(
     like: Operation,
     loop_hints: Sequence[str] | None = None,
 ) -> tuple[BlockOp, Operation]:
-    """A block with an empty body, and its nest of serial loops (ax0, ax1, ...), one per iterator."""
     names = loop_hints or [f"ax{at}" for at in range(len(extents))]
     loops = [new_loop(extent, name, like) for extent, name in zip(extents, names, strict=True)]
     block = new_block(label, kinds, extents, [Index.of(loop.induction_variable) for loop in loops], hints, like)
@@ -85,7 +84,7 @@ def block_in_loops(
 
 
 def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
-    """The values of indices, computed at the end of `body` unless they exist."""
+    """Values are computed at the end of `body` unless they exist."""
     found: list[SSAValue] = []
     for index in indices:
         value, operations = materialize(index)
@@ -95,7 +94,6 @@ def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
 
 
 def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, SSAValue]:
-    """Compute old iterators at the end of `body`, with their names."""
     known: dict[Index, SSAValue] = {}
     for variable, index in indices.items():
         if index not in known:
@@ -108,7 +106,7 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
 def if_all_hold(
     positives: Iterable[Index], zeros: Iterable[Index], operations: Sequence[Operation], anchor: Operation
 ) -> scf.IfOp:
-    """Move `operations` into a detached `scf.if` under all conditions, which are computed before `anchor`."""
+    """The `scf.if` is detached; its conditions are computed before `anchor`."""
     for op in operations:
         if op.parent is not None:
             op.detach()
@@ -118,7 +116,7 @@ def if_all_hold(
 
 
 def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-    """Copies of the ops in the init, over other iterators; reduce iterators are 0."""
+    """Copies over other iterators; reduce iterators are 0."""
     if block.init is None:
         raise InternalError(f'block "{block.label}" has no init')
     used = {operand for op in block.init.body.walk() for operand in op.operands}
@@ -135,8 +133,7 @@ def init_block(
     guards: Sequence[tuple[Index, Index]],
     values: Mapping[SSAValue, SSAValue],
 ) -> BlockOp:
-    """A block that runs the init of `block` over its spatial iterators. `bindings` are those of all iterators; `values`
-    replace values from outside."""
+    """`bindings` are those of all iterators; `values` replace values from outside."""
     spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     variables = [block.iter_vars[at] for at in spatial]
     extents = [extent if isinstance(extent := block.extents[at], int) else values.get(extent, extent) for at in spatial]
@@ -149,10 +146,7 @@ def init_block(
 
 
 def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
-    """Replace values in the bindings and guards of a block, simplified by the ranges of the loops around it.
-
-    Bindings that use none of the values are not simplified: a loop of one iteration may still be split.
-    """
+    """Bindings that use none of the values are not simplified: a loop of one iteration may still be split."""
     bindings = [
         index.substitute(mapping, range_of).simplified(range_of) if index.depends_on(mapping) else index
         for index in bindings_of(block)
@@ -163,13 +157,12 @@ def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
 
 
 def insert_in_copies(block: BlockOp, copies: Mapping[ForOp, ForOp], place: Operation) -> None:
-    """Insert a block before `place`, in copies of the loops that it is bound to."""
     Rewriter.insert_op(nest(list(copies.values()), [block]), InsertPoint.before(place))
     rebind(block, {old.induction_variable: Index.of(new.induction_variable) for old, new in copies.items()})
 
 
 def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
-    """Set the guards to `left < right`, without duplicates and those that ranges prove."""
+    """`left < right`, without duplicates and those that ranges prove."""
     kept = [guard for guard in dict.fromkeys(guards) if not always_less(*guard)]
     exprs, operands = exprs_of([side for guard in kept for side in guard])
     block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
@@ -214,8 +207,8 @@ def replace_contents(block: BlockOp, other: BlockOp) -> None:
 
 
 def erase_empty_loops(op: Operation | None) -> None:
-    """Erase `op` if it is a loop that contains only index arithmetic and such loops, then the enclosing loops that
-    become empty."""
+    """Erase `op` if it is a loop that contains only index arithmetic and such loops, then enclosing loops that become
+    empty."""
     silent = ForOp | affine.ApplyOp | arith.ConstantOp
     while isinstance(op, ForOp) and all(isinstance(inner, silent) for inner in op.walk()):
         parent = op.parent_op()
@@ -224,7 +217,7 @@ def erase_empty_loops(op: Operation | None) -> None:
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
-    """The loops that contain only this block, outermost first."""
+    """Outermost first."""
     found: list[ForOp] = []
     child: Operation = block
     parent = block.parent_op()
@@ -235,8 +228,7 @@ def own_loops(block: BlockOp) -> list[ForOp]:
 
 
 def loop_of_its_own(block: BlockOp, position: int) -> ForOp | str:
-    """The loop that an iterator is bound to, or why not: it must contain only the block, have the iterator's extent,
-    and no other use."""
+    """The reason if none: the loop must contain only the block, have the iterator's extent, and no other use."""
     name = f"%{block.iter_vars[position].name_hint or position}"
     loop = loop_of(block, position)
     if loop is None:
@@ -275,17 +267,16 @@ def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
 
 
 def extent_before(index: Index, anchor: Operation) -> int | SSAValue:
-    """A number, or a value computed just before `anchor`."""
     return index.constant if index.is_constant else index_before(index, anchor)
 
 
 def extent_value(index: Index, at: Operation) -> int | SSAValue:
-    """A number, or a value computed at the top level of the function, before `at`."""
+    """The value is computed at the top level of the function."""
     return extent_before(index, child_towards(function_of(at), at))
 
 
 def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
-    """The only op with an effect in a loop, through nested loops; a block itself. Requirement 1: it is one block."""
+    """The only op with an effect, through nested loops; a block itself. Requirement 1: it is one block."""
     inner: Operation = loop
     while isinstance(inner, ForOp):
         effects = [op for op in inner.body.block.ops if not only_computes(op)]
@@ -308,13 +299,12 @@ class IterDomain:
     """Whether a guard must keep the span in the iterator's domain."""
     step: int = 1
     runs: Runs | None = None
-    """Set if the values form runs with gaps; `v` enumerates the values in these."""
+    """Runs with gaps, if any; `v` enumerates the values in these."""
 
     def at(self, value: SSAValue) -> Index:
         return self.lower + self._offset(Index.of(value))
 
     def offset(self, value: int) -> int:
-        """The offset from the first value at a value of the new loop."""
         return self._offset(Index({}, value)).constant
 
     def _offset(self, value: Index) -> Index:
@@ -329,11 +319,8 @@ def full_domain(extent: int | SSAValue) -> IterDomain:
 
 
 def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
-    """The domain of an iterator of which `span` is needed; the whole iterator if that covers all values.
-
-    If the span can exceed it in some iterations of the enclosing loops, values run again in each; `again=False`
-    prevents that.
-    """
+    """The whole iterator if `span` covers all values. `again=False` prevents that such values run again in each
+    iteration of the enclosing loops."""
     if span is None:
         return full_domain(extent)
     lower, length, count = span.lower, span.extent, span.count
@@ -351,7 +338,7 @@ def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool =
 def loops_over(
     domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation, *, unit_loops: bool = False
 ) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
-    """New loops ax0, ax1, ..., the value of each iterator, and the guards that bound it by its extent."""
+    """Loops, the value of each iterator, and the guards that bound it by its extent."""
     loops: list[ForOp] = []
     bindings: list[Index] = []
     guards: list[tuple[Index, Index]] = []

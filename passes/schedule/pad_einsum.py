@@ -1,4 +1,4 @@
-"""pad_einsum: pad the iterators of a block to multiples, with padded copies of its operands."""
+"""Padding of iterators to multiples."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from weft.passes.index_builders import (
     number_attribute,
 )
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
+from weft.passes.schedule.checks import unwritten_element, why_not_divisible
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.nest_builders import (
     extent_value,
@@ -47,7 +48,6 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, operation_text
-from weft.passes.schedule.requirements import unwritten_element, why_not_divisible
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
@@ -66,11 +66,8 @@ _OF_FLOATS: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
 def neutral_padding(
     updates: Sequence[Update], operands: Sequence[tuple[SSAValue, ...]], outside: Sequence[Collection[int]]
 ) -> list[Number] | None:
-    """A number for each operand that makes the padded steps neutral; None if no combination of candidates does.
-
-    An operand is given by the values loaded from it. For each padded reduce iterator, `outside` contains the operands
-    that are out of bounds with it.
-    """
+    """A number for each operand (the values loaded from it) that makes the padded steps neutral, or None. `outside` has
+    the operands that are out of bounds with each padded reduce iterator."""
     concerned = sorted({at for group in outside for at in group})
     if len(concerned) > MAX_OPERANDS or any(
         neutral_value(update.operation, update.store.value.type) is None for update in updates
@@ -197,8 +194,8 @@ class _Dimension:
 
 
 def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
-    """Create the copy, redirect the accesses of the block to it, and return the detached nest that fills it. `old` and
-    `new` are extents of the block's iterators."""
+    """Redirect accesses to a new copy. Returns the detached nest that fills it. `old` and `new` are extents of the
+    iterators."""
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
     copying, outermost = _copying_nest(block, copy, dimensions, [d.extent for d in dimensions])
@@ -226,8 +223,6 @@ def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequen
 
 
 def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
-    """Create the copy, redirect the accesses of the block to it, and return the nest that writes the valid part
-    back."""
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
     copying, outermost = _copying_nest(block, copy, dimensions, [d.valid for d in dimensions])
@@ -286,11 +281,8 @@ def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
 def _copying_nest(
     block: BlockOp, copy: PaddedCopy, dimensions: Sequence[_Dimension], extents: Sequence[Extent]
 ) -> tuple[BlockOp, Operation]:
-    """An empty block, named after the copy, over the elements that one execution of the loops of `block` needs; and its
-    nest.
-
-    Iterators that do not grow are bound to copies of the loops of `block`. Each other dimension gets a new loop.
-    """
+    """An empty block over the elements that one execution of the block's loops needs. Iterators that do not grow are
+    bound to copies of these loops, other dimensions to new loops."""
     loops: list[ForOp] = []
     copies: dict[SSAValue, Index] = {}
     own: dict[SSAValue, ForOp] = {loop.induction_variable: loop for loop in own_loops(block)}
@@ -358,21 +350,17 @@ class PadEinsum(RecheckedPrimitive):
 
     Requirements:
     1. one padding for each iterator, at least 1
-    2. the block is complete or a reduction, and its body only computes: its instances store to different elements, and
-       the operations are defined for all operands
-    3. each iterator that grows has a dedicated serial loop: one that contains only the block; no guard excludes
-       instances
-    4. indices are iterators plus constants: those that depend on an iterator that grows, once an access; each element
-       that is stored is indexed by all of the growing spatial iterators, and by iterators or constants only
-    5. the steps that a reduction gets in addition change nothing: some padding values make the additional steps neutral
-       for the combiner
+    2. the block is complete or a reduction, and its body only computes: by operations that are defined for all operands
+    3. each iterator that grows has a dedicated serial loop: without guards that exclude instances
+    4. indices are iterators plus constants: those that depend on a growing iterator, once an access; elements stored
+       are indexed by all growing spatial iterators, and by iterators or constants only
+    5. the steps that a reduction gets in addition change nothing: some padding makes them neutral for the combiner
     6. what is copied was written
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
 
     The padding is 0 if that is neutral, else 1 or the least or greatest value of the type. A sum of products with an
-    unpadded factor is refused, because infinity times 0 is NaN. A sum may lose the sign of a zero. The copies are
-    called `<buffer>_pad` and placed right before and after the loops of the block; `decompose_padding` removes their
-    conditions.
+    unpadded factor is refused, because infinity times 0 is NaN. A sum may lose the sign of a zero. The copies
+    `<buffer>_pad` run right before and after the block's loops; `decompose_padding` removes their conditions.
 
     ```mlir
     tir.for %i in 127 { tir.for %k in 127 {
@@ -443,7 +431,6 @@ class PadEinsum(RecheckedPrimitive):
         self.require(3, why_not_dominating(used, InsertPoint.before(root)))
 
     def _written(self, grown: Mapping[int, Index]) -> list[PaddedCopy]:
-        """One padded copy per result, for all accesses to it."""
         block = self.block
         by_buffer: dict[SSAValue, tuple[BufferAxis, ...]] = {}
         spatial = [at for at in grown if block.kinds[at] is IterKind.SPATIAL]
@@ -482,7 +469,6 @@ class PadEinsum(RecheckedPrimitive):
         return [PaddedCopy(buffer, axes, tuple(loads)) for (buffer, axes), loads in found.items()]
 
     def _axes(self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index]) -> tuple[BufferAxis, ...]:
-        """Iterator plus constant, constant, or an expression over iterators that do not grow."""
         block = self.block
         growing = [block.iter_vars[at] for at in grown]
         iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
@@ -549,7 +535,7 @@ def _has_safe_divisor(op: Operation) -> bool:
 
 
 def _guard_keeps_inside(block: BlockOp) -> bool:
-    """Whether the guards only keep iterators within their domains, as after an imperfect split."""
+    """An imperfect split adds such guards."""
     bindings = bindings_of(block)
     allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)}
     allowed |= {index + 1 for index in bindings}

@@ -1,4 +1,4 @@
-"""parallel, vectorize, unroll: the execution of the iterations of a loop."""
+"""Parallel, vectorized and unrolled loops."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class LoopKindPlan(Plan):
 
 
 def why_axis_shared(loop: ForOp, axis: str | None = None) -> Violation | None:
-    """Explain why the kind or axis of `loop` may not change: an inner loop is bound to the same threads, which fill
-    shared memory together."""
+    """The threads of an inner loop on the same axis fill shared memory together."""
     bound = axis_of(loop)
     if bound in (None, axis, VIRTUAL):
         return None
@@ -43,7 +42,6 @@ def why_axis_shared(loop: ForOp, axis: str | None = None) -> Violation | None:
 
 
 def reduces_in_lanes(loop: ForOp) -> bool:
-    """Whether lanes of a vectorized loop may combine into one accumulator."""
     return loop.kind.data is LoopKind.VECTORIZED and REASSOCIATE in loop.attributes
 
 
@@ -52,9 +50,9 @@ class Parallel(Primitive):
     """Let the iterations of a loop run on several threads.
 
     Requirements:
-    1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
-    2. the iterations are independent: no two of them touch one element with a write among them, except in temporaries
-       whose values never cross an iteration
+    1. no loop inside is bound to the same thread axis as the loop: their threads fill shared memory together
+    2. the iterations are independent: no two touch one element with a write among them, except in temporaries whose
+       values never cross an iteration
     3. the loop is not inside a vectorized loop
     """
 
@@ -74,9 +72,9 @@ class Vectorize(Primitive):
     """Turn the iterations of a loop into the lanes of vector values.
 
     Requirements:
-    1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
-    2. the iterations are independent: as for `parallel`; those of a loop with the annotation `reassociate` (`annotate`)
-       may also combine into one accumulator, by an associative and commutative combiner, if the init is elsewhere
+    1. no loop inside is bound to the same thread axis as the loop
+    2. the iterations are independent: as for `parallel`; with the annotation `reassociate` (`annotate`) they may also
+       combine into one accumulator, by an associative and commutative combiner, if the init is elsewhere
     3. the extent is static
     4. no loop inside is parallel: or bound to threads
 
@@ -110,10 +108,10 @@ class Vectorize(Primitive):
 class Unroll(Primitive):
     """Mark a loop to be fully unrolled by LLVM or the C compiler.
 
-    A loop stays a loop if unrolling it and the unrolled loops inside would emit more than 1024 copies of a body.
+    It stays a loop if unrolling it and the unrolled loops inside would emit more than 1024 copies of a body.
 
     Requirements:
-    1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
+    1. no loop inside is bound to the same thread axis as the loop
     2. the extent is static
     """
 

@@ -1,11 +1,10 @@
 """Schedule primitives: parameters, numbered requirements, and a plan with its rewrite.
 
 A primitive is a frozen dataclass whose fields are ops (`ForOp`, `BlockOp`, tuples of loops) and plain parameters
-(`int`, `str`, tuples of int). `plan()` checks every requirement and computes the rewrite without changing the IR; the
-plan then rewrites it.
+(`int`, `str`, tuples of int). `plan()` checks every requirement and computes the rewrite without changing the IR.
 
-Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner use this class, with spellings derived from the
-declaration in `dialects/sched.py`.
+Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner derive their spellings from the declaration in
+`dialects/sched.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
 
 BufferPosition: TypeAlias = tuple[str, int]
-"""A buffer of a block: `("read", 0)` is the first that it reads, `("write", 0)` the first that it writes."""
+"""`("read", 0)` is the first buffer that a block reads, `("write", 0)` the first that it writes."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Plan(ABC):
 
     @abstractmethod
     def rewrite(self) -> tuple[Operation, ...]:
-        """Returns the new or changed loops and blocks that are results of the primitive."""
+        """Returns the loops and blocks that are results of the primitive."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ class CheckedStep(ABC):
         operation: Operation | None = None,
         subject: str | None = None,
     ) -> NoReturn:
-        """Raise the `ScheduleError` of a violated requirement. A string is a refutation in words. Location and subject
-        default to the parameter `block`, or else to `operation` if that is a block."""
+        """Location and subject default to the field `block`, or else to `operation` if that is a block."""
         block: object = getattr(self, "block", operation)
         default = block_text(block) if isinstance(block, BlockOp) else ""
         raise ScheduleError(
@@ -89,7 +87,7 @@ class CheckedStep(ABC):
         subject: str | None = None,
         legal: str | None = None,
     ) -> None:
-        """Refuse if there is a violation. `legal` is used if the violation states none."""
+        """`legal` is used if the violation states none."""
         if isinstance(violation, str):
             violation = Violation(violation)
         if violation is not None:
@@ -152,12 +150,12 @@ def extent_text(loop: ForOp) -> str:
 
 
 def buffers_of(block: BlockOp, verb: str) -> list[SSAValue]:
-    """Read buffers, or written ones if `verb` is "write", in the order of their places."""
+    """Read buffers, or written ones if `verb` is "write"."""
     return buffers_written(block) if verb == "write" else buffers_read(block)
 
 
 def buffer_position(block: BlockOp, name: str, verbs: Sequence[str] = ("write", "read")) -> BufferPosition:
-    """The place of a buffer given by name, by default among written buffers, then among read ones."""
+    """Written buffers precede read ones by default."""
     names: list[str] = []
     for verb in verbs:
         own = [buffer.name_hint or "" for buffer in buffers_of(block, verb)]
@@ -169,7 +167,7 @@ def buffer_position(block: BlockOp, name: str, verbs: Sequence[str] = ("write", 
 
 
 def owner_text(op: Operation) -> str:
-    """The owner of an operation in messages: the innermost block around it, or itself."""
+    """The innermost block around an operation, or itself."""
     block = next((around for around in (op, *ancestors(op)) if isinstance(around, BlockOp)), None)
     return op_name(op) if block is None else block_text(block)
 
@@ -191,7 +189,7 @@ _FILES: Mapping[str, str] = {
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
 }
-"""Primitives that are defined in the module of another primitive: name -> module."""
+"""Primitives in the module of another one: name -> module."""
 PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
 """Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 REGISTERED: Final[dict[str, type[Primitive]]] = {}

@@ -1,10 +1,9 @@
 """Each schedule primitive as a pass: `tir-split{func=mm_relu block=Y loop=1 factors=0,4}`.
 
-Options derive from the parameters of the step: a block is named by `block` (and `func`), loops by their position around
-that block, outermost first. Primitives that move a block into a loop of another one name that other block by `at`; if
-each loop belongs to a separate block, `blocks` names one for each of `loops`. If either a loop or a block is accepted,
-it is the block unless there is an option `loop`; if several blocks are accepted, `blocks` names the others. A buffer is
-given by its name, an index map as `"lambda n, c: (n, c // 4, c % 4)"`.
+Options derive from the parameters of the step: blocks by name (`block`, `func`), loops by their position around that
+block, outermost first. `at` is a block in the loop that another one moves into; `blocks` names a block for each of
+`loops`, or further accepted blocks. A loop instead of a block is given by `loop`. Buffers are given by name, index maps
+as `"lambda n, c: (n, c // 4, c % 4)"`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""recode: read a factor of a sum of products from a widened or re-encoded copy."""
+"""Widening and re-encoding of factors of integer products."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from weft.passes.index_builders import insert_before, result_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
 from weft.passes.schedule.caching import CachePlan, buffer_at, extents_of, free_label, insert_alloc, new_alloc
+from weft.passes.schedule.checks import stores_of
 from weft.passes.schedule.nest_builders import block_in_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.requirements import stores_of
 from weft.support.errors import InternalError, ScheduleError, Violation
 
 _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
@@ -32,7 +32,7 @@ _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
 
 @dataclass(frozen=True)
 class WidenedProduct:
-    """A product that a block accumulates: one factor as loaded and widened, and the other."""
+    """One factor as loaded and widened, and the other."""
 
     load: memref.LoadOp
     widening: Operation
@@ -86,7 +86,7 @@ class WidenPlan(Plan):
 
 @dataclass(frozen=True)
 class ShiftPlan(Plan):
-    """A copy of a factor offset by half of its range, the sums of the other factor, and the correction by them."""
+    """A factor offset by half of its range, the sums of the other one, and the correction by them."""
 
     block: BlockOp
     product: WidenedProduct
@@ -171,19 +171,19 @@ class Recode(Primitive):
     instructions require.
 
     Requirements:
-    1. the block reads that many buffers: accumulators of the block itself are not counted
+    1. the block reads that many buffers
     2. the encoding is another one, no wider than the sum: "unsigned", "signed", or a wider type ("int16" to "int64")
     3. the block adds products of integers, of which the buffer is one factor: loaded once, and widened
     4. the block is alone in a nest of serial loops, one for each of its iterators
     5. the buffer can be read from a copy, and the results be written through one: by `cache_read` and, for "unsigned"
        and "signed", by `cache_write`, with each spatial iterator of the other factor as an index
 
-    Integers wrap, so the result is exact. A wider type stores the same numbers. With "unsigned" and "signed" the copy
-    stores numbers offset by half of the range, which flips one bit: a * b = a * (b + 128) - 128 * a. A separate block
-    computes the correction once for all products with the same `a`.
+    The result is exact, because integers wrap. A wider type stores the same numbers. "unsigned" and "signed" offset
+    them by half of the range, which flips one bit: a * b = a * (b + 128) - 128 * a. A separate block computes the
+    correction once for all products with the same `a`.
 
-    Returns the block that copies and, for "unsigned" and "signed", the one that sums the other factor and the one that
-    writes the results.
+    Returns the block that copies and, for "unsigned" and "signed", the ones that sum the other factor and write the
+    results.
 
     ```mlir
     tir.block "C" ... { C[%vi, %vj] += extsi(A[%vi, %vk]) * extsi(B[%vk, %vj]) }
@@ -262,7 +262,7 @@ class Recode(Primitive):
         return computing
 
     def _used(self, product: WidenedProduct) -> tuple[int, ...]:
-        """Spatial iterators that the other factor depends on. Requirement 5: each is an index of the results."""
+        """Requirement 5: each is an index of the results."""
         block = self.block
         operands = {operand for op in product.other_operations for operand in op.operands}
         used = tuple(

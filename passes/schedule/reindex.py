@@ -1,5 +1,4 @@
-"""reindex: copy a buffer with one dimension for each iterator that indexes it; reindex_cache_read and
-reindex_cache_write: copy it to another memory scope, with indices that are a function of the iterators."""
+"""Copies of buffers that are indexed by iterators, or by a function of these."""
 
 from __future__ import annotations
 
@@ -43,6 +42,7 @@ from weft.passes.schedule.caching import (
     space_of,
     why_not_scope,
 )
+from weft.passes.schedule.checks import iterator_names, missed_by
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import points_of_iterators, required_layout
 from weft.passes.schedule.nest_builders import (
@@ -57,14 +57,13 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import BufferPosition, Plan, operation_text
-from weft.passes.schedule.requirements import iterator_names, missed_by
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
 class ReindexPlan(Plan):
-    """Copies a buffer in or out of the nest of a block. `scope` None is that of the buffer."""
+    """`scope` None is that of the buffer."""
 
     block: BlockOp
     buffer: SSAValue
@@ -121,8 +120,6 @@ class ReindexPlan(Plan):
 
 
 class Reindexing(RecheckedPrimitive):
-    """The copy has an instance for each value of the iterators that index a buffer."""
-
     block: BlockOp
 
     def draft_of(
@@ -161,8 +158,7 @@ class Reindexing(RecheckedPrimitive):
         return ReindexPlan(block, buffer, simpler, iterators, domains, new_indices, new_extents, scope, reading, place)
 
     def _common(self, buffer: SSAValue, *, reading: bool) -> Operation:
-        """The innermost loop that the block shares with another use (when reading, with a store) of the buffer; or the
-        scope."""
+        """The innermost loop shared with another use (when reading, a store) of the buffer; or the scope."""
         block, scope = self.block, scope_of(self.block)
         others = [use.operation for use in buffer.uses if not block.is_ancestor(use.operation)]
         if reading:
@@ -214,7 +210,7 @@ class Reindexing(RecheckedPrimitive):
             if not block.is_ancestor(op) or isinstance(op, AccessRegionOp):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
-                self.refuse(2, f"{op_name(op)} works on {name} as it lies", op)
+                self.refuse(2, f"{op_name(op)} works on {name} in its present layout", op)
             found.setdefault(tuple(Index.of(index) for index in op.indices), op)
         if len(found) != 1:
             texts = " and ".join(sorted(f"{name}[{', '.join(map(repr, indices))}]" for indices in found))
@@ -227,7 +223,6 @@ class Reindexing(RecheckedPrimitive):
     def _require_all(
         self, buffer: SSAValue, iterators: Sequence[int], common: Operation, domains: Sequence[IterDomain]
     ) -> None:
-        """Requirement 3: every instance in the domains accesses the buffer."""
         block, name = self.block, buffer_name(buffer)
         context, init = Context.around(block).inside(block), block.init
         found = [access for access in accesses(block) if access.buffer is buffer]
@@ -286,20 +281,19 @@ class Reindex(Reindexing):
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. all accesses have the same indices, over iterators of the block: the block only loads from and stores to the
-       buffer, at indices over its iterators and values that are known outside of its nest
+    2. all accesses have the same indices, over iterators of the block: values known outside of its nest may occur;
+       there are only loads and stores
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
-    4. nothing in the nest writes what is read: the nest is inside the loops that the block shares with a writer
-       of the buffer
-    5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
-       and stores to different elements in different instances
+    4. nothing in the nest writes what is read: the nest is inside the loops that the block shares with a writer of the
+       buffer
+    5. what is written is the block's alone: no other block of the scope writes it; the block reads no older elements
+       and stores to different ones in different instances
     6. the extents of the iterators are known at the top of the function
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
 
-    An iterator whose value no index depends on within its domain, such as %v in `%v floordiv 64` below 64, has no
-    dimension. The copy runs right before the nest of the block when reading, else right after it: in each iteration of
-    the loops which it shares with writers of the buffer, or when writing with its other uses. Its block is called
-    `<buffer>_reindex`, its loops ax0, ax1, ...
+    An iterator on whose value no index depends within its domain, such as %v in `%v floordiv 64` below 64, has no
+    dimension. The copy `<buffer>_reindex` runs right before (reading) or after (writing) the nest, in the loops that
+    the block shares with writers (writing: with any use) of the buffer.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A[%vj, %vi * 2 + 1] ... }
@@ -342,21 +336,18 @@ class ReindexCacheRead(_ReindexingCache):
 
     Requirements:
     1. the block reads or writes that many buffers: it reads them
-    2. all accesses have the same indices, over iterators of the block: the block only loads from the buffer, at indices
-       over its iterators and values that are known outside of its nest
-    3. every instance accesses the buffer: no guard or condition excludes values of these iterators
-    4. nothing in the nest writes what is read: the nest is inside the loops that the block shares with a writer
-       of the buffer
+    2. all accesses have the same indices, over iterators of the block: as for `reindex`
+    3. every instance accesses the buffer: as for `reindex`
+    4. nothing in the nest writes what is read: as for `reindex`
     5. what is written is the block's alone: applies only to `reindex_cache_write`
     6. the extents of the iterators are known at the top of the function: those of the copy, too
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
     8. `scope` is a memory scope
-    9. the index map keeps instances apart: it maps all iterators of the block to non-negative indices, in a box whose
-       extents follow from theirs; no two instances of the iterators in use share an element
+    9. the index map keeps instances apart: it maps all iterators to non-negative indices in a box whose extents follow
+       from theirs; no two instances of the used iterators share an element
 
-    Iterators that neither the indices of the buffer nor the index map depend on have no loop in the copy. Other blocks
-    read the buffer as before. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the
-    iterators.
+    Iterators without effect on the indices of the buffer and of the copy have no loop. Other blocks read the buffer as
+    before.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A[%vj, %vi * 2 + 1] ... }
@@ -378,19 +369,14 @@ class ReindexCacheWrite(_ReindexingCache):
 
     Requirements:
     1. the block reads or writes that many buffers: it writes them
-    2. all accesses have the same indices, over iterators of the block: the block only loads from and stores to the
-       buffer, at indices over its iterators and values that are known outside of its nest
-    3. every instance accesses the buffer: no guard or condition excludes values of these iterators
+    2. all accesses have the same indices, over iterators of the block: as for `reindex`
+    3. every instance accesses the buffer: as for `reindex`
     4. nothing in the nest writes what is read: applies only to `reindex_cache_read`
-    5. what is written is the block's alone: it is the only writer of the buffer in its scope, reads no older elements,
-       and stores to different elements in different instances; the index map depends on spatial iterators only
+    5. what is written is the block's alone: as for `reindex`; the index map depends on spatial iterators only
     6. the extents of the iterators are known at the top of the function: those of the copy, too
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
     8. `scope` is a memory scope
-    9. the index map keeps instances apart: it maps all iterators of the block to non-negative indices, in a box whose
-       extents follow from theirs; no two instances of the iterators in use share an element
-
-    The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the iterators.
+    9. the index map keeps instances apart: as for `reindex_cache_read`
 
     ```mlir
     tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.store %x, %C[%vi, %vj] }

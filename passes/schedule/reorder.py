@@ -1,4 +1,4 @@
-"""reorder: permute the loops of a chain."""
+"""Permutation of loops."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
 
 
 def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
-    """Explain why `inner` is not the only loop or effect in `outer`. Values for loops further inside may be computed
-    there, such as quotients and remainders of a loop fused with a symbolic extent."""
+    """Values for loops further inside may be computed in `outer`, such as digits of a loop fused with a symbolic
+    extent."""
     if inner.parent_op() is not outer or inner.next_op is not None:
         return why_not_perfect(outer, inner)
     for op in outer.body.block.ops:
@@ -43,7 +43,7 @@ def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
 
 
 def sink_indices(chain: Sequence[ForOp]) -> None:
-    """Move ops between the loops to the start of the innermost body, so that the nest becomes perfect."""
+    """So that the nest becomes perfect."""
     body = chain[-1].body.block
     first = body.first_op
     for loop, inner in itertools.pairwise(chain):
@@ -74,8 +74,8 @@ class ReorderPlan(Plan):
     new: tuple[ForOp, ...]
 
     def loops_with_others_around(self) -> list[ForOp]:
-        """Loops with a different set of loops outside of them than before, whose dependences must be checked again. For
-        other loops, dependences that stay forward also stay in the same iteration."""
+        """Loops with other loops outside of them than before. In the rest, dependences that stay forward also stay in
+        the same iteration."""
         outside = [
             {loop: {other for other in chain[:at] if other.extent != 1} for at, loop in enumerate(chain)}
             for chain in (self.old, self.new)
@@ -92,12 +92,12 @@ class Reorder(RecheckedPrimitive):
     """Permute loops of one chain into the given order; loops of the chain that are not named keep their positions.
 
     Requirements:
-    1. the loops are in one chain: they are different, and each loop of the chain contains only the next (and index
-       arithmetic for the loops inside, which moves inside)
+    1. the loops are in one chain: each contains only the next (and index arithmetic for the loops inside, which moves
+       inside)
     2. no extent depends on a loop that moves inside
     3. dependences stay forward: if two instances touch the same element, and one writes, their order stays the same.
        Only the updates of one reduction may be reordered, and its init stays before them
-    4. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    4. loops that run in parallel stay independent
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 { ... } }
@@ -162,7 +162,7 @@ def require_loops(primitive: Primitive, loops: Sequence[ForOp], least: int) -> N
 
 
 def require_chain(primitive: Primitive, loops: Sequence[ForOp], least: int) -> None:
-    """Requirements 1 and 2: the loops are a chain in their order, and serial."""
+    """Requirements 1 and 2."""
     require_loops(primitive, loops, least)
     for outer, inner in itertools.pairwise(loops):
         primitive.require(1, why_not_chain(outer, inner), inner)

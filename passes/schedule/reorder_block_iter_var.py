@@ -1,4 +1,4 @@
-"""reorder_block_iter_var: permute the iterators of a block."""
+"""Permutation of the iterators of a block."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ReorderBlockIterVar(Primitive):
     Requirements:
     1. the order is a permutation of the iterators: their positions 0 .. n-1
 
-    Parts of one block (`loop_partition`) have the same iterators, and are all changed.
+    Parts of one block (`loop_partition`) are all changed.
 
     ```mlir
     tir.block "C" iters(%vi: spatial<8>, %vk: reduce<16>) = [%i, %k] { ... }

@@ -73,7 +73,7 @@ class Replay:
             raise
 
     def evaluate(self, step: sched.StepOp) -> StepOutcome:
-        """Apply one step as `run` does, without binding its results."""
+        """`run`, without binding its results."""
         if isinstance(step, sched.SamplingOp):
             sampler = SAMPLERS[step_name(step)](**self._arguments(step))
             decision = self.draw(sampler)
@@ -171,8 +171,7 @@ class Replay:
 
 
 def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decision | None]) -> None:
-    """Raise `CompileError` unless the decision of each sampling step is None or has its form (an integer, or several).
-    Valid values depend on the program."""
+    """Decisions are None, an integer or several; valid values depend on the program. Raises `CompileError`."""
     if len(decisions) != len(steps):
         raise CompileError(f"{len(decisions)} decisions for {len(steps)} sampling steps")
     for step, decision in zip(steps, decisions, strict=True):
@@ -183,7 +182,7 @@ def check_decisions(steps: Sequence[sched.SamplingOp], decisions: Sequence[Decis
 
 
 def set_decision(step: sched.StepOp, decision: Decision | None) -> None:
-    """Set the decision of a sampling step; None draws one."""
+    """None draws one."""
     step.properties.pop("decision", None)
     if decision is not None:
         step.properties["decision"] = attribute_of(decision)
@@ -201,7 +200,6 @@ def _next(values: Iterator[T], step: sched.StepOp) -> T:
 
 
 def check_handles(step: sched.StepOp, given: int) -> None:
-    """A step names all of its result handles, or none."""
     if step.results and given != len(step.results):
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
@@ -220,7 +218,7 @@ def plain_value(value: Attribute | None) -> object:
 
 
 def apply_schedule(module: ModuleOp, schedule: sched.FuncOp, seed: int = 0) -> Replay:
-    """Run the steps in order. `seed` is that of sampling steps without a decision."""
+    """`seed` is that of sampling steps without a decision."""
     replay = Replay(module, Random(seed))
     for step in schedule.body.block.ops:
         if isinstance(step, sched.StepOp) and may_rewrite(step.name, step):

@@ -1,4 +1,4 @@
-"""rfactor: factor a reduction into partial results and their combination, so that one of its loops is parallel."""
+"""Factoring of reductions into partial results."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from weft.passes.index_builders import (
     result_before,
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
+from weft.passes.schedule.checks import started_elsewhere
 from weft.passes.schedule.dominance import hoist, values_outside, why_not_dominating
 from weft.passes.schedule.nest_builders import (
     empty_copy,
@@ -45,7 +46,6 @@ from weft.passes.schedule.nest_builders import (
     values_in,
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.requirements import started_elsewhere
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import Violation
 
@@ -182,8 +182,7 @@ class RfactorPlan(Plan):
     def _block_over(
         self, label: str, loops: Sequence[ForOp], kinds: Sequence[IterKindAttr], names: Mapping[SSAValue, SSAValue]
     ) -> tuple[BlockOp, dict[SSAValue, SSAValue]]:
-        """An empty block over the spatial iterators and some loops, of the given kinds. `names` renames induction
-        variables in bindings. Also maps old spatial iterators to new ones."""
+        """`names` renames induction variables in bindings. Also maps old spatial iterators to new ones."""
         block = self.block
         iterators = zip(block.iter_vars, bindings_of(block), block.extents, block.kinds, strict=True)
         spatial = [(v, index, extent) for v, index, extent, kind in iterators if kind is IterKind.SPATIAL]
@@ -199,8 +198,7 @@ class RfactorPlan(Plan):
         return new, {old: variable for (old, _, _), variable in zip(spatial, new.iter_vars, strict=False)}
 
     def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
-        """The block in the old loops: the factored loop becomes a spatial iterator, other loops of the reduction become
-        reduce iterators."""
+        """The factored loop becomes a spatial iterator, other loops of the reduction become reduce iterators."""
         block, loops = self.block, (self.loop, *self.reduced)
         label = free_label(function_of(block), f"{block.label}_rf")
         new, spatial = self._block_over(label, loops, [SPATIAL, *(REDUCE for _ in self.reduced)], {})
@@ -279,24 +277,24 @@ class Rfactor(RecheckedPrimitive):
     Requirements:
     1. the loop holds one reduction block and nothing else
     2. the loop is serial
-    3. the loop is of the reduction alone: a reduce iterator is bound to it, or it has one iteration; no spatial
-       iterator is bound to a loop of the reduction; the loops of the reduction contain only the block
-    4. factor_axis is a place among the dimensions of the result: `-(rank + 1) .. rank`
-    5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
-       or, exclusive or; or it selects old or new values (argmax, argmin), by comparisons that give the same result in
-       any order or in a block that is declared `tir.commutative`. Floating-point sums, products and comparisons need
-       the assumption `reassoc`, which a function has unless its `tir.promises` omits it, or sums and products
-       `fastmath<reassoc>` on the op
-    6. each spatial instance stores to distinct elements: at indices computed from its spatial iterators
+    3. the loop is of the reduction alone: a reduce iterator is bound to it, or it has one iteration; loops of the
+       reduction contain only the block, and no spatial iterator is bound to them
+    4. factor_axis is a place among the dimensions of the result: `-(rank + 1) .. rank`, counted from the end if
+       negative
+    5. the combiner is known: `accumulator op term` with a sum, product, minimum, maximum, and, or, exclusive or; or a
+       selection of old or new values (argmax, argmin), by comparisons that give the same result in any order or in a
+       block declared `tir.commutative`. Sums, products and comparisons of floats need the assumption `reassoc`, which a
+       function has unless its `tir.promises` omits it, or sums and products `fastmath<reassoc>` on the op
+    6. each spatial instance stores to distinct elements: at indices over its spatial iterators
     7. guards are on spatial or on reduce loops: not on both
     8. what the new buffer and loops need is known before the loops
-    9. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    9. loops that run in parallel stay independent
 
     Floating-point sums and products change by rounding, because their order changes.
 
-    The new block is called `<block>_rf`, its buffer `<buffer>_rf`, with the extent of the loop as dimension
-    `factor_axis` (negative: counted from the end). It stays in the old loops, where `loop` is now independent of the
-    reduction; the block itself moves to new loops after them, and combines over the factored dimension.
+    The new block `<block>_rf` stays in the old loops, where `loop` is now independent of the reduction. Its buffer
+    `<buffer>_rf` has the extent of the loop as dimension `factor_axis`. The old block moves to new loops after them,
+    and combines over that dimension.
 
     ```mlir
     tir.for %i in 8 { tir.for %ko in 4 { tir.for %ki in 16 {

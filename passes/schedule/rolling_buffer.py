@@ -1,4 +1,4 @@
-"""rolling_buffer: keep the overlap of the windows of consecutive iterations in a circular buffer."""
+"""Circular buffers for overlapping windows of consecutive iterations."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_builders import erase_if_unused, index_before
 from weft.passes.schedule.caching import buffer_at, extents_of, free_label, memref_type, replace_alloc
+from weft.passes.schedule.checks import why_not_divisible
 from weft.passes.schedule.nest_builders import own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
-from weft.passes.schedule.requirements import why_not_divisible
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
 
@@ -58,8 +58,8 @@ class RollingWindow:
         return self.extent - self.step
 
     def new_rows(self, row: Index) -> tuple[Index, Index] | None:
-        """The guard `left < right` under which `row`, one of the last `step` indices, is not in the previous window.
-        None if that always holds, and if the first iteration would not run all of these rows."""
+        """The guard under which `row`, one of the last `step` indices, is not in the previous window. None if that
+        always holds, or if the first iteration would not run all of these rows."""
         value = self.loop.induction_variable
         before = self.lower.substitute({value: Index({value: 1}, -1)})
         first = [lower.substitute({value: Index({})}) for lower in (before, self.lower)]
@@ -72,8 +72,7 @@ class RollingWindow:
 def window_of(
     block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
 ) -> RollingWindow | str:
-    """The window of the stores of `block` along one of the `common` loops around block and readers, or why consecutive
-    windows do not overlap."""
+    """Along one of the `common` loops around block and readers; or why consecutive windows do not overlap."""
     value = loop.induction_variable
     name = f"dimension {dimension} of {buffer_name(buffer)}"
     iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
@@ -104,8 +103,7 @@ def window_of(
 
 
 def _largest_step(lower: Index, loop: ForOp) -> int | None:
-    """The largest increment of an index from one iteration to the next. None if it never grows, may decrease, or is
-    unknown."""
+    """None if the index never grows, may decrease, or is unknown."""
     value = loop.induction_variable
     following = lower.substitute({value: Index({value: 1}, 1)})
     distance = following - lower
@@ -143,7 +141,7 @@ def _why_not_alone(block: BlockOp, position: int, window: RollingWindow) -> str 
 
 @or_undecided
 def outside_of(read: Access, window: RollingWindow) -> Violation | None:
-    """A read of an element outside of the window of its iteration, or None."""
+    """An element outside of the window of its iteration."""
     if read.indices is None:
         return Violation("a call reads the whole buffer", "not proved")
     place = read.indices[window.dimension] - window.lower
@@ -170,8 +168,8 @@ def outside_of(read: Access, window: RollingWindow) -> Violation | None:
 def changed_between(
     block: BlockOp, other: Operation, window: RollingWindow, outside: Sequence[ForOp]
 ) -> Violation | None:
-    """A write to an element that `block` reads, between two iterations of the window's loop that compute the same
-    element, or None. `outside` are the loops around the window's loop."""
+    """A write to an input of `block` between two iterations that compute the same element. `outside` are the loops
+    around the window's."""
     for read in accesses(block):
         for write in accesses(other):
             if read.is_write or not may_conflict(read, write):
@@ -235,8 +233,8 @@ class RollingBufferPlan(Plan):
         return ()
 
     def _first_part(self, block: BlockOp, window: RollingWindow, at: int) -> BlockOp:
-        """Copy the nest for the elements that only the first iteration computes; the nest keeps those that are new in
-        each iteration. `at` is the position of the loop over the rows."""
+        """The copy computes what only the first iteration does; the nest keeps what is new in each. `at` is the
+        position of the loop over rows."""
         root = own_loops(block)[0]
         copy = root.clone()
         twins = zip(root.walk(), copy.walk(), strict=True)
@@ -289,16 +287,15 @@ class RollingBuffer(RecheckedPrimitive):
        is complete or a reduction, writes no other buffer, and immediately precedes all readers
     3. loops are around the block and all that read the buffer: no reduction of the block continues in them
     4. a dimension moves by less than it spans, and no other moves with it: it advances with one of these loops that is
-       serial, and never moves back; the block may have guards on elements
+       serial, and never moves back; guards of the block are on elements
     5. the elements that an iteration reads are in its window
     6. an element has the same value in every iteration that computes it: the inputs of the block do not change in the
        loop, or are computed only from such values
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
 
-    The outermost such loop is chosen, and its dimension is indexed modulo the extent of a window. The overlap along
-    loops inside of it is not recomputed either, but these dimensions are not folded. The first iteration computes the
-    whole window: a block called `<block>_first` computes the part that later iterations find in the buffer. Every stage
-    in a chain of stages can be rolled.
+    The outermost such loop is chosen, and its dimension is indexed modulo the extent of a window. Overlaps along loops
+    inside of it are not recomputed either, but not folded. A block `<block>_first` computes what the first window
+    shares with later ones. Every stage in a chain of stages can be rolled.
 
     ```mlir
     %B = memref.alloc() : memref<10xf32>
@@ -428,8 +425,8 @@ class RollingBuffer(RecheckedPrimitive):
                     pending.append(other)
 
     def _recomputes(self, block: BlockOp) -> bool:
-        """Whether an instance computes the same values in each run with the same inputs: it alone writes temporaries,
-        with distinct elements, and no reduction continues in loops around the rolled block."""
+        """Whether equal inputs give equal results in each run: it alone writes temporaries, with distinct elements, and
+        no reduction continues in loops around the rolled block."""
         if why_not_divisible(block) is not None:
             return False
         around = {loop.induction_variable for loop in loops_around(self.block)}

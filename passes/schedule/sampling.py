@@ -1,8 +1,7 @@
 """Sampling: integers and locations of blocks that a schedule draws, so that a search can draw them again.
 
-A sampler has requirements and changes nothing. Its *decision* identifies the draw:
-factors, or a position among candidates or loops. With a decision it draws nothing, and
-refuses one that it could not have drawn.
+A sampler has requirements and changes nothing. Its *decision* identifies the draw: factors, or a position among
+candidates or loops. With a decision it draws nothing, and refuses one that it could not have drawn.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ def divisors(number: int) -> tuple[int, ...]:
 
 @cache
 def count_tilings(extent: int, n: int) -> int:
-    """The number of tuples of n factors with product `extent`: the product of C(a + n - 1, n - 1) over its prime powers
-    p^a."""
+    """The product of C(a + n - 1, n - 1) over the prime powers p^a of `extent`."""
     if n == 0:
         return 1 if extent == 1 else 0
     total, prime = 1, 2
@@ -237,7 +235,7 @@ class SampleCategorical(Sampler):
     """Draw one of several integers, with given probabilities.
 
     Requirements:
-    1. each candidate has a probability, and they add up to 1: not negative; there is at least one candidate
+    1. each candidate has a probability, and they add up to 1: not negative; there is at least one
     2. the decision is the position of a candidate
     """
 
@@ -270,7 +268,7 @@ class SampleComputeLocation(Sampler):
     equally likely.
 
     Requirements:
-    1. the decision is one of the legal places: those that are legal here
+    1. the decision is one of the legal places
     """
 
     block: BlockOp

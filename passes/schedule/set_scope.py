@@ -1,4 +1,4 @@
-"""set_scope: change the memory scope of a temporary."""
+"""Change of the memory scope of a temporary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""split: turn a loop into nested loops and rewrite block bindings, so that iterators keep their values."""
+"""Splitting of a loop into nested loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.support.errors import Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
-    """Explain why a loop is not serial, or None; only serial loops are restructured."""
+    """Only serial loops are restructured."""
     kind = loop.kind.data
     if kind is LoopKind.SERIAL:
         return None
@@ -37,7 +37,6 @@ def why_not_serial(loop: ForOp) -> Violation | None:
 
 
 def always_divides(factor: int, extent: Index) -> bool:
-    """Whether an extent is provably a multiple of a positive factor."""
     rest = extent % factor
     if rest.is_constant:
         return rest.constant == 0
@@ -52,8 +51,7 @@ def always_divides(factor: int, extent: Index) -> bool:
 
 
 def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -> int | None:
-    """The position of the factor to infer (0). Requirements of the primitive: 1, the loop is serial; 2, at most one
-    factor is inferred and none is negative."""
+    """Requirements: 1, the loop is serial; 2, at most one factor is inferred (0) and none is negative."""
     primitive.require(1, why_not_serial(loop), loop)
     inferred = [at for at, factor in enumerate(factors) if factor == 0]
     if len(inferred) > 1 or any(factor < 0 for factor in factors) or not factors:
@@ -65,7 +63,7 @@ def inferred_factor(primitive: Primitive, loop: ForOp, factors: Sequence[int]) -
 
 
 def unguarded_access(loop: ForOp) -> Operation | None:
-    """An op that accesses memory outside of any block, where it cannot be guarded."""
+    """Accesses outside of blocks cannot be guarded."""
     for access in accesses(loop):
         if not any(loop.is_ancestor(block) for block in access.blocks):
             return access.op
@@ -124,15 +122,14 @@ class Split(Primitive):
     """Split a loop into nested loops whose extents are the factors; at most one factor (0) is inferred.
 
     Requirements:
-    1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
-    2. at most one factor is inferred and the others are positive: 0 is an inferred one
+    1. the loop is serial: not parallel, vectorized, unrolled or bound to threads
+    2. at most one factor is inferred and the others are positive
     3. the factors cover the extent: their product is at least the extent, or its upper bound if it is symbolic
-    4. all accesses inside the loop can be guarded: if the product is more than the extent (or may be), they
-       are in blocks, which get a guard, and `disable_predication` is not given
+    4. all accesses inside the loop can be guarded: if the product may be more, they are in blocks, which get a guard,
+       and `disable_predication` is not given
 
-    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. If the product is more than the extent, every block
-    inside gets a guard; an extent that is known only at run time needs none if `tir.assume` states that it is a
-    multiple. Annotations stay on the outermost new loop.
+    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. An extent that is known only at run time needs no guard
+    if `tir.assume` states that it is a multiple. Annotations stay on the outermost new loop.
 
     ```mlir
     tir.for %j in 127 { tir.block "C" iters(%v: spatial<127>) = [%j] {...} }

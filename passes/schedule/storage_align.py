@@ -1,4 +1,4 @@
-"""storage_align: pad the row stride of a temporary."""
+"""Padding of the row strides of temporaries."""
 
 from __future__ import annotations
 
@@ -41,14 +41,13 @@ class StorageAlign(Primitive):
     Requirements:
     1. the block writes that many buffers
     2. the buffer is a temporary: the caller determines the layout of parameters
-    3. the axis is one of the buffer's, but not the last: a negative one is counted from the end; the stride of the last
-       is 1
+    3. the axis is one of the buffer's, but not the last: a negative axis counts from the end; the stride of the last is
+       1
     4. the factor is positive, the offset less than it: the offset is at least 0
-    5. nothing takes for granted that the buffer lies without gaps: loads, stores, and pointers with strides
+    5. no access assumes that the buffer has no gaps: only loads, stores, and pointers with strides use it
 
-    The stride is in elements; the least one that fits is chosen when the buffer is placed and flattened. If its size is
-    known only at run time even then, it stays as it is. Rows at a stride that is not a power of two do not map to the
-    same memory banks or cache sets.
+    The stride, in elements, is the least that fits when the buffer is flattened; a size that is known only at run time
+    even then stays. Rows at a stride that is not a power of two do not map to the same memory banks or cache sets.
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>

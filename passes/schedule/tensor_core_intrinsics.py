@@ -31,7 +31,7 @@ _TRANSPOSED: Final = {False: Order.ROW, True: Order.COL}
 
 @cache
 def tensor_core_intrinsics() -> Mapping[str, tuple[str, str]]:
-    """Name -> text of the description and of the implementation."""
+    """Name -> description and implementation."""
     found: dict[str, tuple[str, str]] = {}
     for family in Family:
         for shape in SHAPES[family]:

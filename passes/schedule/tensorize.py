@@ -1,4 +1,4 @@
-"""tensorize: replace the body of a block by the implementation of a tensor intrinsic that computes the same."""
+"""Replacement of block bodies by tensor intrinsics."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import insert_at_start, materialize
 from weft.passes.schedule.blockize import Blockize
 from weft.passes.schedule.caching import memref_type
+from weft.passes.schedule.checks import found_overlapping
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.requirements import found_overlapping
 from weft.passes.schedule.trial_application import RecheckedPrimitive, copy_of_nests
 from weft.support.errors import InternalError, Violation
 
@@ -44,7 +44,7 @@ class TensorizePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
         if IterKind.REDUCE in block.kinds and combines_freely(block):
-            block.attributes[COMMUTATIVE] = UnitAttr()  # not visible in its new body
+            block.attributes[COMMUTATIVE] = UnitAttr()  # not visible in the implementation
         self._declare_outside()
         body = block.body.block
         for op in reversed(list(body.ops)):
@@ -137,18 +137,16 @@ class Tensorize(RecheckedPrimitive):
     """Replace the body of a block by the implementation of a tensor intrinsic whose description it matches.
 
     Requirements:
-    1. the body of the block is the description: op by op, the same loops, blocks, iterators and expressions (operands
-       of commutative ops in any order), with a box of a buffer of the program for each buffer of the description
+    1. the body of the block is the description: the same loops, blocks, iterators and ops (operands of commutative ops
+       in any order), with a box of a buffer of the program for each buffer of the description
     2. the buffers fit: element type, memory scope, at least the rank; strides as the implementation requires them
     3. no buffer stands for two parameters of which one is written
-    4. outside functions have one type: functions that the implementation calls and the module already declares have the
-       same types in both
-    5. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    4. outside functions have one type: those that the implementation calls and the module already declares
+    5. loops that run in parallel stay independent
 
-    A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`, which
-    also checks that the implementation computes its description, if it calls no outside functions. Those of tensor
-    cores, such as `wmma_sync_16x16x16_f16f16f32`, are registered already (docs/gpu.md). If the implementation takes
-    pointers, a parameter of a plain type is a contiguous piece of memory; `strided<[?, 1]>` means that it takes the row
+    A loop is made a block first (`blockize`). `weft.register_tensor_intrinsic` registers intrinsics, and checks that
+    the implementation computes its description, if it calls no outside functions; those of tensor cores are built in
+    (docs/gpu.md). For pointers, a parameter of a plain type is contiguous memory; `strided<[?, 1]>` takes the row
     stride (`low.stride`).
 
     ```mlir
@@ -230,7 +228,7 @@ class Tensorize(RecheckedPrimitive):
                 self.refuse(4, detail, target)
 
     def _require_layout(self, block: BlockOp, parameter: SSAValue, box: Box) -> None:
-        """Requirement 2: the box has the strides that an implementation with pointers assumes."""
+        """Requirement 2: the strides that an implementation with pointers assumes."""
         type_, found = parameter.type, box.buffer.type
         if not isinstance(parameter, BlockArgument) or not points_into(parameter):
             return

@@ -1,4 +1,4 @@
-"""tile: split the loops of a perfect nest and move the inner loops inside all outer ones."""
+"""Tiling of perfect nests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Tile(Primitive, Plan):
     """Split each loop of a perfect nest by its factor, and move the inner loops inside all outer ones.
 
     Requirements:
-    1. the loops form a perfect nest in the given order: each contains only the next
+    1. the loops form a perfect nest in the given order
     2. the loops are serial
     3. one positive factor a loop
-    4. dependences stay forward: no dependence runs backwards inside a tile
+    4. dependences stay forward: inside a tile
     5. all accesses inside the loops can be guarded: if a factor does not divide its extent, they are in blocks
 
     ```mlir

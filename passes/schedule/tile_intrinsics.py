@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r"tiles_(\d+)x(\d+)x(\d+)_(bf16|[su]8[su]8)(_a[1-9p])?
 
 @dataclass(frozen=True)
 class Elements:
-    """Element types and ops of products of tiles, in the text of intrinsics."""
+    """Element types and ops, in the text of intrinsics."""
 
     stored: str
     sums: str
@@ -58,8 +58,6 @@ ELEMENTS: Final = {
 
 @dataclass(frozen=True)
 class TileProduct:
-    """A product of two matrices in tiles."""
-
     rows: int
     columns: int
     steps: int
@@ -100,7 +98,6 @@ class TileProduct:
         return f"tiles_{self.rows}x{self.columns}x{self.steps}_{elements_of(self.signs)}{suffix}"
 
     def texts(self) -> tuple[str, str]:
-        """The description and the implementation."""
         of, depth = self.elements, self.depth
         element, sums, group = of.stored, of.sums, of.group
         space = ', "local"' if self.in_scope else ""
@@ -181,17 +178,16 @@ func.func @implementation(%A: {of_a}, %B: {b}, %C: {of_c}) {{
 
 
 def depths_of(group: int) -> range:
-    """The numbers of steps that tiles can multiply at once, least first."""
+    """Numbers of steps that tiles can multiply at once, least first."""
     return range(group, TILE_BYTES * group // SUM_BYTES + 1, group)
 
 
 def depth_of(steps: int, group: int) -> int:
-    """The largest number of steps that tiles multiply at once and that divides `steps`; 0 if there is none."""
+    """The largest of `depths_of(group)` that divides `steps`; 0 if there is none."""
     return next((depth for depth in reversed(depths_of(group)) if steps % depth == 0), 0)
 
 
 def tile_product_named(name: str) -> TileProduct | None:
-    """The product that an intrinsic of this name computes; None if there is none."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None

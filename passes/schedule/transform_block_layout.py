@@ -1,4 +1,4 @@
-"""transform_block_layout: map the iterators of a block, and its loops, to another domain."""
+"""Transformation of the iterators of blocks by index maps."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from weft.analysis.layout_maps import LayoutMap, substituted
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.passes.index_builders import detached_ops, erase_if_unused, index_before
+from weft.passes.schedule.checks import place_text, why_not_any_order
 from weft.passes.schedule.index_maps import missed_place, points_of_iterators, required_layout
 from weft.passes.schedule.nest_builders import (
     extent_before,
@@ -30,7 +31,6 @@ from weft.passes.schedule.nest_builders import (
     set_corner,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import place_text, why_not_any_order
 from weft.support.errors import InternalError, Violation
 
 
@@ -45,7 +45,7 @@ class OwnNest:
     def block_over(
         self, layout: LayoutMap, kinds: Sequence[IterKindAttr], hints: Sequence[str | None]
     ) -> tuple[BlockOp, list[ForOp]]:
-        """An empty block over the new box, bound to new loops; both are detached. `hints` name the old indices."""
+        """Block and loops are detached. `hints` name the old indices."""
         outer = self._outermost
         if layout.new_extents is None:
             raise InternalError("a nest to replace has no new extents")
@@ -56,7 +56,7 @@ class OwnNest:
         return new_block(block.label, kinds, extents, bindings, names, block, block.attributes), loops
 
     def replace_nest(self, new: BlockOp, loops: Sequence[ForOp]) -> None:
-        """Replace the nest by `new`, in `loops`; the block becomes `new`."""
+        """The block becomes `new`, in `loops`."""
         block, point = self.block, InsertPoint.after(self._outermost)
         block.detach()
         replace_contents(block, new)
@@ -102,8 +102,8 @@ def own_nest(block: BlockOp) -> OwnNest | str:
 
 
 def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue]) -> None:
-    """Replace iterators by indices over other values. Affine expressions, bindings and region annotations are replaced
-    whole, so that they stay simple; other uses are replaced by `known` values."""
+    """Affine expressions, bindings and annotations are replaced whole, so that they stay simple; other uses by `known`
+    values."""
     for op in [op for op in body.walk() if any(operand in mapping for operand in op.operands)]:
         if isinstance(op, affine.ApplyOp):
             index = Index.of(op.result).substitute(mapping, range_of).simplified(range_of)
@@ -122,8 +122,8 @@ def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Map
 
 
 def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
-    """Does not simplify iterators of extent 1 away: a guard on an enclosing iterator defines which instances an
-    iteration excludes, whereas a constant guard would always exclude part of the domain."""
+    """Iterators of extent 1 stay: a guard on one of an enclosing block defines the excluded instances; a constant guard
+    would always exclude some."""
     block.set_bindings(*exprs_of([index.substitute(mapping, range_of) for index in bindings_of(block)]))
     sides = [side.substitute(mapping, range_of) for guard in guards_of(block) for side in guard]
     exprs, operands = exprs_of(sides)
@@ -170,13 +170,11 @@ class TransformBlockLayout(Primitive):
     """Map the iterators of a block to another domain, and replace the loops around it by loops over that domain.
 
     Requirements:
-    1. instances may run in any order: the block is complete, or a reduction with a known combiner, and its instances
-       store to different elements
-    2. the block has a nest of its own: each iterator is bound to a dedicated serial loop, in a chain of loops that
-       contain only the block; there is no guard
-    3. the index map takes the iterators to a box: it takes as many indices as the block has iterators, to a box that
-       starts at 0; each new iterator is computed from spatial ones or from reduce ones only; an iterator of extent 1
-       that a guard inside uses is kept
+    1. instances may run in any order: the block is complete, or a reduction with a known combiner
+    2. the block has a separate nest: each iterator is bound to a dedicated serial loop, in a chain that contains only
+       the block; there is no guard
+    3. the index map takes the iterators to a box: the box starts at 0, and all iterators are mapped; new ones are
+       computed from spatial ones or from reduce ones only; iterators of extent 1 that a guard inside uses are kept
     4. no two instances become one
     5. every instance of the new domain is one of the old: the inverse is a single expression
     6. the init does not use reduce iterators
@@ -237,8 +235,7 @@ class TransformBlockLayout(Primitive):
         return required_layout(self, (3, 4), self.index_map.data, extents, points)
 
     def _kind(self, at: int) -> IterKindAttr:
-        """The common kind of the iterators that a new one is computed from. Those of extent 1 are ignored if there are
-        others."""
+        """Iterators of extent 1 count only if there are no others."""
         block = self.block
         used = sorted(self.index_map.data.results[at].used_dims())
         moving = [dim for dim in used if block.extents[dim] != 1]

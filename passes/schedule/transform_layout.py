@@ -1,4 +1,4 @@
-"""transform_layout: change the layout of a buffer by an index map, and rewrite all accesses."""
+"""Layouts of buffers: index maps, and the rewrite of all accesses."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ from weft.passes.index_builders import (
     set_access,
 )
 from weft.passes.schedule.caching import buffer_at, buffer_extents, free_label, memref_type, replace_alloc
+from weft.passes.schedule.checks import element_text, found_overlapping, place_text
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.index_maps import Points, missed_place, required_layout, why_not_function
 from weft.passes.schedule.nest_builders import block_in_loops, extent_before, named_values, set_corner
 from weft.passes.schedule.primitive import BufferPosition, Plan
-from weft.passes.schedule.requirements import element_text, found_overlapping, place_text
 from weft.passes.schedule.transform_block_layout import OwnNest, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import RecheckedPrimitive
 from weft.support.errors import InternalError, Violation
@@ -70,11 +70,10 @@ from weft.support.errors import InternalError, Violation
 UNDEFINED: Final = "undefined"
 """The `pad_value` of padding that is neither written nor read."""
 PadValue = IntegerAttr | FloatAttr
-"""A constant of the element type."""
 
 
 def pad_constant(value: Attribute, element: Attribute) -> PadValue | None:
-    """A number as a constant of an element type; None if that cannot represent it."""
+    """None if the type cannot represent the number."""
     if not isinstance(value, IntegerAttr | FloatAttr):
         return None
     number: int | float = value.value.data
@@ -109,7 +108,7 @@ class LayoutPadding:
 
 @dataclass(frozen=True)
 class Filling:
-    """A producer that also writes the padding: its nest and store, and the map from new to old indices."""
+    """The nest and store of a producer, and the map from new to old indices."""
 
     nest: OwnNest
     store: memref.StoreOp
@@ -117,7 +116,7 @@ class Filling:
     inside: Piece
 
     def rewrite(self, layout: LayoutMap, padding: LayoutPadding) -> None:
-        """Run the producer over the new box: the old body if there is an old element, else the padding."""
+        """The producer runs the old body for old elements of the new box, and stores the padding in others."""
         block, store = self.nest.block, self.store
         stored = [Index.of(index).single_value for index in store.indices]
         new, loops = self.nest.block_over(layout, [SPATIAL] * len(layout.outputs), [v and v.name_hint for v in stored])
@@ -155,8 +154,7 @@ class Filling:
 def condition_of_piece(
     piece: Piece, mapping: Mapping[SSAValue, Index], known: Mapping[Index, SSAValue], anchor: Operation
 ) -> SSAValue:
-    """Whether new indices are in a piece with conditions. Values that are not `known` are computed just before
-    `anchor`."""
+    """Values that are not `known` are computed just before `anchor`."""
     conditions: list[SSAValue] = []
     for indices, is_zero in ((piece.positives, False), (piece.zeros, True)):
         for index in substituted(indices, mapping):
@@ -171,7 +169,7 @@ def condition_of_piece(
 
 
 def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
-    """The producer of the whole buffer, element by element, that can also write the padding, or None."""
+    """The producer of the whole buffer, element by element, if it can also write the padding."""
     stores = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
     if len(stores) != 1:
         return None
@@ -203,7 +201,7 @@ def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
 
 
 def place_before(buffer: SSAValue) -> Operation:
-    """Where to write padding: before the first use, outside of the serial loops around all uses."""
+    """The first use, outside of the serial loops around all uses."""
     users = [use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)]
     around: Operation = function_of(users[0])
     for parent in reversed([op for op in ancestors(users[0]) if around.is_ancestor(op)]):
@@ -264,7 +262,7 @@ class TransformLayoutPlan(Plan):
         return new
 
     def _padding_nest(self, piece: Piece, buffer: SSAValue, padding: LayoutPadding, place: Operation) -> Operation:
-        """Writes a piece of the padding; the buffer already has its new layout."""
+        """The buffer already has its new layout."""
         extents = [
             extent_before(extent, place) if span is None else span[1] - span[0] + 1
             for span, extent in zip(piece.spans, self.layout.new_extents or (), strict=True)
@@ -338,7 +336,7 @@ def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAVa
 
 
 def _follow_region(op: AccessRegionOp, layout: LayoutMap) -> None:
-    """Map an annotated region to the box around its new elements, or drop it if the corner has no expression."""
+    """The region becomes the box around its new elements, or is dropped if the corner has no expression."""
     steps = Block(arg_types=[index.type for index in layout.inputs]).args
     sizes: dict[SSAValue, int] = dict(zip(steps, op.box_sizes, strict=True))
 
@@ -382,21 +380,19 @@ class TransformLayout(RecheckedPrimitive):
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. the index map takes the indices of the buffer to a box: it takes as many indices as the buffer has, to
-       non-negative indices, in a box whose extents follow from those of the buffer
+    2. the index map takes the indices of the buffer to a box: all of them, to non-negative ones, in a box whose extents
+       follow from those of the buffer
     3. no two elements are mapped to one place
-    4. every place holds an element, or padding: unless there is a value for the padding
-    5. the padding can be written: the value is one of the element type, and the function writes the buffer (the padding
-       of a buffer that it only reads is the caller's: `cache_read` it first); "undefined" padding requires a temporary
-       buffer, and no access that reads the padding
+    4. every position of the new layout is an element, or padding: padding requires `pad_value`
+    5. the padding can be written: by a value of the element type, in a function that writes the buffer (else it is the
+       caller's: `cache_read` first); "undefined" requires a temporary whose padding no access reads
     6. all that uses the buffer can follow: loads, stores, annotated regions and extents
-    7. loops that run in parallel stay independent: parallel, vectorized and thread-bound ones
+    7. loops that run in parallel stay independent
 
-    The extents of the new buffer are the least that contain all indices of the map. A block that fills the buffer
-    element by element over dedicated loops also writes the padding (its loops become loops over the new buffer);
-    otherwise separate blocks do, called `<buffer>_pad`, before the first use. Parameters may be transformed: callers
-    then pass buffers of the new shape, whose padding is written. Indices are simplified by the ranges of loops and
-    iterators.
+    The new box is the least that contains all indices. A block that fills the buffer element by element over dedicated
+    loops also writes the padding (its loops become loops over the new buffer); otherwise separate blocks `<buffer>_pad`
+    do, before the first use. Callers pass transformed parameters in the new shape, and their padding is written.
+    Indices are simplified by ranges of loops and iterators.
 
     ```mlir
     %T = memref.alloc() : memref<64x30xf32>
@@ -501,11 +497,11 @@ class TransformLayout(RecheckedPrimitive):
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp | memref.DimOp | AssumeShapeOp) or (
                 isinstance(user, memref.StoreOp) and use.index == 0
             ):
-                self.refuse(6, f"{op_name(user)} works on {name} as it lies", user)
+                self.refuse(6, f"{op_name(user)} works on {name} in its present layout", user)
         if is_temporary(buffer):
             return
         for other in overlapping(buffer):
-            detail = f"{name} is a parameter whose memory others access as it lies"
+            detail = f"{name} is a parameter whose memory others access in its present layout"
             self.require(6, found_overlapping(detail, buffer, other))
         for at, extent in enumerate(layout.old_extents):
             if not extent.is_constant and _bare(layout, at) < 0:
@@ -513,7 +509,7 @@ class TransformLayout(RecheckedPrimitive):
                 self.refuse(6, detail)
         caller = self._caller()
         if caller is not None:
-            self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
+            self.refuse(6, f"{caller.name} passes {name} in its present layout", caller)
 
     def _caller(self) -> Operation | None:
         function = function_of(self.block)

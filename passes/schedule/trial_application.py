@@ -1,8 +1,7 @@
-"""Trial application: if the nests concerned contain parallel, vectorized or thread-bound loops, the primitives derived
-from `RecheckedPrimitive` are first applied to a copy, and rejected if such a loop gains a dependence.
+"""Trial application: primitives are applied to a copy, and rejected if a loop that runs in parallel gains a dependence.
 
-`parallel` and `vectorize` prove that the iterations of a loop are independent at that time. A later move into such a
-loop, or an interchange with it, may invalidate the proof.
+`parallel` and `vectorize` prove that iterations are independent at that time. A later move into such a loop, or an
+interchange with it, may invalidate the proof.
 """
 
 from __future__ import annotations
@@ -107,8 +106,6 @@ def operations_named(part: object) -> Iterator[Operation]:
 
 
 class Originals:
-    """Compares a changed copy with the original."""
-
     def __init__(self, copy: FunctionCopy) -> None:
         self._operations = copy.originals
         self._values = {new: old for old, new in copy.values.items()}
@@ -119,8 +116,7 @@ class Originals:
         return original is not None and original.type == value.type
 
     def is_same(self, op: Operation) -> bool:
-        """Whether an operation is in the same loops and blocks as its original, with operands that are computed alike.
-        Ignores the value that a store stores."""
+        """Loops, blocks and operands are as in the original; stored values are ignored."""
         known = self._same.get(op)
         if known is None:
             known = self._same[op] = self._compare(op)
@@ -150,7 +146,7 @@ def _place_of_region(op: Operation) -> int:
 
 
 def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy:
-    """Copy a function without the loop nests that are not `kept`, and without ops that only these use."""
+    """Nests that are not `kept`, and ops that only these use, are omitted."""
     (body,) = function.body.blocks
     chosen = {op: None for op in body.ops if op in kept or not isinstance(op, ForOp | memref.AllocOp | ConstantOp)}
     used = {value for op in chosen for inner in operations_in(op) for value in inner.operands}
@@ -178,18 +174,16 @@ KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
 
 class RecheckedPrimitive(Primitive):
-    """A primitive whose last check, `KEEPS_INDEPENDENCE`, is on the rewritten IR; `draft()` is `plan()` without that
-    check."""
+    """A primitive whose last check, `KEEPS_INDEPENDENCE`, is on the rewritten IR."""
 
     @abstractmethod
     def draft(self) -> Plan:
-        """Check every other requirement."""
+        """`plan()` without that check."""
 
     def plan(self) -> Plan:
         return self.checked_on_copy(self.draft())
 
     def checked_on_copy(self, plan: Plan) -> Plan:
-        """Check that requirement for a plan that meets all others."""
         operations = list(operations_named(self))
         function = function_of(operations[0])
         concerned = _with_neighbours(function, operations)
@@ -200,7 +194,6 @@ class RecheckedPrimitive(Primitive):
         return plan
 
     def _check_copy(self, drafted: Plan, copy: FunctionCopy) -> None:
-        """Refuse if, in a copy of the function, a parallel loop of the result has a new dependence."""
         before = users_of_buffers(copy.function)
         copy.apply(drafted)
         changed = changed_buffers(before, copy)
@@ -234,8 +227,8 @@ def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> I
 
 
 def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[Operation]:
-    """Top-level ops around `operations`, and those that share a buffer with one of these. Other nests do not change and
-    are not copied, because a function may have thousands."""
+    """Top-level ops around `operations`, and those that share a buffer with one. Others (a function may have thousands)
+    do not change and are not copied."""
     own = {child_towards(function, op) for op in operations}
     buffers = {v for nest in own for op in operations_in(nest) for v in op.operands if isinstance(v.type, MemRefType)}
     found, pending = set(own), list(with_overlapping(buffers))
@@ -256,7 +249,7 @@ def runs_in_parallel(op: Operation) -> bool:
 
 
 def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None:
-    """Buffer -> operations that take it, in order. None if one may touch other buffers than its operands."""
+    """None if an op may touch other buffers than its operands."""
     users: dict[SSAValue, list[Operation]] = {}
     for op in operations_in(function):
         if type(op) is not memref.LoadOp and type(op) is not memref.StoreOp and effects_of(op).reads_all:
@@ -268,8 +261,7 @@ def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None
 
 
 def changed_buffers(before: Mapping[SSAValue, list[Operation]] | None, copy: FunctionCopy) -> set[SSAValue] | None:
-    """Buffers for which a rewrite may have changed an access or the loops around one; None for all. `before` has the
-    users before the rewrite."""
+    """Buffers with a changed access, or changed loops around one; None for all."""
     after = users_of_buffers(copy.function)
     if before is None or after is None:
         return None

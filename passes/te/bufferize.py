@@ -1,4 +1,4 @@
-"""In-place conversion of functions over tensors to functions over buffers, for te and graphs."""
+"""In-place conversion of functions over tensors to functions over buffers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from weft.support.names import free_name
 
 @lru_cache(maxsize=4096)
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
-    """The buffer type of a tensor: its shape, and signless elements; drops the encoding."""
+    """The shape and signless elements, without encoding."""
     if not isinstance(tensor, TensorType):
         raise InternalError(f"expected a tensor, got {tensor}")
     return MemRefType(value_type(tensor.element_type), tensor.get_shape())
@@ -43,8 +43,8 @@ def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
 class Bufferization:
     """Moves a function over tensors into a new entry block over buffers.
 
-    Each tensor argument becomes a buffer, and each returned tensor a trailing parameter. Ops are inserted into three
-    sections: head (extents, allocations), assumptions, and body. `finish` erases the ops that were not moved.
+    Returned tensors become trailing parameters. Sections of inserted ops: head (extents, allocations), assumptions,
+    body. `finish` erases ops that were not moved.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Bufferization:
         """Parameters that are descriptors of results."""
 
     def is_allocated(self, returned: SSAValue) -> bool:
-        """Whether the function allocates a returned tensor, because its extents depend on data."""
+        """Whether the function allocates the result: its extents depend on data."""
         return False
 
     def insert(self, op: Operation, section: Operation) -> None:
@@ -98,12 +98,11 @@ class Bufferization:
         self.block.insert_op_before(op, section)
 
     def result_parameter(self, tensor: SSAValue) -> SSAValue | None:
-        """The first non-descriptor parameter for the returned `tensor`."""
         found = (parameter for value, parameter in self.results if value is tensor and parameter not in self.allocated)
         return next(found, None)
 
     def constant(self, elements: DenseIntOrFPElementsAttr[Any], tensor: SSAValue, at: Operation) -> None:
-        """Make elements a global of the module; equal constants of the function share it."""
+        """Make a global, which equal constants share."""
         module, type_ = self.function.parent_op(), buffer_type(tensor.type)
         if not isinstance(module, ModuleOp):
             raise InternalError(f"@{self.function.sym_name.data} has constants, and is not in a module")
@@ -132,7 +131,6 @@ class Bufferization:
         hint: str,
         at: Operation,
     ) -> None:
-        """Append loops that copy a buffer; iterators are named `hint` and a number."""
         numbers, kinds = range(len(extents)), [SPATIAL] * len(extents)
         hints, loop_hints = [f"{hint}{number}" for number in numbers], [f"i{number}" for number in numbers]
         block, nest = block_in_loops(label, kinds, extents, hints, at, loop_hints)

@@ -21,7 +21,7 @@ MakeConstant = Callable[[float | int, Attribute], SSAValue]
 
 
 def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
-    """The initial values of a reduction: constants, or for `custom` a copy of its identity region."""
+    """Constants, or for `custom` a copy of its identity region."""
     if reduce.kind is Combiner.CUSTOM:
         return copy_yielded(reduce.combiner_regions[1].block, [], append)
     types = [result.type for result in reduce.results]
@@ -45,8 +45,9 @@ def combine(
 
 
 def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue], append: Append) -> SSAValue:
-    """The pair `new` replaces `old` if its value is better, or equal with a smaller index. NaN is best and equals
-    itself, so that the order is total and the combiner associative."""
+    """Whether `new` is better, or equal with a smaller index. NaN is best and equals itself: the order is total, the
+    combiner associative.
+    """
     earlier = append(arith.CmpiOp(new[1], old[1], "slt"))
     greater = kind is Combiner.ARGMAX
     if not isinstance(new[0].type, AnyFloat):
@@ -64,7 +65,6 @@ def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue],
 
 
 def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) -> list[SSAValue]:
-    """Copy the ops of `block`; returns the operands of its terminator."""
     mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     terminator = block.last_op
     for op in block.ops:
@@ -74,14 +74,14 @@ def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) ->
 
 
 def _key(attribute: Attribute) -> object:
-    """A key that distinguishes 0.0 from -0.0."""
+    """Distinguishes 0.0 from -0.0."""
     if isinstance(attribute, FloatAttr):
         return attribute, math.copysign(1.0, attribute.value.data)
     return attribute
 
 
 class ConstantPool:
-    """Removes scalar constants from a function; `place` inserts them, and those made since, at its start."""
+    """Removes scalar constants; `place` inserts them, and new ones, at the start."""
 
     def __init__(self, function: FuncOp) -> None:
         self._ops: dict[object, ConstantOp] = {}

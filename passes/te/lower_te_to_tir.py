@@ -1,4 +1,4 @@
-"""`lower-te-to-tir`: lower functions of tensor expressions to functions of block loops over buffers."""
+"""`lower-te-to-tir`: lower tensor expressions to block loops over buffers."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ from weft.support.names import new_name
 
 
 def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
-    """The functions over tensors that contain tensor expressions. Those that only copy tensors are included if
-    `graph.call_tir` calls them, or if they are `named`."""
+    """Functions of tensor expressions, and those that only copy tensors and are `named` or called by
+    `graph.call_tir`.
+    """
     known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     for name in named:
         if name not in known:
@@ -77,12 +78,10 @@ def _is_copy(function: FuncOp) -> bool:
 
 
 def lower_te_function(function: FuncOp) -> None:
-    """Give a function of tensor expressions loops and buffers, in place. Raises CompileError for ops that do not belong
-    to tensor expressions, for calls of functions over tensors, for results that are not tensors, and for reduce axes
-    whose extent depends on the element.
+    """Give a function loops and buffers, in place. Raises CompileError for ops other than tensor expressions, calls of
+    functions over tensors, results that are not tensors, and reduce axes whose extent depends on the element.
 
-    A block gets a number if its name is taken. A result that is not returned is a `memref.alloc`; `tir.assume_shape`
-    states extents.
+    Results that are not returned are `memref.alloc`s; `tir.assume_shape` states extents.
     """
     _check(function)
     constants = ConstantPool(function)
@@ -154,15 +153,13 @@ class _FunctionLowering(Bufferization):
             self._state_accesses()
 
     def _state_accesses(self) -> None:
-        """State that results are only written, because analyses cannot always prove that elements are written before
-        they are read."""
+        """State that results are only written, which analyses cannot always prove."""
         written = {parameter for _, parameter in self.results}
         accesses = (AccessMode.WRITE if argument in written else AccessMode.READ for argument in self.function.args)
         self.function.attributes[PARAMETER_ACCESS] = ArrayAttr(list(map(AccessAttr, accesses)))
 
     def _place(self, op: Operation, like: Operation, *, waits: bool = False) -> None:
-        """Insert an op before all loops, or after the current ones if it depends on them, with the location of
-        `like`."""
+        """Before all loops, or after the current ones if the op depends on them."""
         op.location = like.location
         waits = waits or any(value in self._late for value in (*op.operands, *captured_values(op)))
         if waits:
@@ -189,7 +186,6 @@ class _FunctionLowering(Bufferization):
                 self._lower_scalar(op)
 
     def _lower_scalar(self, op: Operation) -> None:
-        """Follows the computation whose result it reads."""
         op.detach()
         holder = Block([op])
         reads = [inner for inner in op.walk() if isinstance(inner, ExtractOp)]
@@ -287,8 +283,9 @@ class _FunctionLowering(Bufferization):
 
 
 def _may_leave_unwritten(op: Operation) -> bool:
-    """Whether analyses may fail to prove that all elements are written: for statements, and for reductions that may be
-    empty, whose init is assumed to run."""
+    """Statements, and possibly empty reductions, whose init is assumed to run: analyses may not prove that all elements
+    are written.
+    """
     if not isinstance(op, ComputeOp):
         return isinstance(op, ExternOp)
     reduce = reduction_of(op)
@@ -301,7 +298,7 @@ def _parameter_names(function: FuncOp, returned: Sequence[SSAValue]) -> list[str
     for position, source in enumerate((*function.args, *returned)):
         default = f"arg{position}" if position < inputs else f"out{position - inputs}"
         hint = source.name_hint or default
-        while hint in taken:  # a number after an underscore is not part of the name hint of a value
+        while hint in taken:  # name hints exclude a number after an underscore
             hint, default = default, f"{default}x"
         taken[hint] = None
     return list(taken)
@@ -327,14 +324,13 @@ class LowerTeToTirPass(ModulePass):
     """Lower the functions of tensor expressions to block loops.
 
     Each `tensor` argument becomes a `memref`, each result a trailing `memref` parameter (or at the position in
-    `te.parameter_order`) named after the returned value. Every `te.compute` becomes a loop nest around a block named
-    after the computation; its results are buffers. Reductions in larger expressions are split off
-    (`te-split-reductions`); unused computations are dropped. Functions that only copy tensors are lowered if
-    `graph.call_tir` calls them, or if `func` names them. Raises `CompileError` for operations that do not belong to
-    tensor expressions.
+    `te.parameter_order`) named after the returned value. Every `te.compute` becomes a loop nest around a block of its
+    name, and its results buffers. Reductions in larger expressions are split off (`te-split-reductions`); unused
+    computations are dropped. Functions that only copy tensors are lowered if `graph.call_tir` calls them, or `func`
+    names them. Raises `CompileError` for other operations.
 
-    Requires: functions of tensor expressions; they are not called by functions that are not lowered (CompileError),
-    since they take buffers afterwards.
+    Requires: functions of tensor expressions, called by lowered functions only (CompileError), since they take buffers
+    afterwards.
 
     Leaves: functions of block loops over buffers; results are trailing parameters.
     """
@@ -365,11 +361,11 @@ def compute_nest(
     memory: Mapping[SSAValue, SSAValue],
     constants: ConstantPool,
 ) -> Operation:
-    """The loops that compute into the buffers `outputs`, around a block named `label`; takes the region of `compute`.
+    """Loops around a block `label` that compute into `outputs`; takes the region of `compute`, of a form that
+    `te-split-reductions` leaves.
 
-    `memory` maps read tensors to buffers. The computation has one of the forms that `te-split-reductions` leaves. A
-    reduction over no values stores the identity, without loops over its axes; axes of dynamic extent must have at least
-    one value, since `tir.init` runs with the first.
+    `memory` maps read tensors to buffers. A reduction over no values stores the identity, without loops; dynamic axes
+    need at least one value, since `tir.init` runs with the first.
 
     ```mlir
     %Y = te.compute "Y" (%i) : tensor<4xf32> {
@@ -469,7 +465,7 @@ class _ExternWriter:
             self._store(value, buffer, block)
 
     def reduce(self, reduce: ReduceOp) -> None:
-        """Make an init, and an update. `outputs` are the buffers of the yielded values, then of other results."""
+        """Make an init and an update; `outputs` are buffers of yielded values, then of other results."""
         self.location = reduce.location
         buffers = self._buffers_of(reduce)
         init = Block()

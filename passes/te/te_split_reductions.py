@@ -1,4 +1,4 @@
-"""`te-split-reductions`: split every reduction into a separate computation."""
+"""`te-split-reductions`: make every reduction a separate computation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from weft.support.errors import CompileError, InternalError
 
 
 def reduction_of(compute: ComputeOp) -> ReduceOp | None:
-    """The only reduction of a `compute` whose elements are its results, unchanged."""
+    """The only reduction of a `compute` that returns its results unchanged."""
     values = list(compute.yielded.values)
     owner = values[0].owner if values else None
     if not isinstance(owner, ReduceOp) or owner.parent is not compute.body.block or len(set(values)) != len(values):
@@ -38,10 +38,7 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
 
 
 def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
-    """Leave two forms of `te.compute`: without reductions, and single reductions (`reduction_of`). Operands of a
-    conditional reduction are read under its condition.
-
-    Raises CompileError for an axis whose extent depends on the element.
+    """`TeSplitReductionsPass` on a function. Operands of a conditional reduction are read under its condition.
 
     ```mlir
     %y = te.compute "y" (%i) : tensor<4xf32> {
@@ -141,8 +138,7 @@ class _Split:
         self._read_instead(temporary)
 
     def _require_known_effects(self) -> None:
-        """Reject ops with unknown effects: the split part runs once per element of the temporary, and shared ops run
-        twice."""
+        """The split part runs once per element of the temporary, shared ops twice."""
         for op in (*self._needed, self._reduce):
             found = opaque_op(op)
             if found is not None:
@@ -171,7 +167,6 @@ class _Split:
     def _guard(
         self, reduce: ReduceOp, branches: Sequence[tuple[Operation, Block]], mapped: dict[SSAValue, SSAValue]
     ) -> None:
-        """Yield the values if the conditions hold, else the identity."""
         level = inner = reduce.body.block
         body_ops = detached_ops(inner)
         pending: list[tuple[Block, IfOp]] = []
@@ -242,9 +237,8 @@ def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> No
 class TeSplitReductionsPass(ModulePass):
     """Give every reduction of tensor expressions a separate `te.compute`.
 
-    A larger expression reads its reduction from a temporary tensor. The temporary has exactly the indices that the
-    reduction depends on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the
-    element.
+    A larger expression reads its reduction from a temporary, indexed by exactly the indices that the reduction depends
+    on, so that no sum is repeated. Raises `CompileError` for an axis whose extent depends on the element.
 
     Requires: functions of tensor expressions.
 

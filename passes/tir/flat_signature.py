@@ -1,5 +1,4 @@
-"""The signature of a flat function for its callers: full shapes, symbols for dynamic extents and strides, and the
-access to each buffer parameter."""
+"""Signatures of flat functions."""
 
 from __future__ import annotations
 
@@ -55,15 +54,12 @@ from weft.support.names import free_name, new_name
 
 
 class Quantity(NamedTuple):
-    """An extent or a stride of a parameter, determined by the arrays of a call."""
-
     parameter: int
     dimension: int
     is_stride: bool = False
 
 
 def quantity_of(value: SSAValue) -> Quantity | None:
-    """The extent or stride of a parameter that `memref.dim` or `low.stride` reads."""
     op = value.owner
     if isinstance(op, StrideOp) and isinstance(op.buffer, BlockArgument):
         dimension = op.dimension.value.data
@@ -78,8 +74,6 @@ def quantity_of(value: SSAValue) -> Quantity | None:
 
 @dataclass
 class FlatSignature:
-    """Parameters as callers see them, and the added symbols."""
-
     types: list[Attribute]
     labels: list[str]
     symbols: list[str]
@@ -97,7 +91,7 @@ class FlatSignature:
         elements = _elements(function)
         arguments = function.args[: len(function.args) - len(elements)]
         labels: list[str] = []
-        for a in arguments:  # names may repeat: `%x_1` and `%x_2` are named `x`
+        for a in arguments:  # `%x_1` and `%x_2` are named `x`
             labels.append(free_name(a.name_hint or f"arg{a.index}", labels))
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
         types = list(parameter_types(function))[: len(arguments)]
@@ -124,7 +118,6 @@ class FlatSignature:
         return signature
 
     def shape_of(self, buffer: BlockArgument) -> list[KnownExtent]:
-        """The extents of a parameter: numbers, and symbols by the names that callers see."""
         return [
             symbol(self.of_quantity[Quantity(buffer.index, at)]) if extent == DYNAMIC_INDEX else extent
             for at, extent in enumerate(buffer_type(buffer).get_shape())
@@ -145,7 +138,7 @@ class FlatSignature:
         return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
 
     def add_symbols(self, function: FuncOp) -> dict[str, SSAValue]:
-        """Add a parameter for each symbol, and the attributes of the signature; returns parameters by name."""
+        """Add a parameter per symbol, and the signature's attributes; return parameters by name."""
         block, given = function.body.block, len(self.labels)
         symbols: dict[str, SSAValue] = dict(zip(self.symbols, block.args[given:], strict=False))
         new = self.symbols[len(symbols) :]
@@ -160,7 +153,6 @@ class FlatSignature:
     def sizes_of(
         self, position: int, symbols: Mapping[str, SSAValue]
     ) -> tuple[tuple[int | SSAValue, ...], tuple[int | SSAValue, ...] | None]:
-        """The shape of a buffer parameter, and its strides unless it is dense."""
         type_ = cast("MemRefType[Attribute]", self.types[position])
         given = iter([symbols[self.of_quantity[own]] for own in quantities_of(position, type_)])
         shape, strides = mixed_extents(type_.get_shape(), given), strides_of(type_)
@@ -188,7 +180,7 @@ def _elements(function: FuncOp) -> dict[int, tuple[int, int]]:
 
 
 def quantities_of(position: int, type_: Attribute) -> list[Quantity]:
-    """The extents and strides in the order of `low.param`: dynamic extents, then dynamic strides."""
+    """Dynamic extents, then dynamic strides: the order of `low.param`."""
     extents = [Quantity(position, dimension) for dimension in dynamic_extents(type_)]
     return extents + [Quantity(position, dimension, True) for dimension in dynamic_strides(type_)]
 
@@ -204,8 +196,7 @@ def _hint(argument: BlockArgument, own: Quantity) -> str | None:
 
 
 def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
-    """Extent or stride -> the equal one, or the equal index parameter, by `tir.assume_shape` and
-    `tir.assume_strides`."""
+    """Quantity -> the equal one, or parameter, by `tir.assume_shape` and `tir.assume_strides`."""
     shared: dict[Quantity, SSAValue | Quantity] = {}
 
     def resolve(key: Quantity) -> SSAValue | Quantity:
@@ -224,7 +215,7 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
             elif isinstance(value, BlockArgument):
                 same = value
             else:
-                continue  # a computed one is a separate symbol, and a fact (`call_facts`)
+                continue  # a computed one is a symbol, and a fact
             mine = resolve(own)
             if mine != same and isinstance(mine, Quantity):
                 shared[mine] = same
@@ -232,15 +223,16 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
 
 
 def stated_quantities(op: AssumeSizesOp) -> Iterator[tuple[Quantity, SSAValue]]:
-    """The extents or strides of a parameter that an op states, and their values."""
     if isinstance(op.buffer, BlockArgument):
         for dimension, value in zip(op.dimensions, op.values, strict=True):
             yield Quantity(op.buffer.index, dimension, op.is_of_strides), value
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
-    """Facts of `tir.assume`, and extents and strides computed from others. Raises `CompileError` for a fact that
-    depends on anything except parameters and their extents."""
+    """Facts of `tir.assume`, and computed extents and strides.
+
+    Raises `CompileError` unless a fact depends only on parameters and their extents.
+    """
     facts: list[str] = []
     for op in operations_in(function):
         if isinstance(op, AssumeOp):
@@ -249,7 +241,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             left, right = (Index.of_expr(side, operands) for side in (op.left, op.right))
             alternatives = operands_of_minimum(left) if op.kind is Relation.LESS and right == Index({}) else [left]
             if len(alternatives) > 1:
-                # The condition on the extent precedes those of empty loops.
+                # The extent precedes empty loops.
                 alternatives.sort(key=lambda index: -len(index.terms))
                 fact = " or ".join(map(texts.negative, alternatives))
             else:
@@ -267,8 +259,6 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
 
 
 class _Texts:
-    """Index expressions over the values that callers pass."""
-
     def __init__(self, signature: FlatSignature, op: Operation) -> None:
         self._signature = signature
         self._op = op
@@ -286,8 +276,6 @@ class _Texts:
         return text[2:] if text.startswith("+ ") else f"0 {text}"
 
     def negative(self, index: Index) -> str:
-        """`index < 0`, with positive terms on the left side. A distance `max(x - y, y - x)` less than 1 is the equation
-        `x == y`."""
         above, relation = index + 1, "<="
         meaning = None if above.single_value is None else meaning_of(above.single_value)
         if isinstance(meaning, Choice) and meaning.larger and meaning.left == meaning.right * -1:
@@ -331,10 +319,9 @@ def _wrapped(text: str) -> str:
 
 
 def state_parameter_accesses(module: ModuleOp) -> None:
-    """Annotate tir functions with their accesses to parameters, unless annotated.
+    """Annotate parameters of tir functions with their accesses.
 
-    The signature is that of the original program, so this precedes schedules and lowering passes, which may remove
-    loads, stores and loops without iterations.
+    Precedes schedules and lowering, which may remove loads, stores and empty loops.
     """
     parameters = ParameterAccesses()
     for function in tir_functions(module):
@@ -344,10 +331,9 @@ def state_parameter_accesses(module: ModuleOp) -> None:
 
 @dataclass
 class ParameterAccesses:
-    """Accesses to buffer parameters, from annotations or bodies; calls are followed.
+    """Accesses to buffer parameters, from annotations or bodies, through calls.
 
-    A parameter is `write` if every element that is read was provably written before in the same call, as by the init of
-    a reduction; if undecided, it is `readwrite`.
+    A parameter is `write` if all elements read were provably written before in the call, else `readwrite`.
     """
 
     _known: dict[tuple[str, int], AccessMode] = field(default_factory=dict[tuple[str, int], AccessMode])
@@ -360,13 +346,13 @@ class ParameterAccesses:
             return AccessMode.READ
         attribute = function.attributes.get(PARAMETER_ACCESS)
         noted = attribute.data if isinstance(attribute, ArrayAttr) else ()
-        # Passes of users may have added parameters, or writes to read-only buffers.
+        # Passes of users may add parameters, or writes to read-only buffers.
         entry = noted[position] if len(noted) == len(function.args) else None
         if isinstance(entry, AccessAttr) and entry.data is not AccessMode.READ:
             return entry.data
         key = (function.sym_name.data, position)
         if key not in self._known:
-            self._known[key] = AccessMode.READWRITE  # the assumption for a recursive call
+            self._known[key] = AccessMode.READWRITE  # for recursive calls
             found = self._of_value(function.args[position])
             if found is AccessMode.READWRITE and self._is_written_first(function, function.args[position]):
                 found = AccessMode.WRITE
@@ -375,7 +361,7 @@ class ParameterAccesses:
 
     def _is_written_first(self, function: FuncOp, buffer: SSAValue) -> bool:
         if any(type(use.operation) in RENAMES for use in buffer.uses):
-            return False  # accesses of an alias are not listed for `buffer`
+            return False  # accesses of aliases are not listed
         found = self._accesses_in(function).get(buffer, [])
         reads = [a for a in found if not a.is_write and self._may_read(a.op, buffer)]
         try:
@@ -415,7 +401,7 @@ class ParameterAccesses:
 
 
 def joined(accesses: Iterable[AccessMode | None]) -> AccessMode:
-    """Combine accesses; None is no access."""
+    """None is no access."""
     found = set(accesses) - {None}
     if found <= {AccessMode.READ}:
         return AccessMode.READ

@@ -1,4 +1,4 @@
-"""Conditions of `scf.if` as index constraints, and the folding of conditions that ranges decide."""
+"""Conditions of `scf.if` as index constraints."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from weft.passes.index_builders import bool_constant, conjunction_before, detach
 from weft.passes.tir.tir_pass import range_of, remembered_ranges
 
 _MOST_CHOICES: Final = 32
-"""Maxima and minima of a question about assumptions. With more, one of the dozens of questions of a loop takes half a
-second."""
+"""Maxima and minima in a query on assumptions; with more, one of a loop's dozens of queries takes half a second."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """`index >= 0`, `index == 0` for an equality, `index != 0` if that is `negated`."""
+    """`index >= 0`; `index == 0` for an equality, `index != 0` if `negated`."""
 
     index: Index
     equality: bool = False
@@ -35,7 +34,7 @@ class Constraint:
 
 
 def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | None:
-    """The constraint of a signed comparison. `ranges` may be memoised (`remembered_ranges`)."""
+    """The constraint of a signed comparison."""
     if not isinstance(op.lhs.type, IndexType):
         return None
     left, right = Index.of(op.lhs), Index.of(op.rhs)
@@ -71,7 +70,6 @@ def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tup
 
 
 def _truth(condition: SSAValue, ranges: RangeOf) -> bool | None:
-    """The value of a condition; None unless the ranges of loops decide it."""
     constant = constant_integer(condition)
     if constant is not None:
         return bool(constant)
@@ -106,7 +104,6 @@ def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
 
 
 def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
-    """Whether the assumptions about symbols (`tir.assume`) prove that an index is non-negative."""
     if not any(assumptions_about(value) for value in index.values()):
         return False
     system = System()
@@ -130,7 +127,7 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
 
 
 def decide_ifs(root: Operation | Region) -> None:
-    """Fold every `scf.if` that ranges decide, and drop decided conjuncts of others."""
+    """Fold each `scf.if` that ranges decide, and decided conjuncts."""
     ranges = remembered_ranges()
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is None:

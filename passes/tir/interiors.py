@@ -1,4 +1,4 @@
-"""Versions of a loop body for the interior and for the border of a domain."""
+"""Versions of loops for interior and border."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NARROWED: Final = 8
 
 
 def make_interior_version(loop: ForOp, extents: Extents) -> bool:
-    """Split `loop` where conditions of its whole body begin or cease to hold; returns whether there are any.
+    """Split `loop` where conditions of its whole body change; return whether there are any.
 
     ```mlir
     tir.for %i in ceil(%n / 4) { tir.for %r in 4 unrolled { tir.for %l in 8 vectorized {
@@ -47,8 +47,8 @@ def make_interior_version(loop: ForOp, extents: Extents) -> bool:
     else { tir.for %i in %n floordiv 4 { ... { scf.if %j * 8 + %l < %m { BODY } } } }
     tir.for %i from %n floordiv 4 { ... { scf.if %i * 4 + %r < %n and %j * 8 + %l < %m { BODY } } }
     ```
-    In the interior only conditions that differ between lanes remain; at the border all do. They become masks. The
-    annotation of `loop` is removed. `extents` are those of the function.
+    Conditions that differ between lanes remain in the interior, all at the border; they become masks. `extents` are
+    those of the function.
     """
     loop.attributes.pop(INTERIOR, None)
     half = _half_of_lanes(loop)
@@ -62,7 +62,7 @@ def make_interior_version(loop: ForOp, extents: Extents) -> bool:
 
 
 def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
-    """If it `is_narrow`, some lanes are idle in all iterations."""
+    """If it `is_narrow`, some lanes are always idle."""
     uniform, of_lanes = _conditions(loop)
     inside, masked = (_version(loop, known, extents) for known in ([*uniform, *of_lanes], [*uniform]))
     _speculate(loop, extents)
@@ -89,8 +89,7 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
 
 
 def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
-    """A copy of `loop` with half of the lanes, and an index that is negative if the other half is idle in the whole
-    loop. None if that is unknown before the loop."""
+    """A copy with half of the lanes, and an index that is negative if the other half is always idle."""
     vectors = [op for op in operations_in(loop.body) if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED]
     lanes = vectors[0].extent if vectors else 0
     if not isinstance(lanes, int) or lanes < _NARROWED or any(vector.extent != lanes for vector in vectors):
@@ -115,8 +114,8 @@ def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
 
 
 def _conditions(loop: ForOp) -> tuple[dict[arith.CmpiOp, Index], dict[arith.CmpiOp, Index]]:
-    """Comparisons in the body, each with an index that is non-negative if it holds in a whole iteration: those uniform
-    over lanes, and the others."""
+    """Comparisons uniform over lanes, and others, with an index that is non-negative if they hold in a whole
+    iteration."""
     ranges = remembered_ranges()
     uniform: dict[arith.CmpiOp, Index] = {}
     of_lanes: dict[arith.CmpiOp, Index] = {}
@@ -139,7 +138,7 @@ def _is_affine(index: Index, variable: SSAValue) -> bool:
 
 
 def _range(loop: ForOp, needed: Sequence[Index], low: Index, high: Index) -> tuple[Index, Index]:
-    """The iterations in `low .. high-1` for which no index of `needed` is negative, computed before `loop`."""
+    """Iterations in `low .. high-1` for which no index of `needed` is negative."""
     lows: list[Index] = []
     highs: list[Index] = []
     for index in needed:
@@ -195,7 +194,7 @@ def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> Fo
 
 @dataclass
 class _Guards:
-    """Conditions `last - distance >= 0` on code without results; distances vary from 0 in a body."""
+    """Conditions `last - distance >= 0` on code without results."""
 
     distances: dict[SSAValue, dict[Index, Index]]
     """Condition -> `last` -> distance."""

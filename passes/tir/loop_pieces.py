@@ -15,7 +15,6 @@ from weft.passes.tir.tir_pass import range_of, range_of_difference, replace_vari
 
 
 def is_at_most(index: Index, limit: int) -> bool:
-    """Whether ranges prove that an index is at most `limit`."""
     _, most = range_of_difference(index, Index({}))
     return most is not None and most <= limit
 
@@ -23,7 +22,6 @@ def is_at_most(index: Index, limit: int) -> bool:
 def extreme(
     bounds: list[Index], start: Index, chooser: type[arith.MinSIOp | arith.MaxSIOp], anchor: Operation
 ) -> Index:
-    """The minimum or maximum of `bounds` and `start`, computed before `anchor` unless ranges decide it."""
     result = start
     for bound in dict.fromkeys(bounds):
         bound = bound.simplified(range_of)
@@ -41,7 +39,7 @@ def extreme(
 
 
 def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """Copy `loop` over `start .. end-1`, before it if `start` is 0, else after it; None if empty."""
+    """Copy `loop` over `start .. end-1`, before it if `start` is 0, else after it."""
     if is_at_most((end - start).simplified(range_of), 0):
         return None
     copy = copy_of(loop)
@@ -50,7 +48,7 @@ def copied_piece(loop: ForOp, start: Index, end: Index) -> ForOp | None:
 
 
 def restrict(loop: ForOp, start: Index, end: Index) -> ForOp | None:
-    """Restrict `loop` to `start .. end-1`; None if empty."""
+    """Run `start .. end-1` only; erase an empty loop."""
     size = (end - start).simplified(range_of)
     if is_at_most(size, 0):
         Rewriter.erase_op(loop)

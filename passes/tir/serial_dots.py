@@ -1,5 +1,4 @@
-"""Serial loops that compute dot products of adjacent bytes, 16-bit integers or bf16 numbers, for which processors have
-instructions."""
+"""Dot products of narrow adjacent factors in serial loops."""
 
 from __future__ import annotations
 
@@ -33,7 +32,6 @@ class _Factor:
 
     @property
     def width(self) -> int:
-        """Products of a group."""
         return _WIDTHS[self.reading.width.data if isinstance(self.reading, IntegerType) else self.reading.bitwidth]
 
 
@@ -43,8 +41,6 @@ _Product = tuple[_Factor, _Factor]
 
 @dataclass(frozen=True)
 class Dots:
-    """Dot products that each iteration of a loop adds to one element of `sums`."""
-
     variable: SSAValue
     sums: SSAValue
     place: Index
@@ -54,7 +50,6 @@ class Dots:
     """Products of a group."""
 
     def write(self, body: ForOp, first: Index, lanes: int) -> None:
-        """Fill a loop body with the dot products of `lanes` iterations from `first` on."""
         with end_of(body.body.block) as end:
 
             def pointer(buffer: SSAValue, place: Index, access: AccessMode, size: int) -> SSAValue:
@@ -71,8 +66,8 @@ class Dots:
 
 
 def dots_of(loop: ForOp, *, reassociates: bool) -> Dots | None:
-    """The dot products that an innermost loop computes, or None if it has other effects. Those of floats round
-    differently, so they require that sums may be reassociated.
+    """The dot products of an innermost loop; None for other effects. Those of floats round differently, so sums must be
+    reassociable.
 
     ```mlir
     tir.for %g in 384 {
@@ -164,7 +159,6 @@ def _is_known_before(place: Index, loop: ForOp) -> bool:
 
 
 def _groups(products: Sequence[_Product], width: int) -> list[_Product] | None:
-    """The first products of groups of `width` with adjacent factors; None unless all products are in groups."""
     left = list(products)
     found: list[_Product] = []
     while left:

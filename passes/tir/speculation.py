@@ -1,4 +1,4 @@
-"""Speculation of guarded accumulations in private memory: only their reads of other memory stay guarded."""
+"""Speculation of guarded accumulations."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
     %a = scf.if %x + %lane < %n { yield load %data[%x + %lane] } else { yield 0 }
     %b = load %sums[%lane]; store %a * %w + %b, %sums[%lane]
     ```
-    `guards` maps conditions to the distances from the first element that decide them, from 0 to below `sizes`: of
-    lanes, or of rows and lanes. Guards of equal distances are equal. If all accesses to an array index the same
-    dimensions by the distances, only idle lanes read what idle lanes write. Some lane of `loop` must be active: values
-    that are uniform over distances are read without a guard, as are loads that another condition keeps within an array,
-    given the `extents` of the function.
+    `guards` maps conditions to the distances from the first element that decide them, below `sizes` (lanes, or rows and
+    lanes). Guards of equal distances are equal. If all accesses to an array index the same dimensions by the distances,
+    only idle lanes read what idle lanes write. Some lane must be active: uniform values are read without a guard, as
+    are loads that another condition keeps within `extents`.
     """
     arrays = {
         op.memref
@@ -51,7 +50,6 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
 
 
 def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int]) -> bool:
-    """Whether all accesses are guarded, and index the same dimensions by the distances of their guards."""
     shape = buffer_type(array).get_shape()
     dimensions = [{at for at, extent in enumerate(shape) if extent >= size} for size in sizes]
     for use in array.uses:
@@ -88,7 +86,6 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[Index], extents: Extents) -> None:
-    """Move guarded code before its guard. Ops that depend on the lane and read other memory stay guarded."""
     *ops, end = detached_ops(guarded.true_region.block)
     deciding = [value for distance in distances for value in distance.values()]
     for op in ops:
@@ -109,8 +106,7 @@ def _run(guarded: scf.IfOp, private: Container[SSAValue], distances: Sequence[In
 
 
 def _stays_in_bounds(choice: scf.IfOp, deciding: Sequence[SSAValue], extents: Extents) -> bool:
-    """Whether the condition of a choice keeps its loads in bounds along the dimensions that `deciding` values index, as
-    the condition of a border does."""
+    """Whether a choice keeps its loads in bounds along the dimensions that `deciding` values index."""
     known = [constraint.index for _, constraint in comparisons(choice.cond) if not constraint.equality]
     for op in operations_in(choice):
         if isinstance(op, memref.LoadOp):

@@ -1,4 +1,4 @@
-"""tir-apply-annotations: parallelise, vectorize and unroll loops according to annotations of automatic schedulers."""
+"""tir-apply-annotations: annotations of automatic schedulers."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ _CHANGED: Final = Statistic(
 
 @dataclass(frozen=True)
 class ApplyAnnotationsPass(TirPass):
-    """Apply the annotations of automatic schedulers on functions (TVM: on their root blocks) and loops.
+    """Apply the annotations of automatic schedulers on functions (TVM: root blocks) and loops, if legal.
 
-    - `meta_schedule.parallel = n`: in each nest, fuse outer loops with independent iterations until they have more than
-      `n` iterations, and make the result parallel.
-    - `meta_schedule.vectorize = n`: fuse inner loops with at most `n` iterations in total, and vectorize the result.
-      Loops that both annotations select are fused into one, which is split by `n`.
+    - `meta_schedule.parallel = n`: fuse independent outer loops until iterations exceed `n`; make the result parallel.
+    - `meta_schedule.vectorize = n`: fuse inner loops of at most `n` iterations in total; vectorize the result. If both
+      annotations select a loop, all are fused and split by `n`.
     - `meta_schedule.unroll_explicit = n` (or `unroll_implicit`), and `pragma_auto_unroll_max_step = n` of a loop:
-      unroll inner loops, innermost first, up to `n` copies of their body.
+      unroll inner loops up to `n` copies of their body.
 
-    An illegal change is skipped. For GPUs, whose kernels take their threads from bound loops, loops are only unrolled.
+    GPUs, which take threads from bound loops, only unroll.
 
     ```mlir
     func.func @f(%A: memref<64x8xf32>) attributes {meta_schedule.parallel = 16, meta_schedule.vectorize = 8} {
@@ -120,8 +119,7 @@ def _parallelize_and_vectorize(block: BlockOp, parallel: int, lanes: int) -> Non
 
 
 def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """The chain of serial, independent loops from the outermost, up to the first with which they have more than `limit`
-    iterations."""
+    """Outer loops, up to the first with which iterations exceed `limit`."""
     found: list[ForOp] = []
     for loop in loops:
         if not _is_free(loop, Parallel(loop)):
@@ -133,7 +131,6 @@ def _outer_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
 
 
 def _inner_loops(loops: list[ForOp], limit: int) -> list[ForOp]:
-    """The longest chain of serial, independent loops down to the innermost, with at most `limit` iterations."""
     found: list[ForOp] = []
     for loop in reversed(loops):
         chained = not found or holds_one_nest(loop)
@@ -175,8 +172,8 @@ def _apply_to_all(kind: type[Parallel | Vectorize], loops: Iterable[ForOp]) -> N
 
 
 def _unroll(loop: ForOp, limit: int) -> int | None:
-    """Unroll a nest, innermost loop first, up to `limit` copies. Returns the number of copies of blocks in an iteration
-    of the enclosing loop; None if a loop remains."""
+    """Up to `limit` copies, innermost first. Returns the copies of blocks per outer iteration; None if a loop
+    remains."""
     inside = [_unroll(op, limit) for op in _next_loops(loop)]
     own = sum(isinstance(op, BlockOp) for op in loop.body.block.ops)
     if any(copies is None for copies in inside):

@@ -1,4 +1,4 @@
-"""tir-assign-spaces: choose local, shared or device memory for the temporaries of kernels."""
+"""tir-assign-spaces: memory spaces of temporaries in kernels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ GLOBAL = (NoneAttr(), StringAttr("global"))
 
 @dataclass(frozen=True)
 class AssignSpacesPass(TirPass):
-    """Assign each temporary to memory of a thread, a thread block or the device:
+    """Assign each temporary without a memory space to a thread, a thread block or the device:
 
-    - one thread (space "local"), if all elements that a thread reads were provably written by the same thread before;
-    - a thread block ("shared"), if it is allocated in the kernel (`tir-place-buffers` moves it there if no value of it
-      leaves an iteration of the block loops);
-    - the device, otherwise: it stays outside of kernels.
+    - a thread ("local"), if each thread provably reads only elements that it wrote;
+    - a thread block ("shared"), if it is allocated in the kernel (`tir-place-buffers` moves it there if no value leaves
+      an iteration of the block loops);
+    - the device, otherwise; it stays outside of kernels.
 
     ```mlir
     tir.for %b in 8 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
@@ -39,11 +39,11 @@ class AssignSpacesPass(TirPass):
     // becomes
       %T = memref.alloc() : memref<512xf32, "local">
     ```
-    A temporary keeps its memory space. Raises CompileError if more threads need its values than the space allows.
+    Raises CompileError if more threads need its values than the space allows.
 
-    Requires: kernels of one loop an axis (`tir-bind-threads`).
+    Requires: kernels of one loop per axis (`tir-bind-threads`).
 
-    Leaves: temporaries in the memory spaces of a thread, a thread block or the device.
+    Leaves: temporaries with memory spaces.
     """
 
     name = "tir-assign-spaces"
@@ -64,8 +64,7 @@ class AssignSpacesPass(TirPass):
 
 
 def _is_combined(access: Access) -> bool:
-    """Whether threads read an accumulator of a combination across threads: each thread's values are in another buffer,
-    and each gets the result in its accumulators. With several accumulators, all must be local."""
+    """Whether a combination across threads leaves the result in each thread's accumulators, all local if several."""
     block = block_around(access.op)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
         return False

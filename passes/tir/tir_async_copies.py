@@ -1,4 +1,4 @@
-"""tir-async-copies: make copies into the buffers of pipelined loops asynchronous."""
+"""tir-async-copies: asynchronous copies in pipelined loops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIZES = (16, 8, 4)
 
 @dataclass(frozen=True)
 class AsyncCopiesPass(KernelPass):
-    """Turn loads from device memory whose value is only stored to a buffer of a pipelined loop into `low.async_copy`.
+    """Turn loads from device memory that are only stored to buffers of pipelined loops into `low.async_copy`.
 
     ```mlir
     %v = vector.load %A[%i] : memref<4096xf32>, vector<4xf32>
@@ -32,11 +32,11 @@ class AsyncCopiesPass(KernelPass):
     // becomes
     low.async_copy %A[%i] to %S[%j] bytes 16 : memref<4096xf32>, memref<512xf32, "shared">
     ```
-    Copies have 16, 8 or 4 bytes, if both addresses are provably multiples of that size. Other loads and stores stay.
+    Copies have 16, 8 or 4 bytes; both addresses are provably multiples. Other accesses stay.
 
     Requires: kernels over flat buffers (`tir-flatten`), after vectorization (`tir-lower-vectorized`).
 
-    Leaves: the same, with `low.async_copy` in place of loads and stores.
+    Leaves: the same, with `low.async_copy`.
     """
 
     name = "tir-async-copies"
@@ -109,7 +109,6 @@ def _nothing_between(first: Operation, second: Operation) -> bool:
 
 
 def _width(places: Sequence[Index], lanes: int, size: int) -> int | None:
-    """Elements per copy: the largest number that divides the lanes and both indices."""
     for total in _SIZES:
         width = total // size
         if total % size or width > lanes or lanes % width:

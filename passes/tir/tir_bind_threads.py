@@ -1,4 +1,4 @@
-"""tir-bind-threads: turn a nest of bound loops into loops over the block and thread axes around one body."""
+"""tir-bind-threads: one loop per block and thread axis."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
 AXES = (*reversed(BLOCK_AXES), *reversed(THREAD_AXES))
-"""In the order of the loops of a kernel, outermost first."""
+"""Loops of a kernel, outermost first."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,14 @@ class BindThreadsPass(TirPass):
         tir.block "C" ... = [%i * 64 + %a] {...} } }
     ```
     A kernel is an outermost nest with bound loops; loops around several of them, and unbound loops around bound ones,
-    are host loops. Threads run in lockstep as far as they depend on each other; barriers are inserted later. If loops
-    of one axis differ in extent, the axis gets the largest one, and blocks in the shorter loops get a guard. A block
-    outside of all loops of a thread axis runs in the first thread of it, unless it only writes thread-private memory; a
-    block that fills shared memory identically in all threads also runs in the first one. A block that works on tiles is
-    in no loop over threadIdx.x: the 32 threads along it are a warp, which executes it together. Virtual threads become
-    unrolled loops.
+    are host loops, whose code may load booleans that only select branches. Dependent threads run in lockstep; barriers
+    are inserted later. An axis gets the largest extent of its loops; blocks in shorter ones get a guard. The first
+    thread of an axis runs blocks outside of its loops, except those that only write thread-private memory, and blocks
+    that fill shared memory identically in all threads. Blocks on tiles are in no loop over threadIdx.x, whose 32
+    threads are a warp that executes them together. Virtual threads become unrolled loops.
 
-    Host code may load boolean values that only select its branches.
-
-    Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for other
-    accesses to buffers in host code, and for thread axes of dynamic extent; ScheduleError for thread blocks larger than
-    the limit of the target.
+    Raises CompileError for blocks in unbound loops, stores outside of blocks, other buffer accesses in host code, and
+    thread axes of dynamic extent; ScheduleError for thread blocks above the target's limit.
 
     Requires: block loops with loops bound to GPU axes; temporaries at their places (`tir-place-buffers`).
 
@@ -88,8 +84,7 @@ class BindThreadsPass(TirPass):
 
 
 def _drop_tags(function: FuncOp) -> None:
-    """Replace a tagged memory space, such as "shared.dyn" or "global.A_reg", by its prefix, and those of fragments by
-    "local"."""
+    """Replace a tagged space, such as "shared.dyn", by its prefix, that of fragments by "local"."""
     for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
         old = buffer_type(op.memref).memory_space
         if not isinstance(old, StringAttr):
@@ -106,8 +101,7 @@ def _drop_tags(function: FuncOp) -> None:
 
 
 def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
-    """The nests of host code that become kernels. Raises CompileError for ops valid neither in host code nor as
-    kernels."""
+    """Raises CompileError for ops valid neither in host code nor kernels."""
     for op in block.ops:
         if isinstance(op, ForOp):
             if axis_of(op) is not None:
@@ -133,7 +127,7 @@ def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
 
 
 def _drop_single_iterations(block: Block) -> None:
-    """Dissolve host loops of one iteration, because their body may be a kernel."""
+    """The body of a host loop of one iteration may be a kernel."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and axis_of(op) is None:
             _drop_single_iterations(op.body.block)
@@ -187,7 +181,6 @@ class _Binder:
             loop.attributes[VIRTUAL_THREADS] = UnitAttr()
 
     def give_lanes(self, extents: dict[str, int | SSAValue]) -> None:
-        """Make threadIdx.x the threads of a warp if a block works on tiles."""
         blocks = [op for op in self.root.walk() if isinstance(op, BlockOp) and works_on_tiles(op)]
         if blocks:
             require_lanes(blocks, self.loops[LANES], extents.get(LANES))
@@ -202,7 +195,6 @@ class _Binder:
             raise CompileError.at(op, f"{what} is outside of blocks, in a kernel")
 
     def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
-        """The number of threads or thread blocks on an axis. Raises CompileError."""
         if axis in THREAD_AXES:
             for loop in loops:
                 if not isinstance(loop.extent, int):
@@ -247,7 +239,6 @@ class _Binder:
             raise ScheduleError("bind", 0, "the target runs so many threads", violation, self.loops[axis][0], axis)
 
     def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
-        """Insert loops over the axes before the root; returns their induction variables and the innermost body."""
         nest: dict[str, ForOp] = {}
         place = InsertPoint.before(self.root)
         for axis in AXES:
@@ -299,7 +290,6 @@ class _Binder:
             set_guards(block, [*guards_of(block), *added])
 
     def require_no_values_of_others(self, block: BlockOp, axis: str) -> None:
-        """Refuse a block that all thread blocks run and that reads a value written by one of them."""
         writes = [access for loop in self.loops[axis] for access in accesses(loop) if access.is_write]
         for read, write in product(accesses(block), writes):
             if read.buffer is not write.buffer or block.is_ancestor(write.op):

@@ -1,5 +1,4 @@
-"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures, divisions by zero and invalid
-sizes."""
+"""tir-check-bounds: guards and a log of unproved accesses."""
 
 from __future__ import annotations
 
@@ -70,13 +69,12 @@ class CheckBoundsPass(ModulePass):
         scf.yield 0.0 : f32
       }
     ```
-    The log has a row for each guarded dimension: whether it failed, an index that failed, and the extent. Callers pass
-    zeros and read it after the call; callers in the module pass on their log. Taking maxima makes the log independent
-    of the order of threads, and a reduction in vectorized loops.
+    The log has a row per guarded dimension: whether it failed, a failing index, and the extent. Callers pass zeros and
+    read it afterwards; callers in the module pass on theirs. Maxima are independent of the order of threads, and a
+    reduction in vectorized loops.
 
-    Accesses that are proved in bounds, from the extents of loops, guards and assumptions (`analysis.bounds.may_leave`),
-    are unchanged. A division of integers, but not of indices, also gets a row if its divisor is not constant: the first
-    number is 2 after a division by zero.
+    Accesses proved in bounds (`analysis.bounds.may_leave`) are unchanged. A division of integers, except indices, by a
+    non-constant divisor gets a row: 2 after a division by zero.
 
     ```mlir
       %q = arith.divsi %x, %y : i32
@@ -89,8 +87,7 @@ class CheckBoundsPass(ModulePass):
     ```
     A data-dependent size (`tir.check_size`) gets a row: 3, the size, and its bound.
 
-    Raises `CompileError` for pointers passed to outside code at indices that are not proved, and for calls by functions
-    that are not at tir level.
+    Raises `CompileError` for unproved pointers passed to outside code, and for calls by functions that are not tir.
 
     Requires: block loops.
 
@@ -124,7 +121,6 @@ class _Guard:
     dimensions: tuple[int, ...]
 
     def texts(self) -> list[str]:
-        """One row of the log per dimension."""
         block = "" if self.access.block is None else f'block "{self.access.block.label}" '
         verb = "writes" if self.access.is_write else "reads"
         place = location_of(self.access.op)
@@ -228,7 +224,6 @@ class _BoundsLog:
             row += 1
 
     def _give_log(self, function: FuncOp, functions: Collection[FuncOp]) -> None:
-        """Callers get the parameter, too, and pass on their log."""
         if function in self.logs:
             return
         names = {argument.name_hint for argument in function.args}

@@ -1,4 +1,4 @@
-"""tir-check-scopes: check temporaries against the capacity of their memory space."""
+"""tir-check-scopes: check capacities of memory scopes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from weft.support.target import TargetKind, registered_kind
 
 @dataclass(frozen=True)
 class CheckScopesPass(ModulePass):
-    """Check the temporaries in the memory scopes of a registered kind of target (`weft.TargetKind`).
+    """Check that the temporaries in each memory scope of a registered kind of target (`weft.TargetKind`) fit at once.
 
-    All temporaries of a function in one scope must fit at once. Raises ScheduleError with their sizes if they need more
-    than the capacity of the scope, and CompileError for a temporary of dynamic extents and for an unregistered kind.
+    Raises ScheduleError with their sizes if not, and CompileError for dynamic extents and unregistered kinds.
 
     Requires: temporaries of the size that is used (`tir-compact-buffers`).
 
@@ -65,8 +64,8 @@ def require_capacity(
     place: Operation | None,
     argument: str,
 ) -> None:
-    """Raise `ScheduleError` at `place`, or at the first buffer, if static buffers need more bytes than `capacity`.
-    `needs` is the text, with the fields `total` and `listed` (the size of each buffer)."""
+    """Raise `ScheduleError`, at `place` or the first buffer, if buffers exceed `capacity` bytes; `needs` has the fields
+    `total` and `listed`."""
     sizes = [op.memref.type.element_count() * bytes_of(op.memref.type.element_type) for op in buffers]
     if sum(sizes) > capacity:
         listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(buffers, sizes, strict=True))

@@ -1,4 +1,4 @@
-"""tir-collapse-dimensions: collapse adjacent dimensions that a function always traverses together into one."""
+"""tir-collapse-dimensions: collapse dimensions traversed together."""
 
 from __future__ import annotations
 
@@ -49,14 +49,13 @@ _Use: TypeAlias = tuple[Operation, int]
 class CollapseDimensionsPass(ModulePass):
     """Collapse adjacent dimensions that a function always traverses together into one, and their loops into one.
 
-    Applies if schedules could not fuse the loops: to symbolic extents, because loop values would be quotients by
-    run-time numbers, and to transpositions, which access the fused dimensions at other strides. Row-major indices stay
-    the same: `[.., i, j, ..]` of extents `h` and `w` becomes `[.., i * w + j, ..]` of `h * w`.
+    Applies where schedules cannot fuse: to symbolic extents, because loop values would be quotients by run-time
+    numbers, and to transpositions, which access the fused dimensions at other strides. `[.., i, j, ..]` of extents `h`
+    and `w` becomes `[.., i * w + j, ..]` of `h * w`, with the same row-major indices.
 
     Requires: functions of block loops.
 
-    Leaves: unscheduled private functions that are only called, with fewer dimensions; their callers pass the same
-    elements as buffers of that shape. All other functions are unchanged.
+    Leaves: unscheduled private functions that are only called, with fewer dimensions; callers reshape their buffers.
     """
 
     name = "tir-collapse-dimensions"
@@ -90,7 +89,6 @@ def _iterator(block: BlockOp, index: SSAValue) -> int | None:
 
 
 def collapse(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Collapse the dimensions of a function, and of its arguments at calls."""
     parts: list[list[list[int]]] = [[[at] for at in range(_rank(argument))] for argument in function.args]
     changed = False
     while (chosen := _Collapse.of(function)) is not None:
@@ -116,7 +114,6 @@ def _rank(value: SSAValue) -> int:
 def _collapsed(
     buffer: SSAValue, parts: Sequence[Sequence[int]], type_: MemRefType[Attribute], call: CallOp
 ) -> SSAValue:
-    """Reshape to `type_`; each new dimension collapses one of the `parts`."""
     extents, sizes = extents_before(buffer, call), list[Index]()
     for part in parts:
         size = Index.of(1)
@@ -129,7 +126,7 @@ def _collapsed(
     given: list[list[_Extent]] = []
     for indices, known in ((sizes, type_.get_shape()), (strides, type_.get_strides() or ())):
         is_known = [number not in (None, DYNAMIC_INDEX) for number in known]
-        # A size that is dynamic in the type is an operand, even if it is known.
+        # Sizes that are dynamic in the type are operands, even if known.
         pairs = zip(indices, is_known, strict=True)
         given.append([index.constant if known else index_before(index, call) for index, known in pairs])
     shape, steps = given
@@ -141,7 +138,7 @@ def _collapsed(
 
 @dataclass(frozen=True)
 class _Collapse:
-    """Pairs of the same two extents that always occur together."""
+    """Pairs of the same two extents."""
 
     extents: tuple[_Extent, _Extent]
     buffers: tuple[tuple[SSAValue, int], ...]
@@ -149,12 +146,11 @@ class _Collapse:
 
     @staticmethod
     def of(function: FuncOp) -> _Collapse | None:
-        """A set of pairs that can be collapsed, or None."""
         return next((found for found in _joined_pairs(function) if found._may_be_one()), None)
 
     def _may_be_one(self) -> bool:
-        """Whether the inner extent is symbolic or elements change their order, no pairs overlap, and the lost extents
-        of parameters have no other uses, or are extents of other dimensions, too."""
+        """The inner extent is symbolic or elements change their order, no pairs overlap, and lost extents of parameters
+        have no other uses, or are extents of other dimensions, too."""
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}
@@ -307,7 +303,6 @@ def _join_loops(block: BlockOp, pairs: Collection[int], extent: _Extent) -> None
 
 
 def _joined_pairs(function: FuncOp) -> Iterator[_Collapse]:
-    """Sets of pairs that can only be collapsed together, with one outer and one inner extent each."""
     extents: dict[_Pair, tuple[_Extent, _Extent]] = {}
     links: dict[_Pair, list[_Pair]] = {}
     apart = set[_Pair]()
@@ -356,8 +351,7 @@ def _pairs_of_blocks(function: FuncOp) -> Iterator[_Found]:
 
 
 def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) -> _Pair | None:
-    """The dimensions of a buffer that two iterators index, from a use of the outer one (`step` 0) or the inner one
-    (1)."""
+    """Dimensions that both index; `step` is 0 for a use of `outer`, else 1."""
     op = use.operation
     if not isinstance(op, memref.LoadOp | memref.StoreOp):
         return None
@@ -366,7 +360,6 @@ def _indexed(use: Use, step: int, outer: BlockArgument, inner: BlockArgument) ->
 
 
 def _index_uses(iterator: SSAValue) -> Iterator[Use]:
-    """The uses of an iterator, and those of indices that equal it."""
     for use in iterator.uses:
         op = use.operation
         if isinstance(op, affine.ApplyOp) and _equal_value(op.result) == iterator:
@@ -376,7 +369,7 @@ def _index_uses(iterator: SSAValue) -> Iterator[Use]:
 
 
 def _equal_value(index: SSAValue) -> SSAValue:
-    """The value that an index equals, because iterators of extent 1 are 0, as in a convolution by 1 x 1."""
+    """Iterators of extent 1 are 0."""
     if type(index) is BlockArgument:
         return index
     return Index.of(index).simplified().single_value or index

@@ -1,4 +1,4 @@
-"""tir-collect-imports: move imported code from annotations of loops and blocks to the module."""
+"""tir-collect-imports: move imported sources to the module."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PRAGMAS = {"pragma_import_llvm": IMPORT_LLVM, "pragma_import_c": IMPORT_C}
 
 @dataclass(frozen=True)
 class CollectImportsPass(ModulePass):
-    """Move the annotations `pragma_import_llvm` (LLVM IR as text) and `pragma_import_c` (a C source) from loops and
-    blocks to the module, each text once.
+    """Move `pragma_import_llvm` (LLVM IR) and `pragma_import_c` (C source) from loops and blocks to the module, each
+    text once.
 
     ```mlir
     tir.for %i in 64 attributes {pragma_import_c = "int tmm16(...) {...}"} {...}

@@ -1,4 +1,4 @@
-"""tir-compact-buffers: shrink temporaries to the region that is accessed in their scope."""
+"""tir-compact-buffers: shrink temporaries to the accessed region."""
 
 from __future__ import annotations
 
@@ -42,10 +42,9 @@ class CompactBuffersPass(TirPass):
       %t = memref.alloc() : memref<4x64xf32>
       tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
     ```
-    A dimension shrinks if every index into it is one value that is fixed in the scope plus a part of constant range,
-    given the loops and conditions around; otherwise it keeps its extent. The rank stays. The box of a buffer of space
-    "shared" contains the accesses of all threads of a thread block. Buffers of dynamic size are allocated once, before
-    the serial loops in which it is invariant.
+    A dimension shrinks if all its indices are one value fixed in the scope plus a part of constant range, given the
+    loops and conditions around. The rank stays. The box of a "shared" buffer contains the accesses of its whole thread
+    block. Buffers of dynamic size are allocated before the serial loops in which it is invariant.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -62,7 +61,6 @@ class CompactBuffersPass(TirPass):
 
 
 def _hoist(alloc: memref.AllocOp) -> None:
-    """Allocate before the serial loops in which the symbolic size is invariant."""
     if not alloc.dynamic_sizes:
         return
     loop = alloc.parent_op()
@@ -75,7 +73,7 @@ def _hoist(alloc: memref.AllocOp) -> None:
 
 
 def compact(alloc: memref.AllocOp) -> None:
-    """Shrink a temporary to the region that loads, stores and pointers touch. With other uses it stays unchanged."""
+    """Shrink a temporary without unknown uses."""
     uses: list[_Use] = []
     for use in alloc.memref.uses:
         op = use.operation
@@ -118,8 +116,6 @@ def compact(alloc: memref.AllocOp) -> None:
 
 
 def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
-    """The `box` extended by the box of a pointer, or restricted by the conditions around a load or store: `c - part >=
-    0` bounds the varying part of the index by c."""
     if box is None:
         return None
     if isinstance(op, AccessPtrOp):
@@ -142,8 +138,7 @@ def _conditions_around(op: Operation) -> list[Index]:
 
 @dataclass(frozen=True)
 class _FixedIn:
-    """Values defined around a scope, its induction variable, and quotients and remainders by symbols that it computes
-    are fixed. For shared buffers, thread indices are not."""
+    """Values fixed in a scope; for shared buffers, thread indices vary."""
 
     scope: Block
     for_all_threads: bool = False

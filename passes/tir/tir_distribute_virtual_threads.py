@@ -1,4 +1,4 @@
-"""tir-distribute-virtual-threads: distribute loops over virtual threads, and share work that is uniform among them."""
+"""tir-distribute-virtual-threads: share uniform work of virtual threads."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class DistributeVirtualThreadsPass(TirPass):
     tir.for %k in 8 { FETCH(%k) into shared memory;  tir.for %v in 2 unrolled { USE(%v, %k, %L[%v]) } }
     tir.for %v in 2 unrolled { STORE(%v, %L[%v]) }
     ```
-    The iterations of such a loop are independent (`bind` requires it), so it may be split between any two statements.
-    If nothing is shared, or the shared work depends on the virtual thread, the loop is unchanged.
+    The loop may be split between any statements, since `bind` requires independent iterations. It stays if nothing is
+    shared, or the shared work depends on the virtual thread.
 
-    Requires: kernels without blocks (`tir-lower-blocks`), with temporaries of the size that one virtual thread uses
+    Requires: kernels without blocks (`tir-lower-blocks`), with temporaries of one virtual thread
     (`tir-compact-buffers`).
 
-    Leaves: the same; loops over virtual threads are nested inside the shared work.
+    Leaves: the same; loops over virtual threads are inside the shared work.
     """
 
     name = "tir-distribute-virtual-threads"
@@ -57,8 +57,6 @@ class DistributeVirtualThreadsPass(TirPass):
 
 @dataclass
 class _Part:
-    """Statements that run once for all virtual threads, or in each; or a loop around parts."""
-
     ops: list[Operation] = field(default_factory=list[Operation])
     together: bool = False
     loop: ForOp | None = None
@@ -96,7 +94,7 @@ def _parts(
                 return None
             allocations.append(op)
         elif op in repeatable:
-            continue  # recomputed where it is needed
+            continue  # recomputed in each part
         elif not any(_fills_shared(inner) for inner in op.walk()):
             if not parts or parts[-1].together or parts[-1].loop is not None:
                 parts.append(_Part())
@@ -139,8 +137,7 @@ def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
 
 
 def _is_legal(parts: Sequence[_Part]) -> bool:
-    """Whether parts only share values that can be recomputed, and common parts read no buffer that virtual threads
-    write."""
+    """Parts share only recomputable values, and common parts read no buffer that virtual threads write."""
     single = _flat(parts)
     if not any(part.together for part in single):
         return False
@@ -175,8 +172,6 @@ def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
 
 @dataclass
 class _Recomputation:
-    """Recomputes values of the old loop in each part that uses them."""
-
     loop: ForOp
     repeatable: set[Operation]
 

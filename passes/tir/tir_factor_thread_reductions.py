@@ -1,4 +1,4 @@
-"""tir-factor-thread-reductions: split a reduction over threads into partial results and their combination."""
+"""tir-factor-thread-reductions: partial results of reductions over threads."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class FactorThreadReductionsPass(TirPass):
       tir.block "B" iters(%vi: spatial<8>, %vt: reduce<64>) = [%i, %t]
         attributes {tir.across_threads = "threadIdx.x"} { B[%vi] += B_rf[%vi, %vt] } }
     ```
-    The partial results are in memory of space "local"; `tir-lower-thread-reductions` lowers the second block. Raises
-    CompileError for reductions that `rfactor` refuses, and for those with an init elsewhere.
+    Partial results are "local"; `tir-lower-thread-reductions` lowers the second block. Raises CompileError for
+    reductions that `rfactor` refuses, and those with an init elsewhere.
 
     Requires: block loops with loops bound to GPU axes.
 
@@ -96,7 +96,7 @@ def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
 
 
 def _start_before(partial: BlockOp) -> None:
-    """Move the init before the loops: a thread whose loops have no iterations needs a partial result, too."""
+    """Move the init before the loops: a thread without iterations needs a partial result, too."""
     loops = [loop for loop in loops_around(partial) if _binds_reduction(partial, loop)]
     if not loops:
         return

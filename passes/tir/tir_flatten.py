@@ -1,4 +1,4 @@
-"""tir-flatten: make buffers one-dimensional, and give functions the signature of the low level."""
+"""tir-flatten: one-dimensional buffers, and signatures of the low level."""
 
 from __future__ import annotations
 
@@ -99,13 +99,11 @@ class FlattenPass(ModulePass):
         attributes {low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>], low.symbols = ["m"]} {
       ... memref.load %A[%i * 4 + %j] : memref<?xf32>
     ```
-    Each dynamic extent and each dynamic stride of a parameter becomes a trailing index parameter. With
-    `tir.assume_shape` and `tir.assume_strides`, parameters share them. Calls between functions pass them on. A
-    parameter is `write` if all elements that are read were written before, else `readwrite` (`tir.parameter_access`, if
-    the function has it). Small temporaries become `memref.alloca` in space "local", others are freed at the end of the
-    scope that allocates them; those in a memory space of `keep` become `memref.alloca` in that space. Loops stay
-    `tir.for`. Functions without ops of the tir level are unchanged; calls from and to them stay valid
-    (`_keep_signature`).
+    Dynamic extents and strides of parameters become trailing index parameters, shared by `tir.assume_shape` and
+    `tir.assume_strides`, which calls pass on. A parameter is `write` if all elements that are read were written before,
+    else `readwrite` (`tir.parameter_access`, if present). Small temporaries become `memref.alloca` in space "local", or
+    in their own if it is in `keep`; others are freed at the end of their scope. Loops stay `tir.for`. Functions without
+    tir ops are unchanged; calls from and to them stay valid.
 
     Requires: loops without blocks (`tir-lower-blocks`); temporaries have no strided layout (CompileError).
 
@@ -167,7 +165,7 @@ def _check(function: FuncOp) -> None:
 
 @lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
-    """The one-dimensional type with the same number of elements; dynamic if an extent is, or if callers pass views."""
+    """The flat type; dynamic if an extent is, or if callers pass views."""
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
@@ -176,8 +174,8 @@ def flat_type(type_: MemRefType) -> MemRefType:
 def allocate_several(
     alloc: memref.AllocOp, count: int, anchor: Operation, place_of: Callable[[Operation], SSAValue]
 ) -> memref.AllocOp:
-    """Add a first dimension of extent `count` to a buffer, allocated before `anchor`. Loads, stores and pointers access
-    the slice at `place_of(op)`. Other uses may only query strides."""
+    """Replicate a buffer `count` times. Loads, stores and pointers access the slice at `place_of(op)`; other uses may
+    only query strides."""
     buffer, old = alloc.memref, buffer_type(alloc.memref)
     type_ = MemRefType(old.element_type, [count, *old.get_shape()], old.layout, old.memory_space)
     new = allocate_before(anchor, memref.AllocOp, type_, buffer.name_hint, alloc.alignment, alloc.dynamic_sizes)
@@ -199,7 +197,6 @@ def allocate_several(
 
 
 def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
-    """Axis -> factor and offset, from `storage_align`."""
     noted = op.attributes.get(STORAGE_ALIGN)
     entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
     found: dict[int, tuple[int, int]] = {}
@@ -222,7 +219,7 @@ def _is_in_kernel(op: Operation) -> bool:
 
 
 class _Flattener:
-    """Flattens one function. Shapes are stored by value, because types are flat afterwards."""
+    """Shapes are stored by value, because types are flat afterwards."""
 
     def __init__(self, function: FuncOp, signatures: dict[str, FlatSignature], keep: tuple[str, ...]) -> None:
         self.function = function
@@ -243,7 +240,7 @@ class _Flattener:
 
     def run(self) -> None:
         signature, block = self.signature, self.function.body.block
-        # First, because the attributes imply that extents are non-negative.
+        # First: the attributes imply non-negative extents.
         self.function.attributes.pop(PARAMETER_ACCESS, None)
         symbols = signature.add_symbols(self.function)
         for position in signature.memrefs:
@@ -316,7 +313,7 @@ class _Flattener:
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """The stride of a dimension in elements: the one that callers pass, else row-major with aligned axes."""
+        """In elements: the stride that callers pass, else row-major with aligned axes."""
         if buffer in self.strides:
             return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
@@ -330,8 +327,7 @@ class _Flattener:
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
-        """The product of two indices. If both vary, it is computed once, before the outermost loop or condition in
-        which they are invariant, because passes compare addresses by their values."""
+        """Computed once for variables, as far out as possible, because passes compare addresses by value."""
         if left.is_constant or right.is_constant:
             return product_before(left, right, op)
         values = [*left.values(), *right.values()]
@@ -353,8 +349,7 @@ class _Flattener:
         set_access(op, buffer, [place])
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
-        """Prefetch at the distance annotated on an access (`tir-lower-blocks`), except in kernels, whose threads hide
-        latency."""
+        """Not in kernels, whose threads hide latency."""
         noted = op.attributes.pop(PREFETCHED, None)
         if noted is None or IN_STEP in self.function.attributes or not isa(noted, DenseArrayBase[IntegerType]):
             return
@@ -407,7 +402,6 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
-        """Memory of a thread, a thread block or a multiprocessor, of static size and freed implicitly."""
         name = f"%{op.memref.name_hint}"
         if flat.get_shape()[0] < 0:
             extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
@@ -438,7 +432,6 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_cast(self, op: memref.CastOp) -> None:
-        """A cast can only change whether the flat extent is static."""
         known = self.shapes[op.source]
         if not isinstance(op.dest.type, MemRefType):
             raise CompileError.at(op, f"{op.name} to a buffer without a rank, {op.dest.type}, is not supported")
@@ -478,7 +471,6 @@ class _Flattener:
         Rewriter.erase_op(op)
 
     def _flatten_call(self, op: CallOp) -> None:
-        """Pass extents and strides for the callee's symbols."""
         self._check_aligned(op)
         callee = self.signatures.get(op.callee.root_reference.data)
         if callee is None:
@@ -528,8 +520,7 @@ def _check_call_facts(
     names: ExtentNames,
     own: Collection[_Differences],
 ) -> None:
-    """Check that a call in the module meets its callee's assumptions for all run-time values. The caller may have the
-    same assumption (`own`), or call under a condition that implies it."""
+    """Check a call's facts for all run-time values, given those of the caller (`own`)."""
     conditions = _conditions_around(op, names)
     own = {*own, *conditions, *(_without_excluded(assumed, conditions) for assumed in own)}
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
@@ -548,7 +539,7 @@ def _check_call_facts(
                 continue
             if len(differences) == 1 and any(_implies(assumed, *differences) for assumed in own):
                 continue
-            # The call runs, so enclosing loops have an iteration.
+            # If the call runs, enclosing loops have an iteration.
             given_loops = [add(extent, -1) for _, extent in empty]
             weaker = {(relation, add(d, e)) for relation, d in differences if relation == "<=" for e in given_loops}
             if any(_holds(*difference, not_negative) for difference in (*differences, *weaker)):
@@ -556,7 +547,7 @@ def _check_call_facts(
         constants = {name: value for name, value in values.items() if isinstance(value, int)}
         is_known = len(constants) == len(values)
         if fact.reason and not is_known:
-            continue  # data-dependent: `tir-state-preconditions` has emitted a remark
+            continue  # `tir-state-preconditions` has emitted a remark
         problem = fact.problem(constants) if is_known else f"whether {fact.relation} is only known at run time"
         raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {fact.relation}: {problem}")
 
@@ -567,7 +558,7 @@ def _without_excluded(alternatives: _Differences, conditions: Collection[_Differ
 
 
 def _excludes(condition: tuple[str, KnownExtent], alternative: tuple[str, KnownExtent]) -> bool:
-    """Whether a condition refutes `excess <= 0`, because the sum with a non-positive number is positive."""
+    """Whether a condition refutes `excess <= 0`: their sum is positive."""
     relation, excess = alternative
     if relation != "<=":
         return False
@@ -597,14 +588,13 @@ _Differences: TypeAlias = frozenset[tuple[str, KnownExtent]]
 
 
 def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _Differences | None:
-    """None for a division by zero. Omits false comparisons of constants, unless all are false."""
     found: set[tuple[str, KnownExtent]] = set()
     for comparison in fact.comparisons:
         try:
             difference = comparison.difference(values)
         except (VerifyException, ZeroDivisionError):
             return None
-        # On integers, `<` is `<=` with the difference plus 1.
+        # `a < b` is `a + 1 <= b`.
         is_less = comparison.relation == "<"
         found.add(("<=" if is_less else comparison.relation, difference + 1 if is_less else difference))
     possible = {
@@ -620,8 +610,7 @@ def _holds(relation: str, difference: KnownExtent, not_negative: Collection[str]
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
-    """Whether a call or cast takes the buffer, or an op copies a tile to or from it. Buffers on the stack may only be
-    loaded, stored, and pointed to temporarily."""
+    """Whether a call, cast or tile copy keeps the buffer off the stack."""
     known = (memref.LoadOp, memref.StoreOp, AtomicOp, AccessPtrOp, StrideOp)
     pointers = [use.operation.pointer for use in buffer.uses if isinstance(use.operation, AccessPtrOp)]
     tiles = [use.operation for pointer in pointers for use in pointer.uses if isinstance(use.operation, TileOp)]
@@ -630,8 +619,7 @@ def _is_passed_on(buffer: SSAValue) -> bool:
 
 
 def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
-    """Flatten constants of the module, which are row-major. Those that other functions use remain, next to a flat copy;
-    private ones without uses are erased."""
+    """Constants that other functions use remain, next to a flat copy; unused private ones are erased."""
     used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
     shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
     taken = set(named_ops(module))
@@ -658,8 +646,6 @@ def flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
 
 
 def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, Operation]:
-    """Name -> first op outside of `functions` that refers to one. Functions that were flattened before already call by
-    flat signatures."""
     names = {function.sym_name.data for function in functions}
     found: dict[str, Operation] = {}
     for holder in module.ops:
@@ -673,8 +659,8 @@ def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str,
 def _keep_signature(
     module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
 ) -> None:
-    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at the op `user`
-    that refers to it, if a parameter is strided, because a flat buffer has no start offset of a view."""
+    """Rename a flat function, and add one of its old name and type that calls it. Raises CompileError, at `user`, for
+    strided parameters: a flat buffer has no start offset of a view."""
     name = function.sym_name.data
     for position in signature.memrefs:
         if strides_of(type_.inputs.data[position]) is not None:
@@ -751,7 +737,7 @@ def _recast(
 
 
 def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
-    """Count elements by `arith` ops, because index maps are not lowered in functions of others."""
+    """By `arith` ops: index maps are not lowered in other functions."""
     static = prod(extent for extent in extents if isinstance(extent, int))
     dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
     if not dynamic:

@@ -1,4 +1,4 @@
-"""tir-fold-constant-calls: evaluate calls whose operands are constants, and replace their results by constants."""
+"""tir-fold-constant-calls: compile-time evaluation of calls."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _MOST_GROWTH: Final = 16
 class FoldConstantCallsPass(ModulePass):
     """Evaluate the calls whose buffers are all constants of the module and temporaries that only they write.
 
-    Such temporaries become constants of the module; constants and private functions without uses are erased. A result
-    many times larger than its operands is not folded. Calls are interpreted; `weft.build` compiles them.
+    The temporaries become constants; unused constants and private functions are erased. Results many times larger than
+    operands are not folded. Calls are interpreted; `weft.build` compiles them.
 
     Requires: functions of block loops, and functions over buffers that call them (`tir-split-constant-packing`).
 
@@ -64,9 +64,8 @@ def _interpreted(module: ModuleOp) -> Run:
 
 
 def fold_constant_calls(module: ModuleOp, compile_: Compile, *, declared: bool = False) -> int:
-    """Compile and fold constant calls; returns their number. With `declared`, also calls of compiled functions that the
-    module declares at the low level."""
-    # not bound to a name: the search references constants, which are erased below
+    """Returns the number of folded calls; `declared` includes those of compiled functions."""
+    # unnamed: it references constants that are erased below
     calls = _Search(module, declared).calls()
     if not calls:
         return 0
@@ -159,8 +158,7 @@ class _Search:
 
 
 class _Folding:
-    """Evaluates calls in order, and erases unused constants, so that only the operands and results of one call are in
-    memory."""
+    """Evaluates calls in order and erases unused constants: memory holds one call's operands and results."""
 
     def __init__(self, module: ModuleOp, run: Run) -> None:
         self._module, self._run = module, run

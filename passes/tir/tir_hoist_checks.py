@@ -1,4 +1,4 @@
-"""tir-hoist-checks: hoist the log of bounds checks out of loops in which they are invariant."""
+"""tir-hoist-checks: hoist bounds checks out of loops."""
 
 from __future__ import annotations
 
@@ -41,13 +41,10 @@ class HoistChecksPass(TirPass):
     scf.if %inside { } else { LOG(%p) }
     tir.for %j in 64 { %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { ZERO }; USE(%a, %j) }
     ```
-    Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Only guards of
-    `tir-check-bounds` are hoisted, with the computations and loads that they need, out of as many loops as possible; an
-    invariant access is hoisted, too. The log contains maxima, so logging once suffices. Conditions around a guard stay
-    around its log, and a condition on the extent is added if the loop may have no iterations, because an access that
-    does not run is not reported.
-
-    A load is hoisted if the loop does not write its buffer.
+    Without stores to the log the loop can be vectorized, and compilers unswitch the remaining condition. Logging once
+    suffices for maxima. Guards of `tir-check-bounds` move out of as many loops as possible, with their computations,
+    and loads of buffers that the loop does not write, as do invariant accesses. The log stays under the conditions
+    around a guard, and one on the extent if the loop may be empty, because only accesses that run are reported.
 
     Requires: loops without blocks (`tir-lower-blocks`), with the guards of `tir-check-bounds`.
 
@@ -111,7 +108,6 @@ class _CheckHoist:
         )
 
     def _split(self, guard: scf.IfOp) -> list[Operation]:
-        """Split the ops that log and can be hoisted, with the conditions around them, from `guard`."""
         known: dict[SSAValue, SSAValue] = {}
         split: list[tuple[Operation, Operation]] = []
 

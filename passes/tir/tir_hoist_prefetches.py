@@ -1,4 +1,4 @@
-"""tir-hoist-prefetches: hoist and merge prefetches out of unrolled loops."""
+"""tir-hoist-prefetches: hoist prefetches out of unrolled loops."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ class HoistPrefetchesPass(FunctionPass):
     low.prefetch %B[%p] {lanes = 64}
     tir.for %i in 6 unrolled { tir.for %j in 4 unrolled { ... } }
     ```
-    The iterations of a loop in between must prefetch consecutive elements, as with `%j` here. A prefetch under a
-    condition is not moved.
+    Loops in between must prefetch consecutive elements, like `%j` here. Prefetches under conditions stay.
 
     Requires: flat buffers (`tir-flatten`), and vectors in place of vectorized loops (`tir-lower-vectorized`).
 
@@ -50,7 +49,6 @@ class HoistPrefetchesPass(FunctionPass):
 
 
 def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
-    """Move a prefetch before the outermost unrolled loop whose iterations prefetch the same elements."""
     place, lanes = Index.of(prefetch.index).simplified(ranges), prefetch.lanes.value.data
     goal: tuple[ForOp, Index, int] | None = None
     loop = prefetch.parent_op()

@@ -1,4 +1,4 @@
-"""tir-insert-barriers: synchronise the threads of a thread block between dependent accesses."""
+"""tir-insert-barriers: synchronisation of thread blocks."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class InsertBarriersPass(KernelPass):
       READ %S[(%t + 1) mod 64]
       low.barrier }
     ```
-    Integer sets decide dependences through shared memory, within an iteration of the loops around both accesses and
-    from one to a later one. A barrier is inserted as far out as the accesses allow. Accesses that are not affine, or
-    not decided within the budget, get a barrier.
+    Integer sets decide dependences through shared memory, within an iteration of the common loops and between
+    iterations. A barrier is as far out as possible. Accesses that are not affine, or not decided within the budget, get
+    one.
 
-    Raises CompileError if a barrier is, or would have to be, under a condition or in a loop that differs between the
-    threads, and if two threads write one element at once.
+    Raises CompileError for a barrier under a condition or in a loop that differs between threads, and if two threads
+    write one element at once.
 
     Requires: kernels without blocks, with temporaries of the size that is used (`tir-compact-buffers`), since
     iterations share their storage.
@@ -90,7 +90,6 @@ class _Inserter:
     threads: tuple[ForOp, ...]
 
     def check_writes(self, body: Block) -> None:
-        """Refuse if two threads write one element with the same op, except by atomic operations."""
         for op in body.walk():
             for access in self.found.get(op, ()):
                 if (
@@ -102,7 +101,7 @@ class _Inserter:
                     raise CompileError.at(op, f"{conflict.describe()}, by different threads at the same time")
 
     def sequence(self, block: Block, divergent: Operation | None) -> _Summary:
-        """Insert barriers between ops. `divergent` is the op at which threads diverged."""
+        """Threads diverged at `divergent`."""
         total = _Summary()
         for op in list(block.ops):
             part = self.part(op, divergent)
@@ -117,7 +116,6 @@ class _Inserter:
         return total
 
     def part(self, op: Operation, divergent: Operation | None) -> _Summary:
-        """Insert barriers in one op; returns its accesses."""
         if isinstance(op, ForOp):
             return self._loop(op, divergent)
         if isinstance(op, scf.IfOp):
@@ -173,7 +171,7 @@ class _Inserter:
         return None
 
     def _conflict_with_itself(self, access: Access) -> Conflict | None:
-        """Two threads at one element, except those of a warp that work on a tile together."""
+        """Threads of a warp may work on a tile together."""
         together = is_of_warp(access.op)
         threads = [loop for loop in self.threads if not (together and axis_of(loop) == LANES)]
         try:

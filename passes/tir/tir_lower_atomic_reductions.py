@@ -1,4 +1,4 @@
-"""tir-lower-atomic-reductions: lower reductions over thread blocks to atomic operations."""
+"""tir-lower-atomic-reductions: atomic reductions over thread blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.support.errors import CompileError
 @dataclass(frozen=True)
 class LowerAtomicReductionsPass(TirPass):
     """Let each reduction block with a reduce iterator over thread blocks (`blockIdx`), or over threads if an earlier
-    kernel starts its accumulators, update the accumulators by `low.atomic`.
+    kernel starts its accumulators, update them by `low.atomic`.
 
     ```mlir
     tir.for %z in 4 thread_binding<"blockIdx.z"> { tir.for %k in 16 {
@@ -32,7 +32,7 @@ class LowerAtomicReductionsPass(TirPass):
     // becomes
         %c = low.atomic add %term, %C[%vi] : f32, memref<8xf32>
     ```
-    Raises CompileError for updates that `bind` refuses (its requirements 7 to 9), and for those in a vectorized loop.
+    Raises CompileError for updates that `bind` refuses (its requirements 7 to 9), and those in a vectorized loop.
 
     Requires: block loops with loops bound to GPU axes.
 

@@ -1,4 +1,4 @@
-"""tir-lower-blocks: inline blocks into their loops."""
+"""tir-lower-blocks: inline blocks."""
 
 from __future__ import annotations
 
@@ -35,10 +35,8 @@ class LowerBlocksPass(TirPass):
     %inside = arith.cmpi slt, %vi, %c126 : index
     scf.if %inside { BODY(%vi) }
     ```
-    Loops stay. Nested blocks are also replaced.
 
-    Annotation `prefetch`: accesses prefetch for later instances. Shifts apply to block iterators, hence are independent
-    of loops.
+    Annotation `prefetch`: accesses prefetch for later instances, shifted by block iterators, independently of loops.
 
     ```mlir
     tir.block "exp" ... attributes {prefetch = [["read", 0, [1, 0]]]} { memref.load %A[%vi, %vk] ... }
@@ -49,11 +47,10 @@ class LowerBlocksPass(TirPass):
     memref.load %A[%i * 1024 + %k]
     ```
     A block may also prefetch the elements that another block accesses, `["write", 0, [0, 0], "C"]`, with its own
-    iterators in place of those of the other block. This is a `low.prefetch` with one index per dimension at the start
-    of the block.
+    iterators in place of the other's: a `low.prefetch` with one index per dimension, at the start of the block.
 
-    Annotation `nontemporal`: stores of the block are non-temporal. Vector stores keep the annotation, and targets that
-    have such stores use them; elsewhere, and for masked lanes, it has no effect.
+    Annotation `nontemporal`: non-temporal stores. Vector stores keep it; it has no effect for masked lanes, and on
+    targets without such stores.
 
     ```mlir
     tir.block "C" ... attributes {nontemporal = [0]} { memref.store %c, %C[%vi] }
@@ -93,10 +90,8 @@ _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of e
 
 
 def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
-    """Annotate accesses with the distance to prefetch, or prefetch at the start of blocks. Buffers in registers and
-    elements at an unknown or zero distance are not prefetched, nor are temporaries of another block. Raises
-    `CompileError` if an annotation is malformed, or names an unknown block or a buffer that the block does not
-    access."""
+    """Skips buffers in registers, unknown or zero distances, and temporaries of another block. Raises `CompileError`
+    for malformed annotations."""
     for block in blocks:
         noted = block.attributes.get(PREFETCH)
         for entry in () if noted is None else _entries(block, noted, blocks):
@@ -169,8 +164,6 @@ def _entries(block: BlockOp, noted: Attribute, blocks: Sequence[BlockOp]) -> Ite
 
 
 def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> SSAValue:
-    """The buffer at position `at` among those that `accessing` reads or writes (`kind`). Raises `CompileError` at
-    `block`, which has the annotation."""
     buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
     if not 0 <= at < len(buffers):
         raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')
@@ -203,8 +196,8 @@ _YES: Final = BoolAttr.from_bool(True)
 
 
 def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
-    """Annotate non-temporal stores, except to buffers in registers. Raises `CompileError` if an annotation is
-    malformed, or names a buffer that the block does not write."""
+    """Skips buffers in registers. Raises `CompileError` for malformed annotations and buffers that the block does not
+    write."""
     for block in blocks:
         noted = block.attributes.get(NONTEMPORAL)
         for buffer in () if noted is None else _buffers(block, noted):

@@ -1,4 +1,4 @@
-"""tir-lower-loops: lower loops to `scf.for` and index maps to arithmetic."""
+"""tir-lower-loops: `scf.for` and index arithmetic."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class LowerLoopsPass(FunctionPass):
       %q = arith.muli %i, %c4 : index
       scf.for %j = %c0 to %c4 step %c1 { %p = arith.addi %q, %j : index ... } {low.unroll} }
     ```
-    Quotients and remainders of non-negative indices are unsigned. A loop bound to a GPU axis becomes a plain loop,
-    since its iterations are independent.
+    Quotients and remainders of non-negative indices are unsigned. Loops bound to GPU axes become plain loops, since
+    their iterations are independent.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -81,10 +81,10 @@ def lower_loop(loop: ForOp, emitter: IndexEmitter) -> None:
 
 
 class IndexEmitter:
-    """Replaces index arithmetic by shared sums, built from the outer loops inwards.
+    """Replaces index arithmetic by shared sums.
 
-    Terms are added in the order of the loops in which they vary, so each partial sum is in the outermost place where
-    its operands are defined, and indices with equal prefixes share them.
+    Terms are added from outer to inner loops, so indices with equal prefixes share partial sums, as far out as
+    possible.
     """
 
     def __init__(self, function: FuncOp) -> None:
@@ -104,7 +104,7 @@ class IndexEmitter:
 
     def run(self) -> None:
         ops = [op for op in operations_in(self.function) if _is_traced(op)]
-        # Before replacing any, because lowered divisions cannot be traced.
+        # First: lowered divisions cannot be traced.
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
         indices = [Index.of(op.results[0]).simplified(self.ranges) for op in demanded]
         new = {op: self.value(index) for op, index in zip(demanded, indices, strict=True)}
@@ -126,7 +126,6 @@ class IndexEmitter:
         return self.constants[value]
 
     def value(self, index: Index) -> SSAValue:
-        """The value of an index, defined wherever all of its atoms are."""
         if index not in self.values:
             self.values[index] = self._sum(index)
         return self.values[index]
@@ -211,7 +210,7 @@ class IndexEmitter:
 
 
 def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
-    """Add multiples of the divisors to numerators that may be negative, without changing the index."""
+    """Numerators that may be negative get multiples of the divisor; the index stays equal."""
     terms: dict[Atom, int] = {}
     constant = index.constant
     for atom, factor in index.terms.items():

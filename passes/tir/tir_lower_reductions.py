@@ -1,4 +1,4 @@
-"""tir-lower-reductions: turn the init of a reduction into guarded code before its updates."""
+"""tir-lower-reductions: replace inits by blocks or guarded code."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from weft.passes.tir.tir_pass import TirPass, range_of
 class LowerReductionsPass(TirPass):
     """Lower `tir.init` of every block.
 
-    If the loops of the reduction contain only the block, and each instance in them updates elements that its init
-    starts (`analysis/reductions.py`), the init becomes a block in a separate nest just before the outermost loop that a
-    reduce iterator is bound to, so that the hot loop has no conditions:
+    If the loops of the reduction contain only the block, and its init starts all elements that instances in them update
+    (`analysis/reductions.py`), the init gets a nest before the outermost loop of a reduce iterator, so that the hot
+    loop has no conditions:
 
     ```mlir
     tir.for %i in 8 { tir.for %k in 4 {
@@ -47,10 +47,10 @@ class LowerReductionsPass(TirPass):
       tir.block "Y_init" iters(%vi: spatial<8>) = [%i] { INIT }
       tir.for %k in 4 { tir.block "Y" iters(%vi: spatial<8>, %vk: reduce<4>) = [%i, %k] { UPDATE } } }
     ```
-    Otherwise the init stays in the body, under the condition that all reduce iterators are 0.
+    Otherwise it stays in the body, under the condition that all reduce iterators are 0.
 
-    A reduction without iterations (a dynamic extent of 0) yields its start value. If the init was not hoisted out of
-    all loops of the reduction, a copy precedes them under the condition that an extent is 0 (`dialects/tir_empty.py`).
+    A reduction without iterations (a dynamic extent of 0) yields its start value. Unless the init left all its loops, a
+    copy precedes them, if an extent is 0 (`dialects/tir_empty.py`).
 
     Requires: block loops.
 
@@ -67,11 +67,8 @@ class LowerReductionsPass(TirPass):
 
 @dataclass(frozen=True)
 class _Hoist:
-    """Hoisting of the init of a block.
-
-    It moves out of `loops`, outermost first; its nest repeats them except `dropped`, whose variables are 0 there.
-    `conditions` are indices that must be 0 for the init to run.
-    """
+    """Hoisting of an init out of `loops`, outermost first. Its nest repeats them except `dropped`, whose variables are
+    0. It runs if all `conditions` are 0."""
 
     loops: tuple[ForOp, ...]
     dropped: frozenset[ForOp]
@@ -105,13 +102,13 @@ def _lower_init(block: BlockOp, init: InitOp) -> None:
 
 
 def _may_be_empty(block: BlockOp) -> bool:
-    """Whether a loop of the reduction has a dynamic extent, which may be 0 even with an upper bound of 1."""
+    """A dynamic reduce extent may be 0 even if its upper bound is 1."""
     extents = zip(block.kinds, block.extents, strict=True)
     return any(kind is IterKind.REDUCE and isinstance(extent, SSAValue) for kind, extent in extents)
 
 
 def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
-    """Whether a guard restricts the steps of a reduction. An empty reduction has no step for which it could hold."""
+    """An empty reduction has no step for which such a guard could hold."""
     variables = [loop.induction_variable for loop in loops]
     return any(Index.of(value).depends_on(variables) for value in block.guard_operands)
 
@@ -134,8 +131,8 @@ def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
 
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
-    """Indices that must be 0, in addition to dropped induction variables, for all reduce bindings to be 0. None unless
-    each binding is a sum of dropped variables with positive factors and a non-negative rest."""
+    """Indices that must be 0, in addition to `dropped`, for all reduce bindings to be 0. None unless these are sums of
+    dropped variables with positive factors and a non-negative rest."""
     zeros = {variable: Index({}) for variable in dropped}
     seen: set[SSAValue] = set()
     conditions: list[Index] = []

@@ -1,4 +1,4 @@
-"""tir-lower-thread-reductions: combine thread-private partial results by shuffles and through shared memory."""
+"""tir-lower-thread-reductions: combine values of threads."""
 
 from __future__ import annotations
 
@@ -52,12 +52,11 @@ _SHUFFLING = ("cuda", "metal")
 class LowerThreadReductionsPass(TirPass):
     """Lower the blocks that combine one value of each thread (`tir-factor-thread-reductions`), inside kernels.
 
-    The threads of a warp combine by shuffles, halving their number in each step; the first warp combines the results of
-    all warps in shared memory. This requires axis `threadIdx.x` with the extent of the reduction: a power of two up to
-    a warp, or a multiple of a warp. Otherwise, and on targets without shuffles, the values of all threads are combined
-    in shared memory. The first thread of the axis then runs the init of the block, combines the result into it, and
-    stores; `tir-insert-barriers` inserts barriers later. If the accumulator is in memory of space "local", all threads
-    of the axis get the result and execute these steps.
+    Threads of a warp combine by shuffles, halving their number in each step; the first warp combines the results of all
+    warps in shared memory. This requires axis `threadIdx.x` with the extent of the reduction: a power of two up to a
+    warp, or a multiple of a warp. Otherwise, and without shuffles, all values are combined in shared memory. Then the
+    first thread of the axis, or every one if the accumulator is "local", runs the init, combines, and stores;
+    `tir-insert-barriers` inserts barriers later.
 
     ```mlir
     tir.block "B" iters(%vi: spatial<8>, %vt: reduce<32>) = [%i, %t] {tir.across_threads = "threadIdx.x"} {
@@ -88,7 +87,7 @@ class LowerThreadReductionsPass(TirPass):
 
 
 class _Lowering:
-    """`values` are the partial combinations of this thread, one per accumulator."""
+    """`values` are this thread's partial combinations, one per accumulator."""
 
     def __init__(self, block: BlockOp, target: Target) -> None:
         self.block = block
@@ -190,7 +189,7 @@ class _Lowering:
         return self._loaded(scratch, Index({}))
 
     def _halved(self, values: list[SSAValue], count: int, width: int) -> list[SSAValue]:
-        """Combine the first `count` lanes of each `width` lanes into lane 0."""
+        """Combine the first `count` of each `width` lanes into lane 0."""
         offset = 1
         while offset * 2 < count:
             offset *= 2

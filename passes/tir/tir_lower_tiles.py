@@ -1,4 +1,4 @@
-"""tir-lower-tiles: lower tile operations of a warp to fragments held by its threads."""
+"""tir-lower-tiles: distribute tiles over the threads of warps."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class LowerTilesPass(KernelPass):
     %f = low.access_ptr %F[%i, 0, 0] sizes [1, 1, 8] write : memref<2x1x8xf16, "local">
     low.ldmatrix %s to %f {count = 4, transposed = false, element = f16}
     ```
-    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored element by element by each thread. Raises
-    CompileError if a buffer holds fragments of two kinds, if a tile is not a whole fragment of its buffer, and for tile
-    ops under conditions that may differ between the threads of a warp.
+    `low.ldmatrix` loads fragments of family `mma`; threads store them element by element. Raises CompileError if a
+    buffer holds fragments of two kinds, if a tile is not a whole fragment, and for tile ops under conditions that may
+    differ between threads of a warp.
 
     Requires: kernels (`tir-bind-threads`) with temporaries of the size that is used (`tir-compact-buffers`), before
     `tir-flatten`.
@@ -222,7 +222,6 @@ class _TileLowering:
         insert_before(self.op, [op])
 
     def part(self, fragment: FragmentAttr, tile: SSAValue) -> tuple[SSAValue, list[Index]]:
-        """Buffer and indices of a thread's part of a tile."""
         pointer = _pointer(tile)
         *outer, i, j = [Index.of(index).simplified(range_of) for index in pointer.indices]
         rows, columns = fragment.tile
@@ -237,7 +236,6 @@ class _TileLowering:
     def registers(
         self, fragment: FragmentAttr, tile: SSAValue, access: AccessMode, first: int = 0, count: int | None = None
     ) -> SSAValue:
-        """A pointer to a thread's part of a tile, or to `count` of its elements."""
         buffer, at = self.part(fragment, tile)
         indices = [index_before(index, self.op) for index in (*at, Index({}, first))]
         sizes = [*[1] * len(at), fragment.elements_per_thread if count is None else count]
@@ -248,7 +246,6 @@ class _TileLowering:
     def moved(
         self, pointer: AccessPtrOp, by: tuple[Index, Index], access: AccessMode, sizes: Sequence[int]
     ) -> SSAValue:
-        """Move a pointer by a number of rows and columns."""
         *outer, i, j = [Index.of(index) for index in pointer.indices]
         indices = [*outer, i + by[0], j + by[1]]
         values = [index_before(index.simplified(range_of), self.op) for index in indices]
@@ -258,10 +255,9 @@ class _TileLowering:
 
 
 def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Index]:
-    """Row and column, in the tile, of the 8 elements whose address a thread provides: row l mod 8 of matrix l floordiv
-    8.
+    """Row and column of the 8 elements whose address a thread provides: row l mod 8 of matrix l floordiv 8.
 
-    The parts of a fragment follow each other down the rows. With only two, threads from 16 on repeat addresses.
+    The parts of a fragment are stacked by rows. With two, threads from 16 on repeat addresses.
     """
     two = len(fragment.parts) == 2
     zero = Index({})
@@ -271,17 +267,16 @@ def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Ind
 
 
 def works_on_tiles(block: BlockOp) -> bool:
-    """Whether a block works on tiles itself, outside of nested blocks."""
+    """Whether a block itself, outside nested blocks, works on tiles."""
     return any(isinstance(op, TileOp) and block_around(op) is block for op in block.walk())
 
 
 def is_of_warp(op: Operation) -> bool:
-    """Whether an op is a pointer to a tile, which a whole warp accesses together."""
+    """Whether an op is a pointer to a tile."""
     return isinstance(op, AccessPtrOp) and any(isinstance(use.operation, TileOp) for use in op.pointer.uses)
 
 
 def require_tensor_cores(root: Operation, target: Target) -> None:
-    """Raise `CompileError` for tile ops that a target does not support."""
     available = target.gpu.tensor_cores if target.gpu is not None else frozenset[str]()
     name = f"{target.kind} -arch={target.arch}" if target.arch else target.kind
     for op in root.walk():
@@ -297,14 +292,13 @@ def require_tensor_cores(root: Operation, target: Target) -> None:
 
 
 def instruction_of(fragment: FragmentAttr) -> str:
-    """The name in `GpuMachine.tensor_cores` of the instructions on a fragment; all instructions of a family accumulate
-    in `f32`."""
+    """The name in `GpuMachine.tensor_cores`. All of a family accumulate in `f32`."""
     element = f16 if fragment.role is FragmentRole.C else fragment.element
     return f"wmma {element}" if fragment.family is Family.WMMA else f"mma.sync m16n8k16 {element}"
 
 
 def require_fragment(alloc: memref.AllocOp) -> None:
-    """Raise `CompileError` if a buffer of fragments has uses other than tile ops."""
+    """Raise `CompileError` for uses other than tile ops."""
     for use in alloc.memref.uses:
         op = use.operation
         if isinstance(op, StrideOp) or is_of_warp(op):
@@ -320,8 +314,7 @@ def require_fragment(alloc: memref.AllocOp) -> None:
 
 
 def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int | SSAValue | None) -> None:
-    """Raise `CompileError` unless threadIdx.x can be the threads of a warp, for the blocks of a kernel that work on
-    tiles."""
+    """Raise `CompileError` unless threadIdx.x can be a warp."""
     for block in blocks:
         inside = next((loop for loop in loops if loop.is_ancestor(block)), None)
         if inside is not None:

@@ -1,4 +1,4 @@
-"""tir-lower-vectorized: turn vectorized loops into vector operations."""
+"""tir-lower-vectorized: vector operations."""
 
 from __future__ import annotations
 
@@ -70,21 +70,20 @@ class LowerVectorizedPass(FunctionPass):
     vector.store %r, %B[%p] : memref<64xf32>, vector<8xf32>
     ```
     - Consecutive accesses become vector loads and stores; a load of one element for all lanes becomes a scalar load and
-      a broadcast. If the lanes span up to four vectors, as with every second element, the vectors are loaded and
-      shuffled (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
-    - Conditions that differ between lanes become masks, and a lane accesses memory only if its condition holds. Uniform
-      conditions, such as `%i * 8 + %lane < %n * 8`, stay conditions (`_make_conditions_uniform`).
-    - The number of lanes is halved if the other half is idle (`_leave_out_idle_lanes`).
+      a broadcast. Lanes within up to four vectors, as every second element, are loaded as vectors and shuffled
+      (`vector.shuffle`); other accesses become `low.gather` and `low.scatter`.
+    - Conditions that differ between lanes become masks; a lane accesses memory only if its condition holds. Uniform
+      ones, such as `%i * 8 + %lane < %n * 8`, stay.
+    - The number of lanes is halved while the other half is idle.
     - Inner loops stay, around vector operations.
-    - `x[p] = combine(x[p], v)` with the same address in all lanes becomes a `vector.reduction`, if the order is free:
-      integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves after
-      the enclosing serial loops that combine into the same element (`_accumulate_in_lanes`).
+    - `x[p] = combine(x[p], v)` with one address for all lanes becomes a `vector.reduction`, after the enclosing serial
+      loops with the same element, if the order is free: integers, minimum, maximum, and sums and products of floats in
+      a loop annotated `reassociate`.
     - A buffer allocated inside the loop is replicated for each lane.
 
     Code without a vector form (calls, inner loops whose extents differ between lanes, lanes that store to one element,
-    a nested vectorized loop) falls back to the scalar loop in order, unrolled up to 64 lanes. A loop of dynamic extent
-    also becomes a scalar loop, not unrolled. A loop of more than 1024 lanes is strip-mined into a serial loop over
-    vectors of 64 lanes, and a vector for the remainder.
+    a nested vectorized loop) stays a scalar loop, unrolled up to 64 lanes. A loop of dynamic extent becomes a scalar
+    loop; one of more than 1024 lanes is strip-mined into a serial loop over vectors of 64 lanes, and a remainder.
 
     Requires: flat buffers (`tir-flatten`).
 
@@ -103,8 +102,7 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    """Vectorize a loop that contains no other vectorized loop."""
-    _leave_out_idle_lanes(loop)
+    _drop_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
             vectorize(strip, shuffles=shuffles)
@@ -113,7 +111,7 @@ def vectorize(loop: ForOp, *, shuffles: bool) -> None:
     if not isinstance(count, int) or count <= 1:
         loop.kind = LoopKindAttr(LoopKind.SERIAL)
         return
-    _give_each_lane_its_buffers(loop, count)
+    _replicate_buffers(loop, count)
     _make_conditions_uniform(loop)
     lanes = analyse(loop)
     if lanes.obstacle is None:
@@ -126,7 +124,7 @@ def vectorize(loop: ForOp, *, shuffles: bool) -> None:
 
 
 def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
-    """A loop over strips, and one over the remaining iterations; returns the vectorized loops."""
+    """Returns the vectorized loops: in strips, and of the remainder."""
     strips = [loop]
     if count % _STRIP:
         rest = loop.clone()
@@ -143,8 +141,7 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
     return strips
 
 
-def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
-    """Move buffers out of the body, with `count` elements, one per lane, for each element."""
+def _replicate_buffers(loop: ForOp, count: int) -> None:
     for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
@@ -170,9 +167,9 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
     Rewriter.erase_op(op)
 
 
-def _leave_out_idle_lanes(loop: ForOp) -> None:
-    """Halve a vectorized loop of static extent while all iterations of its second half are idle. Half a vector costs no
-    more than a whole one, on some processors less, and needs no mask if all of its lanes run:
+def _drop_idle_lanes(loop: ForOp) -> None:
+    """Halve a vectorized loop while its second half is idle. Half a vector costs no more, on some processors less, and
+    needs no mask if all lanes run:
 
     ```mlir
     tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
@@ -207,7 +204,7 @@ def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf)
 
 
 def _make_conditions_uniform(loop: ForOp) -> None:
-    """Replace comparisons that are uniform over the iterations of `loop` by ones without its variable.
+    """Replace comparisons that are uniform over `loop` by ones without its variable.
 
     `x >= 0` if and only if `x floordiv c >= 0`, for each positive c. If c divides all terms except the induction
     variable, the variable may vanish:
@@ -236,7 +233,7 @@ _MOST_ROWS: Final = 16
 
 @dataclass(frozen=True)
 class _Accumulators:
-    """The loops after which a reduction is combined, and one vector for each iteration of `rows`."""
+    """The loops after which a reduction is combined; a vector per iteration of `rows`."""
 
     loops: list[ForOp]
     """Innermost first."""
@@ -263,7 +260,6 @@ class _Accumulators:
 
 
 def _accumulate_in_lanes(reduction: LaneReduction) -> None:
-    """Move the combination of lanes after the enclosing serial loops with the same element."""
     accumulators = _accumulators(reduction)
     type_ = reduction.lanes.type
     if not accumulators.loops or not isinstance(type_, VectorType):
@@ -284,8 +280,8 @@ def _accumulate_in_lanes(reduction: LaneReduction) -> None:
 
 
 def _accumulators(reduction: LaneReduction) -> _Accumulators:
-    """The chain of enclosing serial loops, innermost first, in which no other op touches the buffer. The address is
-    invariant in them, except in unrolled loops inside other loops of the chain."""
+    """Enclosing serial loops in which no other op touches the buffer. The address is invariant in them, except in inner
+    unrolled loops."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
     users = [use.operation for buffer in (store.memref, *overlapping(store.memref)) for use in buffer.uses]
@@ -324,13 +320,12 @@ def _combine_in_lanes(
     place = store.indices[0]
     for op in (store, reduction.combine, reduction.reduction):
         Rewriter.erase_op(op)
-    # The vectorized combiner, with the old value broadcast, has no use either.
+    # The vectorized combiner has no use either.
     erase_if_unused([*_users(reduction.load), reduction.load])
     erase_if_unused([place])
 
 
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
-    """Combine the lanes after the loops, under a condition if one of them may have no iterations."""
     loops = accumulators.loops
     anchor = scf.YieldOp()  # placeholder
     anchor.location = loops[-1].location

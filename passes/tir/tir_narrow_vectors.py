@@ -1,4 +1,4 @@
-"""tir-narrow-vectors: use narrower vectors for short remainders of symbolic extents."""
+"""tir-narrow-vectors: narrower vectors for short remainders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHARE: Final = 4
 
 @dataclass(frozen=True)
 class NarrowVectorsPass(TirPass):
-    """Select at run time a version with a quarter of the lanes of a vectorized loop, if the loop spans several machine
+    """Select at run time a version of a vectorized loop with a quarter of the lanes, if it spans several machine
     vectors and the number of active lanes is symbolic.
 
     ```mlir
@@ -38,8 +38,7 @@ class NarrowVectorsPass(TirPass):
     scf.if %n - %k * 64 <= 16 { tir.for %j in 16 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     else { tir.for %j in 64 vectorized { scf.if %k * 64 + %j < %n { BODY } } }
     ```
-    All lanes of a masked vector are computed, so without the narrower version a short row would take as long as one
-    that fills all lanes.
+    All lanes of a masked vector are computed: otherwise a short row takes as long as a full one.
 
     Requires: loops without blocks (`tir-lower-blocks`), whose main parts are free of conditions
     (`tir-partition-loops`).
@@ -71,8 +70,7 @@ class NarrowVectorsPass(TirPass):
 
 
 def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
-    """The last active lane, by the condition around the whole body. None if it is not a symbolic index, or if there are
-    other conditions on lanes."""
+    """None if other conditions depend on lanes, or the last lane is not symbolic."""
     conditions = [op for op in loop.body.block.ops if isinstance(op, scf.IfOp)]
     if len(conditions) != 1 or conditions[0].results or conditions[0].false_region.blocks:
         return None

@@ -1,4 +1,4 @@
-"""tir-outline-kernels: outline loops over thread blocks and threads as kernels, and launch them."""
+"""tir-outline-kernels: kernels and their launches."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class OutlineKernelsPass(ModulePass):
       %t = low.thread_id "threadIdx.x" extent 64 : index
       BODY }
     ```
-    Temporaries of the body are allocated at the start of the kernel. Its arguments are the buffers and values that the
-    body uses, with non-negative values at the end, named by `low.symbols`. Raises ScheduleError if the temporaries of
-    space "shared" need more memory than the target has per thread block.
+    Temporaries are allocated at its start. Its arguments are the buffers and values that the body uses; non-negative
+    values are last, named by `low.symbols`. Raises ScheduleError if temporaries of space "shared" exceed the target's
+    memory per thread block.
 
     Requires: kernels over flat buffers (`tir-flatten`).
 
@@ -137,7 +137,6 @@ class _Outliner:
             set_noalias(kernel, [at for at in buffers if not is_exposed(underlying(arguments[at]))])
 
     def _body(self) -> Block:
-        """Ops between the loops of the nest move there."""
         loop = self.root
         between: list[Operation] = []
         while True:
@@ -155,7 +154,7 @@ class _Outliner:
         return loop.body.block
 
     def _captured(self, body: Block) -> tuple[list[SSAValue], list[Operation]]:
-        """Values from outside that become arguments, and ops outside to clone into the kernel."""
+        """Values from outside that become arguments, and ops to clone into the kernel."""
         arguments: dict[SSAValue, None] = {}
         computed: dict[Operation, None] = {}
 

@@ -1,4 +1,4 @@
-"""tir-partition-blocks: give full thread blocks a version of the kernel without boundary conditions."""
+"""tir-partition-blocks: full thread blocks without boundary conditions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class PartitionBlocksPass(TirPass):
     tir.for %b in %0 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
         scf.if %b < %n floordiv 64 { BODY } else { scf.if %b * 64 + %t < %n { BODY } } } }
     ```
-    A thread block is full if all such conditions hold for all of its threads and iterations; its code drops them. The
-    new condition is uniform in a thread block, so barriers are allowed under it. Temporaries of static size move to the
-    start of the kernel, so that both versions use the same memory.
+    A thread block is full, and drops these conditions, if they hold for all its threads and iterations. The new
+    condition is uniform in a thread block, so barriers are allowed under it. Temporaries of static size move to the
+    start of the kernel, so that both versions share them.
 
     Requires: kernels (`tir-bind-threads`) without blocks (`tir-lower-blocks`).
 
@@ -50,7 +50,6 @@ class PartitionBlocksPass(TirPass):
 
 
 def thread_bodies(root: Operation) -> list[Block]:
-    """Bodies of the innermost loops over threads and thread blocks, one per kernel."""
     loops = [op for op in root.walk() if isinstance(op, ForOp) and axis_of(op) is not None]
     return [loop.body.block for loop in loops if not any(loop.body.is_ancestor(inner) for inner in loops)]
 
@@ -77,8 +76,7 @@ def _partition(body: Block) -> None:
 
 
 def _conditions_of_full_blocks(body: Block) -> dict[arith.CmpiOp, Index]:
-    """Comparisons that depend on the thread block, each with an index that is non-negative if it holds for the whole
-    block."""
+    """Comparison -> index that is non-negative if it holds in the whole thread block."""
     found: dict[arith.CmpiOp, Index] = {}
     kernel = body.parent_op()
     for op in body.walk():
@@ -108,7 +106,6 @@ def _is_uniform(index: Index, kernel: Operation) -> bool:
 
 
 def _weakest(indices: Iterable[Index]) -> list[Index]:
-    """The least of indices that differ by constants: if it is non-negative, so are the others."""
     least: dict[Index, Index] = {}
     for index in indices:
         key = index - index.constant

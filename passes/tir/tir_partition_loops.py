@@ -1,4 +1,4 @@
-"""tir-partition-loops: partition loops so that boundary conditions leave the main part."""
+"""tir-partition-loops: main parts of loops without boundary conditions."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ class PartitionLoopsPass(TirPass):
     """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
 
     Applies to each `scf.if` on a conjunction of affine comparisons (guards of non-dividing splits, padding, `k == 0`).
-    The outermost serial, parallel or unrolled loop is split in which the condition provably holds, or provably fails,
-    in most iterations:
+    Splits the outermost serial, parallel or unrolled loop in which it provably holds, or fails, in most iterations:
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -76,26 +75,25 @@ class PartitionLoopsPass(TirPass):
     tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
     tir.for %i1 in 2 { BODY(31, %i1) }
     ```
-    Remaining parts of several iterations are partitioned in the same way; a part in which the condition is false and
-    that has no other effect is erased. Extents may be dynamic. The order of iterations stays the same. Loops are copied
-    while the function stays below `growth` times its size; remaining conditions are kept.
+    Remaining parts are partitioned, too; those without effect are erased. Extents may be dynamic. The order of
+    iterations stays. Loops are copied while the function stays below `growth` times its size.
 
-    Unrolled loops are not split for a condition that selects a value, as padding does, if the bound is a constant,
+    Unrolled loops are not split for a condition that selects a value, as padding does, and has a constant bound,
     because each copy of the body evaluates it.
 
-    A loop whose body is mostly other code is not split if an inner loop over rows can be: one that contains all code
-    under the condition, which is constant on both sides of the split. Its bounds then depend on the loops around it.
+    If most of a body is other code, an inner loop over rows is split instead: one that contains all code under the
+    condition, which is constant on both sides. Its bounds then depend on the loops around it.
 
     ```mlir
     tir.for %s in 14 { tir.for %r in 6 { ROW where %s * 4 + %r >= 1, else ZEROS } MUCH }
     // becomes
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
-    A loop is not split either if the condition only determines the symbolic number of iterations of a loop over rows
-    inside it. A loop that then runs at most once becomes a condition.
+    Nor is a loop split for the symbolic number of iterations of a loop over rows in it. A loop that then runs at most
+    once becomes a condition.
 
-    The remainder of a symbolic extent gets a version for each number of iterations of the unrolled loops in it, whose
-    arrays can then be promoted to registers:
+    The remainder of a symbolic extent gets a version for each number of iterations of unrolled loops, whose arrays can
+    then be promoted to registers:
 
     ```mlir
     tir.for %i0 in ceil(%n / 4) { tir.for %i1 in 4 unrolled { scf.if %i0 * 4 + %i1 < %n { BODY } } }
@@ -105,7 +103,7 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i1 in 3 unrolled { BODY } } } }
     ```
 
-    A parallel loop over nests with at most one iteration at each end is not split, so that threads share the ends, too:
+    A parallel loop over nests with at most one iteration at each end is not split, so that threads share the ends:
 
     ```mlir
     tir.for %t in 4 parallel { tir.for %i in 4 { scf.if %t * 4 + %i < 14 { BODY } } MORE }
@@ -114,12 +112,12 @@ class PartitionLoopsPass(TirPass):
       scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
     ```
 
-    For symbolic bounds, an inner loop around other loops is split if possible, so that outer loops are not copied.
-    Several remainders, such as rows and columns of a tile of accumulators, get nested versions.
+    For symbolic bounds, an inner loop around loops is split if possible, so that outer loops are not copied. Several
+    remainders, such as rows and columns of a tile of accumulators, get nested versions.
 
-    A loop with the annotation `interior` is split for all conditions in it at once, and no loop in it is split further:
-    its main part has no conditions, or only masks of lanes, and the parts at its ends have masks. Loops around it are
-    not split for these conditions. A version with half of the lanes handles the remainder of a row:
+    A loop annotated `interior` is split for all conditions in it at once; no loop in it is split further, and none
+    around it for them. Its main part has no conditions, or only masks of lanes; its ends have masks. A version with
+    half of the lanes handles the remainder of a row:
 
     ```mlir
     tir.for %j in ceil(%n / 8) { tir.for %i in %m attributes {interior = true} {
@@ -131,8 +129,7 @@ class PartitionLoopsPass(TirPass):
       else { tir.for %i in %m - 1 { tir.for %l in 8 vectorized { scf.if %j * 8 + %l < %n { BODY } } } } } }
     ```
 
-    A function with a log of `tir-check-bounds` gets no versions, and its growth is limited, because copies would
-    multiply the guards.
+    A function with a log of `tir-check-bounds` gets no versions and grows less, because copies multiply the guards.
 
     Requires: loops without blocks (`tir-lower-blocks`).
 
@@ -151,7 +148,7 @@ class PartitionLoopsPass(TirPass):
 
 @dataclass
 class _Bounds:
-    """Iterations `low .. high-1` for which comparisons hold (for equalities: do not hold)."""
+    """Iterations `low .. high-1` for which comparisons hold (equalities: do not hold)."""
 
     lows: list[Index]
     highs: list[Index]
@@ -167,7 +164,7 @@ class _Bounds:
 
 @dataclass
 class _BlockRemainder:
-    """Iterations, from `least` to `most`, of unrolled loops at the end of an enclosing loop."""
+    """Iterations, `least` to `most`, of unrolled loops at the end of a loop."""
 
     number: Index
     least: int
@@ -196,7 +193,7 @@ class _Partitioner:
         self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
 
     def _has_threads(self, block: Block) -> bool:
-        """Whether threads of a device run the block: all must pass each barrier that a later pass inserts."""
+        """All threads must pass each barrier that a later pass inserts."""
         loop = block.parent_op()
         if not self.is_for_threads or loop is None:
             return False
@@ -210,7 +207,7 @@ class _Partitioner:
     def run(self) -> None:
         decide_ifs(self.function)
         self.visit_block(self.function.body.block)
-        # Last, because loops around them would be split for these conditions.
+        # Last: loops around them would be split for these conditions.
         for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
             if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
@@ -224,8 +221,7 @@ class _Partitioner:
                     self.visit_block(inner)
 
     def visit_loop(self, loop: ForOp, *, is_end: bool = False) -> None:
-        """Split `loop` and inner loops. At the end of a loop that was split for conditions (`is_end`), these may be
-        known to fail."""
+        """At the end of a split loop (`is_end`), its conditions may be known to fail."""
         if INTERIOR in loop.attributes:
             if make_interior_version(loop, dynamic_extents_of(self.function)):
                 _INTERIORS.add()
@@ -253,8 +249,7 @@ class _Partitioner:
                 self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
     def _skip_idle_end(self, loop: ForOp) -> None:
-        """Restrict a long loop, or a loop around loops, to the iterations before the first one in which a condition
-        that controls all of its effects always fails, such as to the panels of a factor that have columns."""
+        """Restrict a long loop, or one around loops, to iterations with effects, such as panels with columns."""
         if loop.kind.data is not LoopKind.SERIAL:
             return
         extent = Index.of(loop.extent)
@@ -280,8 +275,6 @@ class _Partitioner:
             (self._visit_versions if is_end or blocks != [body] else self.visit_block)(block)
 
     def _versions(self, body: Block) -> list[Block]:
-        """The blocks of a part of a loop in which loops may still be split: its body, or versions of it for each
-        symbolic number of iterations of unrolled loops."""
         loop = body.parent_op()
         if not isinstance(loop, ForOp) or loop.dynamic_extent is None or not _runs_at_most_once(loop):
             return [body]
@@ -297,8 +290,6 @@ class _Partitioner:
         return blocks
 
     def _visit_versions(self, block: Block) -> None:
-        """Split loops at the end of a loop, in a version for each number of iterations of unrolled loops that
-        accumulate. Several remainders get nested versions."""
         remainder = None if self._has_threads(block) else self._remainder_of(block)
         if remainder is None:
             self.visit_block(block)
@@ -313,8 +304,7 @@ class _Partitioner:
             self._visit_versions(version)
 
     def _remainder_of(self, block: Block) -> _BlockRemainder | None:
-        """Iterations of unrolled loops that accumulate in a block, if symbolic and invariant there. None if copies are
-        too large."""
+        """None if copies are too large."""
         for op in [op for root in block.ops for op in operations_in(root) if type(op) is scf.IfOp]:
             for comparison, constraint in self.comparisons(op.cond):
                 for unrolled in _unrolled_around(comparison, block):
@@ -331,7 +321,7 @@ class _Partitioner:
         return None
 
     def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
-        """Plan where to split a loop; None if no split helps. At an end, only conditions that fail are considered."""
+        """At an end, only conditions that fail are considered."""
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
@@ -355,7 +345,7 @@ class _Partitioner:
                 ):
                     continue
                 if op.results and loop.kind.data is LoopKind.UNROLLED and edge.bound.is_constant:
-                    continue  # each copy of the body is on one side of the edge, and constants decide it
+                    continue  # constants decide it in each copy of the body
                 if not edge.bound.is_constant and not has_threads:
                     if self._ends_rows(loop, comparison):
                         continue
@@ -394,7 +384,6 @@ class _Partitioner:
         return is_idle(loop.body.block)
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
-        """Split loops over rows in a small part of `loop`, so that the rest of it is not copied."""
         rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
         sizes = [_size(found[0]) for found in rows if found is not None]
         if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
@@ -454,21 +443,18 @@ def _is_limited(loop: ForOp, bound: Index) -> bool:
 
 
 def _is_square(loop: ForOp) -> bool:
-    """Whether a loop contains a vectorized loop of the same extent: `tir-transpose-tiles` needs all of its
-    iterations."""
+    """`tir-transpose-tiles` needs all iterations of such a loop."""
     inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
 
 def _repeats_loops(loop: ForOp) -> bool:
-    """Whether a serial loop contains serial loops, so that its bounds are computed rarely."""
     kinds = {op.kind.data for op in operations_in(loop.body) if isinstance(op, ForOp)}
     return loop.kind.data is LoopKind.SERIAL and LoopKind.SERIAL in kinds
 
 
 def _changes_further_in(loop: ForOp, comparison: arith.CmpiOp, constraint: Constraint, ranges: RangeOf) -> bool:
-    """Whether a loop in `loop` that contains other loops can be split. Then `loop`, on which its bounds depend, is not
-    copied."""
+    """Whether an inner loop around loops can be split; then `loop` is not copied."""
     inner = comparison.parent_op()
     while inner is not None and inner is not loop:
         if isinstance(inner, ForOp) and _repeats_loops(inner) and edge_of(inner, constraint, ranges) is not None:
@@ -492,7 +478,6 @@ def _unrolled_around(op: Operation, root: Operation | Block) -> Iterator[ForOp]:
 
 
 def _accumulates(loop: ForOp) -> bool:
-    """Whether a loop updates elements of a buffer, which are registers if all indices are known."""
     ops = operations_in(loop.body)
     loaded = {op.memref for op in ops if isinstance(op, memref.LoadOp)}
     return any(isinstance(op, memref.StoreOp) and op.memref in loaded for op in ops)
@@ -517,8 +502,8 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple[list[ForOp], list[ForOp | Block]]:
-    """Split `loop` once for all of its conditions. Returns the ends that can be split further, unless `loop` is itself
-    an end of symbolic extent, and other bodies and loops that can be split."""
+    """Returns ends that can be split further (none if `loop` is an end of symbolic extent), and other such bodies and
+    loops."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -550,7 +535,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple
 
 
 def _is_shared_nest(loop: ForOp) -> bool:
-    """Whether threads share iterations that contain loops: a split may leave much work to a single thread."""
+    """A split may leave much work to one thread."""
     inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
@@ -564,7 +549,6 @@ def _runs_at_most_once(loop: ForOp) -> bool:
 
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
-    """Keep `loop` whole: each iteration selects the code of the main part, or of the iteration before or after it."""
     ends: list[tuple[str, Index, list[Operation]]] = []
     if high != Index.of(loop.extent):
         ends.append(("slt", high, _copy_of_iteration(loop, high)))
@@ -592,8 +576,7 @@ def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
 
 
 def versions_of_block(block: Block, remainder: _BlockRemainder) -> list[Block]:
-    """Versions of a loop's body in which the number of iterations of unrolled loops is constant. Returns those with an
-    effect."""
+    """Versions with constant iterations of unrolled loops and an effect."""
     original = detached_ops(block)
     terminator = original.pop() if isinstance(original[-1], scf.YieldOp) else None
     versions: list[Block] = []
@@ -639,7 +622,6 @@ def _know_remainder(root: Operation, number: Index, known: int) -> None:
 
 
 def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> None:
-    """Split at an exact edge of `comparison`, which is decided in both parts."""
     zero, extent = Index({}), Index.of(loop.extent)
     at = extreme([extreme([edge.bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
     copies: dict[SSAValue, SSAValue] = {}
@@ -657,8 +639,7 @@ def cut_in_two(loop: ForOp, edge: ConditionEdge, comparison: arith.CmpiOp) -> No
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
-    """Simplify a part in which conditions are decided, and return what to split further: a loop of one iteration is
-    dissolved, one without effect erased."""
+    """The parts to split further: a loop of one iteration is dissolved, one without effect erased."""
     erase_idle_loops(loop)
     parent = loop.parent
     if parent is None:
@@ -680,7 +661,6 @@ def _replace_by_if(loop: ForOp) -> None:
 
 
 def erase_idle_loops(root: ForOp) -> None:
-    """Erase loops, including `root`, that only compute values."""
     for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
         if all(only_computes(op) for op in loop.body.block.ops):
             Rewriter.erase_op(loop)
@@ -688,8 +668,8 @@ def erase_idle_loops(root: ForOp) -> None:
 
 @dataclass(frozen=True)
 class Remainder:
-    """The remainder of a symbolic extent: unrolled loops over it, of `extent` iterations each. Comparisons are `last >=
-    step * i + r` for the induction variable `i` and `r` from 0 to `step - 1`."""
+    """Unrolled loops over the remainder of a symbolic extent, of `extent` iterations. Comparisons are `last >= step * i
+    + r`, `r` in `0 .. step - 1`."""
 
     last: Index
     step: int
@@ -700,7 +680,7 @@ class Remainder:
     """The largest possible number of remaining iterations."""
 
     def distances(self) -> dict[SSAValue, Index]:
-        """Comparison -> distance from the first element of the remainder."""
+        """Comparison -> distance from the first remaining element."""
         every = [comparison for found in self.loops.values() for comparison in found]
         constraints = {comparison.result: constraint_of(comparison) for comparison in every}
         return {
@@ -709,8 +689,7 @@ class Remainder:
 
 
 def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
-    """The remainder that a loop of at most one iteration computes; None without unrolled loops over one, or for
-    conditions on several."""
+    """None for conditions on several remainders."""
     found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
     inner_remainders = False
     for op in operations_in(loop.body):
@@ -737,9 +716,9 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
         return None
     (((last, step, extent), loops),) = found.items()
     if inner_remainders and step == 1:
-        # Inner loops have versions, too, and can be promoted to registers without these.
+        # Versions of inner loops suffice for promotion to registers.
         return None
-    # The range of a remainder is only known in normal form.
+    # Remainders have ranges in normal form only.
     first = last.substitute({loop.induction_variable: Index({})}, ranges)
     quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]
     is_less = len(quotients) == 1 and first - _recombined(quotients[0]) in (Index({}, -1), Index({}))
@@ -751,7 +730,6 @@ def _recombined(quotient: Quotient) -> Index:
 
 
 def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
-    """Select versions of the body by the number of remaining iterations."""
     if remainder.step > 1:
         distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
         extents = dynamic_extents_of(function_of(loop))
@@ -785,7 +763,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
 
 
 def _let_run(body: Block, count: int, step: int, comparisons_: Sequence[arith.CmpiOp]) -> None:
-    """Set the number of iterations. With several elements per step, the last one may be masked."""
+    """With several elements per step, the last may be masked."""
     unrolled = cast("ForOp", body.parent_op())
     if count == 0:
         Rewriter.erase_op(unrolled)
@@ -809,8 +787,7 @@ _MUCH: Final = 4
 
 @dataclass
 class ConditionEdge:
-    """The edge of a comparison: it is `value` for all iterations of a loop from `bound` on (`is_low`), or for all below
-    it."""
+    """A comparison is `value` from iteration `bound` on (`is_low`), or below it."""
 
     bound: Index
     is_low: bool
@@ -820,8 +797,7 @@ class ConditionEdge:
 
 
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> ConditionEdge | None:
-    """The iteration at which `constraint`, of a comparison in `loop`, changes: on one side it provably has `value` in
-    all iterations of inner loops."""
+    """The iteration at which `constraint` changes: on one side it provably has `value` in all inner iterations."""
     parts = _parts_of(loop, constraint)
     if parts is None:
         return None
@@ -843,8 +819,8 @@ def _sharp_edge(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Conditi
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
-    """The factor of the induction variable in a constraint, and the invariant and varying parts of the rest. None if
-    the variable does not occur, or occurs in quotients."""
+    """Factor of the induction variable, invariant and varying parts of the rest; None if the variable is absent, or in
+    quotients."""
     variable = loop.induction_variable
     factor = constraint.index.coefficient(variable)
     rest = constraint.index - Index({variable: factor})
@@ -857,7 +833,7 @@ def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] |
 def _edge_of_equality(
     loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
 ) -> ConditionEdge | None:
-    """An equality can hold for few iterations only: it fails after them if they are the first, else before."""
+    """An equality holds for few iterations: it fails after them if they are the first, else before."""
     low, high = inner
     extent = loop.extent
     if low is None or high is None or not outer.is_constant or not isinstance(extent, int):
@@ -877,7 +853,7 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Whether an index varies in the loop. Thread indices do, because all threads run the same iterations."""
+    """Thread indices vary: all threads run the same iterations."""
     return any(loop.is_ancestor(value.owner) or _is_thread(value) for value in index.values())
 
 
@@ -887,7 +863,7 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
-    """Whether lanes would run different numbers of iterations, so a mask is better than a split."""
+    """Whether lanes run different numbers of iterations, so that a mask is better."""
     return any(
         value is vector.induction_variable or (isinstance(value, OpResult) and vector.is_ancestor(value.owner))
         for value in edge.bound.values()
@@ -895,7 +871,7 @@ def differs_between_lanes(edge: ConditionEdge, vector: ForOp) -> bool:
 
 
 def is_in_small_parts(loop: ForOp, comparisons: Iterable[Operation]) -> bool:
-    """Whether the parts of a body with the comparisons are small, by code size after unrolling."""
+    """Whether parts with the comparisons are small, by code size after unrolling."""
     parts = {part for part in loop.body.block.ops if any(part.is_ancestor(op) for op in comparisons)}
     small = sum(map(_code_size, parts))
     return _MUCH * small <= sum(_code_size(part) for part in loop.body.block.ops if part not in parts)
@@ -906,7 +882,7 @@ def _code_size(root: Operation) -> int:
 
 
 def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, ConditionEdge] | None:
-    """The outermost serial loop over rows in `loop` with an exact edge for `comparison`.
+    """The outermost serial loop over rows with an exact edge for `comparison`.
 
     A row contains a loop, so it costs more than its bounds. All lanes run the same rows.
     """

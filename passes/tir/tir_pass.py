@@ -1,4 +1,4 @@
-"""Helpers of the tir lowering passes: functions to lower, loop nests, small ops, ranges of values."""
+"""Helpers of the tir lowering passes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ Allocation = TypeVar("Allocation", bound="memref.AllocOp | memref.AllocaOp")
 
 
 class FunctionPass(ModulePass, ABC):
-    """A pass that rewrites the functions of a module one by one."""
+    """A pass that rewrites functions separately."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
-        """The functions to rewrite: all, by default."""
         return (op for op in module.ops if isinstance(op, FuncOp))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -47,21 +46,21 @@ class FunctionPass(ModulePass, ABC):
 
 
 class TirPass(FunctionPass):
-    """A pass on the functions at tir level (`tir_functions`)."""
+    """A pass on `tir_functions`."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return tir_functions(module)
 
 
 class KernelPass(FunctionPass):
-    """A pass on functions with kernels made by `tir-bind-threads`."""
+    """A pass on kernels of `tir-bind-threads`."""
 
     def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
         return (op for op in module.ops if isinstance(op, FuncOp) and IN_STEP in op.attributes)
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The `buffer_functions` that contain an op of the tir level, or are marked as `TIR_FUNCTION`."""
+    """`buffer_functions` with an op of tir, or marked `TIR_FUNCTION`."""
     for function in buffer_functions(module):
         if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
             yield function
@@ -72,7 +71,7 @@ def _is_of_tir(op: Operation) -> bool:
 
 
 def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """Functions that can be at tir level: with a body, over buffers, not lowered, and not kernels."""
+    """Functions with a body, over buffers, neither lowered nor kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)
@@ -85,7 +84,6 @@ def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def bind_iterators(block: BlockOp) -> None:
-    """Replace iterators by their bindings, computed before the block."""
     for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
         if variable.first_use is not None:
             value = index_before(binding.simplified(range_of), block, variable.name_hint)
@@ -93,7 +91,7 @@ def bind_iterators(block: BlockOp) -> None:
 
 
 def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) -> list[SSAValue]:
-    """The comparisons `left < right` that ranges do not prove, computed before `anchor`."""
+    """The comparisons `left < right` that ranges do not prove."""
     conditions: list[SSAValue] = []
     for left, right in guards:
         low, _ = (right - left).simplified(range_of).range(range_of)
@@ -134,7 +132,7 @@ def allocate_before(
     alignment: Attribute | None = None,
     sizes: Sequence[SSAValue] = (),
 ) -> Allocation:
-    """Allocate a buffer before `anchor`; `sizes` are the dynamic extents."""
+    """`sizes` are the dynamic extents."""
     properties = {} if alignment is None else {"alignment": alignment}
     alloc = kind.build(operands=[list(sizes), []], result_types=[type_], properties=properties)
     alloc.memref.name_hint = hint
@@ -149,13 +147,13 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """Extend `weft.analysis.integer_ranges.range_of`: variables of loops of dynamic extent are bounded by the greatest
-    extent, and extents that flat functions take are non-negative."""
+    """`integer_ranges.range_of`, with loop variables bounded by the greatest dynamic extent, and extents of flat
+    functions non-negative."""
     return _range_of(value, range_of)
 
 
 def remembered_ranges() -> RangeOf:
-    """A memoised `range_of`, valid as long as no loop extent changes."""
+    """A memoised `range_of`, valid while no loop extent changes."""
     return integer_ranges.Ranges(_range_of)
 
 
@@ -174,7 +172,7 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
 
 
 def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
-    """Whether a parameter is an extent appended by `tir-flatten`. Extents are non-negative; strides may be negative."""
+    """Whether `tir-flatten` appended an extent; these are never negative, unlike strides."""
     if KERNEL in function.attributes:
         return value.index >= len(function.args) - len(symbols_of(function))
     params = function.attributes.get(PARAMS)
@@ -184,7 +182,7 @@ def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
 
 
 def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None) -> Interval:
-    """The range of `left - right`, including the relation between quotients of indices at a constant distance.
+    """The range of `left - right`, with relations of quotients at constant distances.
 
     `x floordiv a - k * (y floordiv (a * k))`, where `x - y` is a number d, is in `d floordiv a .. d ceildiv a + k - 1`,
     and `y - k * (y floordiv k)` in `0 .. k - 1`.
@@ -204,7 +202,7 @@ def range_of_difference(left: Index, right: Index, ranges: RangeOf | None = None
 
 
 def _partner_of(one: Quotient, factor: int, terms: Mapping[Atom, int]) -> tuple[list[Atom], Interval] | None:
-    """Terms of a sum that are correlated with `factor * one`, and the range of their sum with it."""
+    """Terms correlated with `factor * one`, and the range of their sum with it."""
     for other, times in terms.items():
         if not isinstance(other, Quotient) or other == one or times * factor >= 0:
             continue

@@ -52,10 +52,9 @@ class PipelineLoopsPass(KernelPass):
       USE(%k) of %S[%k mod 3] }
     low.barrier
     ```
-    One barrier per iteration suffices, because the previous iteration's uses of the overwritten stage precede it. The
-    barrier after the loop is omitted if no later op touches the same memory. Copies without arithmetic become
-    asynchronous later (`tir-async-copies`); others execute in place. On targets without asynchronous copies the loop is
-    unchanged. Raises CompileError if the body does not have this form.
+    One barrier per iteration suffices: the previous iteration's uses of the overwritten stage precede it. The barrier
+    after the loop is omitted if no later op touches the same memory. `tir-async-copies` makes copies without arithmetic
+    asynchronous. On targets without such copies the loop is unchanged. Raises CompileError for other bodies.
 
     Requires: kernels with barriers (`tir-insert-barriers`).
 
@@ -148,7 +147,7 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 
 
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
-    """Replicate the buffer per stage. An access uses the stage of its iteration, one outside of the loops the first."""
+    """Accesses outside of the loops use the first copy."""
     alloc = buffer.owner
     known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
     if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
@@ -168,13 +167,13 @@ def _rewrite(plan: _Pipeline) -> None:
     _collect_stages(plan)
     for op in [inner for part in plan.fetch for inner in part.walk()]:
         if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED and not _fetches_neighbours(op):
-            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # lanes that are not consecutive are separate copies
+            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # separate copies of lanes that are not consecutive
     extent = Index.of(loop.extent)
     for stage in range(stages - 1):
         at = Index({}, stage)
         _fetch_before(plan, at, loop, unproved_before([(at, extent)], loop))
     block = loop.body.block
-    use = _with_what_it_needs(plan)
+    use = _with_shared_computations(plan)
     detached_ops(block)
     anchor = AsyncCommitOp()
     anchor.location = loop.location
@@ -193,7 +192,7 @@ def _rewrite(plan: _Pipeline) -> None:
 
 
 def _is_followed_up(loop: ForOp) -> bool:
-    """Whether ops after a loop may access non-local memory that the loop accesses, and one of the two writes."""
+    """Whether later ops and a loop may access the same non-local memory, and one of the two writes."""
     touched, stored = _touched(loop)
     op: Operation = loop
     while True:
@@ -228,8 +227,7 @@ def _collect_stages(plan: _Pipeline) -> None:
     plan.fetch, plan.use = ops[:end], ops[end:]
 
 
-def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
-    """The part that uses, after copies of shared computations of the other part."""
+def _with_shared_computations(plan: _Pipeline) -> list[Operation]:
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):

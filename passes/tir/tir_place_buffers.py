@@ -1,4 +1,4 @@
-"""tir-place-buffers: move temporaries into the loops in which they are private."""
+"""tir-place-buffers: move temporaries into loops."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ class PlaceBuffersPass(TirPass):
     // becomes
     tir.for %i in 8 { %t = memref.alloc() : memref<8x64xf32>  ... }
     ```
-    A buffer is private to a loop if integer sets prove that every element that an iteration reads was written before in
-    the same iteration. Then iterations may run at once, and `tir-compact-buffers` shrinks the buffer to the elements of
-    one iteration. `parallel` and `vectorize` use the same criterion, so a loop that they accepted gets private copies
-    here.
+    A buffer is private if integer sets prove that every element that an iteration reads was written earlier in it. Then
+    iterations may run at once, and `tir-compact-buffers` shrinks the buffer to one iteration. `parallel` and
+    `vectorize` require the same, so their loops get private copies here.
 
     Requires: block loops.
 
@@ -50,7 +49,7 @@ class PlaceBuffersPass(TirPass):
 
 
 def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
-    """The innermost loop below `alloc` to which the buffer is private."""
+    """The innermost loop below `alloc` to which its buffer is private."""
     for loop in reversed(_common_loops(alloc)):
         if is_private(alloc.memref, loop, found):
             return loop

@@ -1,4 +1,4 @@
-"""tir-reuse-shared: share storage among shared-memory buffers with disjoint live ranges."""
+"""tir-reuse-shared: let shared-memory buffers share storage."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ class ReuseSharedPass(KernelPass):
     %arena = memref.alloca() : memref<256xf32, "shared">
     WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
     ```
-    Two buffers may overlap if each access of the one precedes each of the other, with a barrier in between that is
-    always executed. This is checked in the body of the kernel and in the branches of its conditions; buffers used in
-    the same loop do not overlap. No barrier is added. Buffers are placed by decreasing size, at the lowest offset
-    without a conflict. Targets of asynchronous copies are not shared.
+    Two buffers may overlap if each access of the one precedes each of the other, with an always executed barrier in
+    between, in the kernel's body and in branches of its conditions. Buffers used in the same loop, and targets of
+    asynchronous copies, do not overlap. Larger buffers are placed first, at the lowest offset without a conflict.
 
     Requires: kernels with barriers (`tir-insert-barriers`), over flat buffers (`tir-flatten`).
 
@@ -100,7 +99,7 @@ def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_SharedRange]
     placed: list[_SharedRange] = []
     step = max(1, _ALIGNMENT // bytes_of(buffer_type(group[0].memref).element_type))
     for alloca in sorted(group, key=_elements, reverse=True):
-        others = [p for p in placed if not _takes_turns(body, alloca.memref, p.alloca.memref)]
+        others = [p for p in placed if not _have_disjoint_live_ranges(body, alloca.memref, p.alloca.memref)]
         starts = sorted({0, *(-(-p.end // step) * step for p in others)})
         end = _elements(alloca)
         start = next(s for s in starts if all(s + end <= p.start or p.end <= s for p in others))
@@ -140,15 +139,14 @@ def _uses(op: Operation, buffer: SSAValue) -> bool:
     return any(operand is buffer for inner in op.walk() for operand in inner.operands)
 
 
-def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
-    """Whether all threads have finished with one of two buffers before any accesses the other."""
+def _have_disjoint_live_ranges(body: Block, one: SSAValue, other: SSAValue) -> bool:
     ops = list(body.ops)
     ones = [at for at, op in enumerate(ops) if _uses(op, one)]
     others = [at for at, op in enumerate(ops) if _uses(op, other)]
     if not ones or not others:
         return True
     if ones == others and len(ones) == 1 and isinstance(ops[ones[0]], scf.IfOp):
-        return all(_takes_turns(branch, one, other) for branch in blocks_of(ops[ones[0]]))
+        return all(_have_disjoint_live_ranges(branch, one, other) for branch in blocks_of(ops[ones[0]]))
     if others[-1] < ones[0]:
         one, other, ones, others = other, one, others, ones
     if ones[-1] >= others[0]:

@@ -1,4 +1,4 @@
-"""tir-split-constant-packing: move computations on constants only into separate functions."""
+"""tir-split-constant-packing: move computations on constants into functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class SplitConstantPackingPass(ModulePass):
     """Move the nests that compute temporaries only from `tir.constant` parameters into separate functions.
 
-    The temporary becomes a parameter of both functions, and replaces the constant if that has no other readers. Callers
+    The temporary becomes a parameter of both functions, in place of the constant if that has no other readers. Callers
     allocate it and call the new function first; `fold-constant-calls` evaluates these calls.
 
     Requires: functions of block loops (tir), scheduled. A function with references other than calls is unchanged.
@@ -60,7 +60,7 @@ def split_constant_packing(module: ModuleOp) -> None:
 
 @dataclass
 class _NestGroup:
-    """Nests that share temporaries, in order, and the values from outside that they use."""
+    """Nests that share temporaries, and outside values that they use."""
 
     nests: list[Operation]
     values: dict[SSAValue, None]
@@ -75,20 +75,17 @@ class _NestGroup:
 
     @property
     def packed(self) -> list[AllocOp]:
-        """Temporaries that other nests read."""
         return [alloc for alloc in self.temporaries if not all(map(self.holds, alloc.memref.uses))]
 
     def holds(self, use: Use) -> bool:
         return any(nest.is_ancestor(use.operation) for nest in self.nests)
 
     def is_split(self) -> bool:
-        """Whether the nests read a parameter, and their results with other readers are plain buffers."""
         plain = all(isinstance(p.memref.type.memory_space, NoneAttr) and not p.attributes for p in self.packed)
         return bool(self.sources) and bool(self.packed) and plain
 
 
 def _groups(function: FuncOp) -> list[_NestGroup]:
-    """Top-level nests to split off; nests that share temporaries are grouped."""
     if not any(has_argument_attribute(function, at, CONSTANT) for at in range(len(function.args))):
         return []
     groups: list[_NestGroup] = []
@@ -118,7 +115,7 @@ class _Parameters:
 
 
 def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallOp]) -> list[CallOp]:
-    """Move nests into a new function, and let callers call both. Returns the updated calls of the function."""
+    """Returns the updated calls."""
     entry, sources, packed = function.body.block, group.sources, group.packed
     positions = [source.index for source in sources]
     packing = _packing_function(function, group, name)
@@ -134,7 +131,7 @@ def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallO
         entry.erase_arg(entry.args[position])
     kept = tuple(position for position in range(len(stated)) if position not in dropped)
     change = _Parameters(kept, sum(position <= last for position in kept))
-    # As the constant, except for how its arrays are passed.
+    # As the constant, except how arrays are passed.
     of_packed = DictionaryAttr({key: value for key, value in stated[last].data.items() if key != ELEMENT})
     function.arg_attrs = ArrayAttr(change.changed(stated, [of_packed] * len(packed)))
     noted = function.attributes.get(PARAMETER_ACCESS)
@@ -154,7 +151,6 @@ def _split(function: FuncOp, group: _NestGroup, name: str, calls: Sequence[CallO
 
 
 def _packing_function(function: FuncOp, group: _NestGroup, name: str) -> FuncOp:
-    """Computes the results of a group with other readers; the nests move there."""
     sources, packed = group.sources, group.packed
     values: list[SSAValue] = [*sources, *(alloc.memref for alloc in packed)]
     block = Block(arg_types=[value.type for value in values])

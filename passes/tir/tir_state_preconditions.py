@@ -1,5 +1,4 @@
-"""tir-state-preconditions: turn the conditions on sizes under which accesses stay in their buffers into
-`tir.assume`."""
+"""tir-state-preconditions: call preconditions of accesses."""
 
 from __future__ import annotations
 
@@ -49,7 +48,8 @@ _STATED: Final = Statistic("tir-state-preconditions", "preconditions-stated", "c
 
 @dataclass(frozen=True)
 class StatePreconditionsPass(ModulePass):
-    """State the conditions on sizes under which accesses stay in their buffers; calls check them.
+    """State the conditions on sizes under which accesses stay in their buffers (`analysis/bounds.py`); calls check
+    them.
 
     ```mlir
     func.func @f(%A: memref<?xf32>, %B: memref<8xf32>) {
@@ -60,13 +60,12 @@ class StatePreconditionsPass(ModulePass):
       %n = memref.dim %A, %c0 : memref<?xf32>
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
-    `analysis/bounds.py` classifies each access. Assumptions of a called function that are not evident at a call are
-    assumed by the caller, up to the functions that are called from outside; private functions keep their assumptions
-    without the reason, because no call checks them. An access that depends only on sizes, but whose condition has no
-    closed form, gets a remark: like a data-dependent one, it is the caller's responsibility.
+    Callers take over assumptions of callees that are not evident, up to functions called from outside; private
+    functions keep theirs without the reason, because no call checks them. An access whose condition on sizes has no
+    closed form gets a remark: like a data-dependent one, it is the caller's responsibility.
 
-    Raises `CompileError` with a counterexample for an access that is refuted, and for a call that never meets a
-    condition of its callee. If that depends on data, the call gets a remark.
+    Raises `CompileError` with a counterexample for a refuted access, and for a call that never meets a condition of its
+    callee. If that depends on data, the call gets a remark.
 
     Requires: functions of block loops (tir).
 
@@ -80,8 +79,8 @@ class StatePreconditionsPass(ModulePass):
 
 
 def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
-    """State preconditions of functions, callees first. Raises `CompileError` as the pass does, and, unless the build
-    `is_checked`, for a call whose callee requires two extents to be equal whose equality depends on data."""
+    """Callees first. Unless `is_checked`, also raises `CompileError` for a call that requires two data-dependent
+    extents to be equal."""
     functions = {function.sym_name.data: function for function in tir_functions(module)}
     if not any(map(_is_symbolic, functions.values())):
         return
@@ -91,7 +90,7 @@ def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
 
     def visit(name: str) -> None:
-        """Visit callees first; recursive calls propagate no assumptions."""
+        """Recursive calls propagate no assumptions."""
         done[name] = False
         for call in calls[name]:
             callee = call.callee.string_value()
@@ -193,7 +192,7 @@ class _Preconditions:
                     self._remark(access.op, buffer_name(access.buffer), dimension)
                 if not isinstance(answer, Answer):
                     found += answer
-        # Strongest first; conditions that follow from them are omitted.
+        # Strongest first; implied ones are omitted.
         found.sort(key=lambda condition: (len(condition.alternatives), _constants(condition)))
         for at, condition in enumerate(found):
             if at and condition.is_assumed():
@@ -213,11 +212,11 @@ class _Preconditions:
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value, hint = values[name], values[name].name_hint
             extents.know(symbol(name), value)
-            value.name_hint = hint  # symbols of signatures keep their names
+            value.name_hint = hint  # symbols keep their names
         return [extents.index(side) for side in (fact.left, fact.right)]
 
     def _state(self, fact: _Fact, names: Mapping[str, SSAValue]) -> bool:
-        """Insert a fact; False if a value is unknown before the loops."""
+        """False if a value is unknown before the loops."""
         values: dict[str, SSAValue] = {}
         for name in sorted(names_in(fact.left) | names_in(fact.right)):
             value = self._at_top(names[name])
@@ -235,14 +234,12 @@ class _Preconditions:
         return True
 
     def _at_top(self, value: SSAValue) -> SSAValue | None:
-        """A value before the anchor that calls determine: a parameter, or an extent of one."""
         if isinstance(value, BlockArgument):
             return value if value.block is self.function.body.block else None
         quantity = _quantity(value)
         return None if quantity is None or quantity.is_stride else self._dim(quantity)
 
     def _lift(self, call: CallOp, callee: FuncOp) -> None:
-        """Add the assumptions of the callee, over the arguments of the call."""
         inner = ExtentNames()
         for assumed in assumptions_of(callee):
             operands = [Index.of(value) for value in assumed.symbols]
@@ -250,7 +247,7 @@ class _Preconditions:
             values = {name: self._passed(call, inner.values[name]) for name in names_in(left) | names_in(right)}
             known = {name: extent for name, extent in values.items() if extent is not None}
             sides = [substitute(side, known) for side in (left, right)]
-            # Equal nodes of a model share a function: only the call has the location of the node.
+            # Equal nodes of a model share a function; calls have their locations.
             place = call.location if _is_node(call.location) else assumed.location
             fact = _Fact(sides[0], assumed.kind, sides[1], assumed.reason and assumed.reason.data, place)
             problem = _BY_DATA
@@ -274,7 +271,6 @@ class _Preconditions:
             raise CompileError.at(call, f"call of @{callee.sym_name.data}, which assumes that {text} holds: {problem}")
 
     def _check_equal(self, call: CallOp, fact: _Fact) -> None:
-        """Checked builds compare two data-dependent sizes before a call that requires them to be equal."""
         if isinstance(call.prev_op, CheckSizeOp):
             return  # from an earlier run of the pass
         left, right = (index_before(side, call) for side in self._sides(fact, self.bounds.names.values, call))
@@ -349,7 +345,7 @@ def _fact_of(condition: Condition) -> _Fact:
 
 
 def _constants(condition: Condition) -> int:
-    """Smaller for conditions that exclude more sizes, if they differ only by constants."""
+    """Smaller for stricter conditions."""
     terms = (term for e in condition.alternatives for term in (() if isinstance(e, int) else e.terms))
     return -sum(factor for monomial, factor in terms if not monomial)
 
@@ -365,8 +361,7 @@ def _split(extent: KnownExtent) -> tuple[KnownExtent, KnownExtent]:
 
 
 def _truth(fact: _Fact, not_negative: Collection[str], positive: Sequence[KnownExtent]) -> bool | None:
-    """Whether a fact holds for all sizes for which the extents in `positive` are positive, or for none; None if
-    undecided."""
+    """Whether a fact holds for all sizes with extents in `positive`, or for none; None if undecided."""
     difference = subtract(fact.right, fact.left)
     if fact.relation is Relation.EQUAL:
         return difference == 0 if isinstance(difference, int) else None

@@ -1,4 +1,4 @@
-"""tir-transpose-tiles: transpose square tiles in registers, where vectorized loops would gather."""
+"""tir-transpose-tiles: transpose square tiles in registers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class TransposeTilesPass(FunctionPass):
     %0 = vector.shuffle %row0, %row1 [...] ... vector.store %23, %tile[56]
     tir.for %r in 8 unrolled { tir.for %c in 8 vectorized { %a = memref.load %tile[%r * 8 + %c]; USE(%r, %c, %a) } }
     ```
-    The tile has 4, 8 or 16 rows and columns, the extents of the two loops. Loads under conditions, as at the edges of
-    an array, stay, as do loads from buffers that the loops store to. The outer loop contains only the vectorized one;
-    it is unrolled, so that LLVM keeps the local buffer in registers.
+    The tile has 4, 8 or 16 rows and columns: the extents of both loops. Loads under conditions, as at edges, and from
+    buffers that the loops store to, stay. The outer loop contains only the vectorized one; it is unrolled, so that LLVM
+    keeps the local buffer in registers.
 
     A tile of n rows takes n log2(n) shuffles, first within parts of 16 bytes, by pairs of rows, then of whole parts
     (Eklundh, "A fast computer method for matrix transposing", 1972).
@@ -84,7 +84,6 @@ def transpose_tiles(columns: ForOp) -> None:
 
 
 def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
-    """Redirect a load if it reads a tile whose rows are contiguous in memory."""
     place = Index.of(load.indices[0]).simplified(range_of)
     row, column = rows.induction_variable, columns.induction_variable
     if not _reads_columns(place, row, column) or rows.is_ancestor(load.memref.owner):
@@ -110,7 +109,7 @@ def _transpose(load: memref.LoadOp, rows: ForOp, columns: ForOp) -> None:
 
 
 def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
-    """Whether the stride is 1 from row to row, and from column to column symbolic or a number other than 0 and 1."""
+    """Rows are at stride 1, columns at a symbolic one or a number other than 0 and 1."""
     steps: list[Index] = []
     for atom, factor in place.terms.items():
         index = Index({atom: 1})
@@ -134,14 +133,14 @@ def _reads_columns(place: Index, row: SSAValue, column: SSAValue) -> bool:
 
 
 def _index_at(index: SSAValue, iteration: Mapping[SSAValue, int], loop: ForOp) -> SSAValue:
-    """The value in one iteration of the loops from `loop` inwards, computed before it."""
+    """The value in one iteration of the loops, computed before `loop`."""
     mapping = {variable: index_before(Index({}, number), loop) for variable, number in iteration.items()}
     insert_before(loop, copies_of_sources([index], mapping, loop.is_ancestor))
     return index_before(Index.of(mapping.get(index, index)).simplified(range_of), loop)
 
 
 def _transposed(rows: Sequence[SSAValue], part: int, anchor: Operation) -> list[SSAValue]:
-    """The columns of rows, computed before `anchor`. Shuffles first move elements within parts of `part` lanes."""
+    """Shuffles first move elements within parts of `part` lanes."""
     lanes = len(rows)
     values = list(rows)
     size = 1

@@ -1,4 +1,4 @@
-"""tir-unroll-registers: unroll loops over thread-private arrays, so that the arrays can be promoted to registers."""
+"""tir-unroll-registers: unroll loops over registers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class UnrollRegistersPass(KernelPass):
     // becomes
     tir.for %i in 8 unrolled { memref.store %zero, %C[%i] }
     ```
-    Registers are not addressable: only a buffer whose indices are all constants needs no memory. Only loops of static
-    extent are unrolled, to at most 1024 copies of a body.
+    Registers are not addressable: only a buffer whose indices are all constants needs no memory. Loops of static extent
+    are unrolled, to at most 1024 copies of a body.
 
     Requires: kernels over flat buffers (`tir-flatten`).
 
@@ -50,7 +50,6 @@ class UnrollRegistersPass(KernelPass):
 
 
 def unroll_loops_over(buffer: SSAValue) -> None:
-    """Unroll loops that index the buffer, innermost first."""
     for use in list(buffer.uses):
         user = use.operation
         indices = [operand for operand in user.operands if operand is not buffer]

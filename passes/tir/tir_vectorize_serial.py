@@ -1,4 +1,4 @@
-"""tir-vectorize-serial: vectorize innermost serial loops that access contiguous elements."""
+"""tir-vectorize-serial: vectorized innermost loops."""
 
 from __future__ import annotations
 
@@ -75,17 +75,16 @@ class VectorizeSerialPass(FunctionPass):
     The number of lanes is the largest, up to a vector register, for which every store, and every load that differs
     between lanes, accesses consecutive elements. Four kinds of loops qualify:
 
-    - Moves, which store loaded or invariant values. Their static extent is a multiple of the lanes. Long contiguous
-      runs stay scalar: LLVM replaces them by `memset` and `memcpy`.
-    - Elementwise computations. A load of a stored buffer is of the same element, or at least a vector away. The
+    - Moves of loaded or invariant values, of a static extent that the lanes divide. Long contiguous runs stay scalar:
+      LLVM replaces them by `memset` and `memcpy`.
+    - Elementwise computations. Loads of a stored buffer are of the same element, or at least a vector away. The
       remainder of the extent, which may be dynamic, is a second loop. A short loop over vectors is unrolled.
     - Reductions into one element by a combiner that may be reordered, as `m[0] = max(m[0], x[%j] * y[%j])`, with four
-      vectors of partial results. Sums and products of floats keep their order, unless the target or an annotation of
-      the loop lets them be reassociated.
-    - Dot products of four adjacent bytes, or of two 16-bit integers or bf16 numbers, which iterations add to their
-      elements of a buffer of 32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a
-      `low.tile_dot` for each group. Those of bf16 require the assumption `reassoc`, because instructions round
-      differently.
+      vectors of partial results. Float sums and products require that the target or a loop annotation lets them be
+      reassociated.
+    - Dot products of four adjacent bytes, or of two 16-bit integers or bf16 numbers, added to elements of a buffer of
+      32 bits: `C[%g] += A[%k] * B[%g * 4] + A[%k + 1] * B[%g * 4 + 1] + ...` is a `low.tile_dot` per group. Those of
+      bf16 require the assumption `reassoc`, because instructions round differently.
 
     Loops that contain loops, conditions, calls or integer divisions stay scalar.
 
@@ -137,14 +136,14 @@ def vectorize_serial(loop: ForOp, vector_bytes: int, may_reassociate: bool) -> N
         is_long = isinstance(extent, int) and extent > lanes * _CALL_VECTORS
         if body.kind is _Kind.MOVES and is_long and all(_steps(place, loop.induction_variable) for place, _ in places):
             return
-        # The range of the outer variable, bounded by a dynamic extent, simplifies the indices.
+        # The range of the outer variable simplifies the indices.
         outer = ForOp.empty(extent // lanes if isinstance(extent, int) else extent)
         inner = ForOp.empty(lanes, kind=LoopKind.VECTORIZED)
         old: SSAValue = loop.induction_variable
         lane = inner.induction_variable
         value = Index({outer.induction_variable: lanes, lane: 1})
         by_lanes = [(place.substitute({old: value}, ranges).simplified(ranges), access) for place, access in places]
-        # An index that still depends on the old variable contains a loaded value or a product.
+        # Indices that still depend on the old variable contain loaded values or products.
         if not all(_moves_by_lanes(access, place, lane) and not place.depends_on([old]) for place, access in by_lanes):
             continue
         if body.kind is _Kind.COMPUTES and not _are_independent(places, lanes):
@@ -228,7 +227,7 @@ def _has_lanes(op: Operation) -> bool:
 def _combined(
     loop: ForOp, stores: Sequence[memref.StoreOp], loads: Sequence[memref.LoadOp]
 ) -> Sequence[memref.LoadOp] | None:
-    """The loads whose values a loop combines into one element, in any order, if that is its only effect."""
+    """Loads that a loop combines into one element, in any order, without other effects."""
     if len(stores) != 1:
         return None
     (store,) = stores
@@ -256,10 +255,7 @@ def _combined(
 
 
 def _are_independent(places: Sequence[tuple[Index, _Access]], lanes: int) -> bool:
-    """Whether iterations less than `lanes` apart are independent.
-
-    Two accesses of an iteration to one stored buffer must be to one element, or at least `lanes` elements apart.
-    """
+    """Accesses to a stored buffer are to one element, or at least `lanes` apart."""
     for at, (place, access) in enumerate(places):
         for other, second in places[at + 1 :]:
             if access.memref is not second.memref or (
@@ -301,8 +297,8 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _lanes(loop: ForOp, body: _Body, vector_bytes: int, ranges: RangeOf) -> Iterator[int]:
-    """Candidates, best first: powers of two that divide the extent, from several vectors of the widest elements down to
-    one, then those that leave a remainder."""
+    """Best first: powers of two that divide the extent, from several vectors of the widest elements to one, then
+    others."""
     types = [buffer_type(access.memref).element_type for access in body.accesses]
     if body.kind is not _Kind.MOVES:
         values = [result.type for op in _computations(loop) for result in op.results]
@@ -349,10 +345,7 @@ def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
 
 
 def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) -> ForOp | None:
-    """Replace a loop by `outer`, over vectors, and `inner`, over their lanes; return the remainder loop.
-
-    `outer` is omitted if it has one iteration, and the remainder loop if the lanes divide the extent.
-    """
+    """Split into `outer` over vectors, omitted for one, and `inner` over lanes; returns the remainder loop."""
     extent = _iterations(loop)
     ranges = remembered_ranges()
     vectors, left = (part(extent, lanes, ranges) for part in (quotient, remainder))
@@ -383,7 +376,7 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index, lanes: int) ->
 
 
 def _iterations(loop: ForOp) -> Index:
-    """A dynamic extent that may be negative is clamped at 0 before the loop."""
+    """A possibly negative dynamic extent is clamped at 0 before the loop."""
     extent = loop.extent
     if isinstance(extent, int):
         return Index({}, extent)

@@ -1,4 +1,4 @@
-"""Divergence analysis of a vectorized loop, and the widening of its body to vectors."""
+"""Divergence analysis and widening of vectorized loops."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ class LaneAnalysis:
 
 
 def analyse(loop: ForOp) -> LaneAnalysis:
-    """Analyse a loop of static extent."""
     lanes = LaneAnalysis(loop, {loop.induction_variable})
     _scan(loop.body.block, lanes)
     return lanes
@@ -114,13 +113,13 @@ def _scan_value_op(op: Operation, lanes: LaneAnalysis) -> None:
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
         lanes.obstacle = "it holds vectors already"
     elif any(operand in lanes.varying for operand in op.operands):
-        # The lane may cancel in index arithmetic.
+        # The lane may cancel.
         is_uniform = is_traced(op) and not lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
         lanes.varying.update(() if is_uniform else op.results)
 
 
 def is_traced(op: Operation) -> bool:
-    """Whether `Index.of` looks through `op`, so that the index shows the values that its result depends on."""
+    """Whether `Index.of` looks through `op`."""
     if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
         return False
     return Index.of(op.results[0]).single_value is not op.results[0]
@@ -131,7 +130,7 @@ def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: LaneAnalysi
 
 
 def _scan_shared_store(op: memref.StoreOp, lanes: LaneAnalysis) -> None:
-    """A store of all lanes to one element: a reduction that may be reordered, or a uniform value."""
+    """All lanes store to one element: a reduction that may be reordered, or a uniform value."""
     users = [use.operation for buffer in (op.memref, *overlapping(op.memref)) for use in buffer.uses]
     others = [user for user in users if user is not op and lanes.loop.is_ancestor(user)]
     reduction = _reduction_of(op, lanes)
@@ -165,7 +164,7 @@ def _reduction_of(op: memref.StoreOp, lanes: LaneAnalysis) -> AccumulatorUpdate 
 
 
 def needs_an_active_lane(block: Block, lanes: LaneAnalysis) -> bool:
-    """Whether ops must not run without an active lane: uniform accesses, loops, divisions of uniform values."""
+    """Whether a block has uniform accesses, loops, or divisions of uniform values."""
     for op in block.walk():
         if isinstance(op, ForOp):
             return True
@@ -194,7 +193,7 @@ def _width_of(lanes: SSAValue) -> int:
 
 
 def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
-    """A vector of constants; a single element is broadcast."""
+    """A single element is broadcast."""
     # from_list is typed for either kind of element, not for both.
     data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
     if isinstance(type_.element_type, IndexType):
@@ -206,7 +205,7 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
 
 @lru_cache(maxsize=1024)
 def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
-    """Modulo 2^64; cached, because a program uses the same few repeatedly."""
+    """Modulo 2^64; cached, because a program repeats the same few."""
     wrapped = [index_attribute(lane).value.data for lane in lanes]
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
 
@@ -230,12 +229,12 @@ class LaneReduction:
 class Vectorizer:
     """Replaces a loop for which `analyse` found no obstacle.
 
-    Ops with uniform operands are moved unchanged. Varying index arithmetic is not emitted: addresses are derived from
-    its normal form, and lanes of indices are computed only where they are used.
+    Ops with uniform operands move unchanged. Varying index arithmetic is not emitted: addresses are derived from its
+    normal form, and lanes of indices are computed where used.
     """
 
     def __init__(self, lanes: LaneAnalysis, count: int, *, shuffles: bool = True) -> None:
-        """With `shuffles`, lanes in a few vectors are loaded as these vectors, and shuffled."""
+        """`shuffles`: load lanes in a few vectors as these."""
         self.lanes = lanes
         self.shuffles = shuffles
         self.loop = lanes.loop
@@ -270,7 +269,6 @@ class Vectorizer:
         self.loop.drop_all_references()
 
     def visit(self, op: Operation) -> None:
-        """Emit the vector form of a detached op of the body."""
         self.location = op.location
         match op:
             case memref.LoadOp():
@@ -293,7 +291,7 @@ class Vectorizer:
             self.emit(op)
             return
         if op.results[0] not in self.lanes.varying:
-            # Index arithmetic in which the lane cancels.
+            # The lane cancels.
             op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(self.ranges)))
             self.dead.append(op)
             return
@@ -326,7 +324,7 @@ class Vectorizer:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
     def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
-        """The lanes for which a condition holds, if ranges show that it depends only on the lane; else None."""
+        """Lanes for which a condition holds, if it depends only on the lane."""
         if isinstance(op, arith.AndIOp):
             left, right = (self.known_masks.get(self.vectors.get(v, v)) for v in op.operands)
             if left is None or right is None:
@@ -376,12 +374,9 @@ class Vectorizer:
         self.vectors[op.res] = self.value(new, hint)
 
     def shuffled(self, op: memref.LoadOp, base: Index, offsets: Sequence[int]) -> SSAValue | None:
-        """Load lanes at constant distances as vectors, and shuffle them. None if too many vectors are needed, or if the
-        active lanes are unknown and several lanes read one element.
-
-        Loads stay between the first and the last accessed element. If the active lanes are unknown, their elements are
-        loaded under a mask, from arrays of symbolic size.
-        """
+        """Load lanes at constant distances as vectors, and shuffle them; None for too many vectors. Loads stay between
+        the first and the last accessed element. Unknown active lanes are loaded under a mask, if the array is of
+        symbolic size and no lanes share an element, else None."""
         count = self.count
         runs = (True,) * count if self.mask is None else self.known_masks.get(self.mask)
         unknown = self.mask if runs is None else None
@@ -430,8 +425,8 @@ class Vectorizer:
         )
 
     def moved_mask(self, mask: SSAValue, places: tuple[int, ...]) -> SSAValue:
-        """The mask with the lanes at `places` of another one, and false beyond it. Uniform conditions are combined
-        last, so that all rows can share the rest."""
+        """The mask of lanes at `places`, false beyond it. Uniform conditions are combined last, so rows share the
+        rest."""
         if (found := self.made.get(("moved", mask, places))) is not None:
             return found
         parts = list(conjuncts(mask))
@@ -467,7 +462,6 @@ class Vectorizer:
             self.emit(vector.MaskedStoreOp(op.memref, [base], self.mask, lanes))
 
     def prefetch(self, op: PrefetchOp) -> None:
-        """Prefetch consecutive elements with one op; others are not prefetched."""
         place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             self.emit(op)
@@ -478,15 +472,14 @@ class Vectorizer:
             self.emit(PrefetchOp(op.buffer, [self.scalar(first)], self.count, for_write=for_write))
 
     def consecutive(self, place: Index) -> Index | None:
-        """The index of the first lane, if lanes access consecutive elements."""
         split = self.offsets(place)
         return split[0] if split is not None and split[1] == tuple(range(self.count)) else None
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
         """Whether all lanes from `base` on are in a buffer of the stack frame, which no other thread accesses.
 
-        Then inactive lanes may access memory, too, if they leave it unchanged. LLVM promotes such a buffer to registers
-        only if it has no masked access.
+        Inactive lanes may then access it, too, without changing it. LLVM promotes it to registers only if no access is
+        masked.
         """
         if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
             return False
@@ -495,7 +488,6 @@ class Vectorizer:
         return low is not None and high is not None and low >= 0 and high + self.count <= size
 
     def reduce(self, store: memref.StoreOp, reduction: AccumulatorUpdate) -> SSAValue:
-        """Combine all lanes with the loaded value."""
         lanes = self.vector_of(reduction.operand)
         element = reduction.operand.type
         neutral = reduction.combination.neutral(element)
@@ -511,7 +503,6 @@ class Vectorizer:
         return self.value(new, reduction.combine.results[0].name_hint)
 
     def inner_loop(self, loop: ForOp) -> None:
-        """Keep the loop around the vector form of its body."""
         ops = detached_ops(loop.body.block)
         with self.scope(loop.body.block):
             for op in ops:
@@ -533,14 +524,12 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        """A branch in vector form; results that differ between lanes (`varying`) are yielded as vectors."""
         with self.scope(Block()) as new:
             yielded = zip(self.visit_branch(block), varying, strict=True)
             self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
         return Region(new)
 
     def visit_branch(self, block: Block) -> Sequence[SSAValue]:
-        """Emit a branch; returns its yielded values."""
         *ops, end = detached_ops(block)
         for op in ops:
             self.visit(op)
@@ -548,7 +537,6 @@ class Vectorizer:
         return end.operands
 
     def masked(self, op: scf.IfOp) -> None:
-        """Execute both regions of a divergent condition under masks, and select the results per lane."""
         condition = self.vectors[op.cond]
         outer = self.mask
         self.dead.append(op)
@@ -570,7 +558,7 @@ class Vectorizer:
             self.vectors[result] = self.select(condition, yes, no)
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
-        """The conjunction of a mask and a condition; a constant if both are and some lane remains."""
+        """The conjunction of masks; a constant if both are and some lane remains."""
         left, right = self.known_masks.get(outer), self.known_masks.get(condition)
         if left is not None and right is not None:
             lanes = tuple(one and other for one, other in zip(left, right, strict=True))
@@ -581,7 +569,6 @@ class Vectorizer:
         return self.arith(arith.AndIOp, outer, condition)
 
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """Emit `region` under `mask`; returns the lanes of its yielded values."""
         outer, self.mask = self.mask, mask
         if mask not in self.known_masks and needs_an_active_lane(region.block, self.lanes):
             values = self.guarded_branch(region.block, mask, op)
@@ -591,7 +578,6 @@ class Vectorizer:
         return values
 
     def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
-        """Emit a branch that runs only if some lane is active."""
         properties: dict[str, Attribute] = {
             "kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR),
             "fastmath": arith.FastMathFlagsAttr("none"),
@@ -620,7 +606,6 @@ class Vectorizer:
 
     @contextmanager
     def scope(self, block: Block) -> Generator[Block]:
-        """Append the ops that are emitted inside to `block`."""
         outer, self.ops = self.ops, []
         self.made = self.made.new_child()
         yield block
@@ -665,7 +650,7 @@ class Vectorizer:
         raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
 
     def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """A uniform index plus a constant for each lane; None if impossible."""
+        """A uniform index plus a constant for each lane."""
         factor = index.coefficient(self.variable)
         rest = index - Index({self.variable: factor})
         if not self.lanes.varies(rest):
@@ -678,7 +663,7 @@ class Vectorizer:
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
         first, offsets = self._at_lane(index, 0), [0] * self.count
-        # The last lane determines whether lanes reach the next multiple of a divisor.
+        # The last lane decides whether the next multiple of a divisor is reached.
         for lane in range(self.count - 1, 0, -1):
             distance = self._at_lane(index, lane) - first
             if not distance.is_constant:
@@ -708,7 +693,6 @@ class Vectorizer:
         return self.value(arith_op(op_class, left, right))
 
     def _sum_of_terms(self, index: Index) -> SSAValue:
-        """The lanes of an index that is not affine in the lane, term by term."""
         shared: dict[Atom, int] = {}
         total: SSAValue | None = None
         for atom, factor in index.terms.items():
@@ -725,8 +709,8 @@ class Vectorizer:
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
     def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
-        """Lanes of a quotient or remainder that passes at most one multiple of the divisor between the first and the
-        last lane, so that a comparison replaces a division per lane."""
+        """Lanes of a quotient or remainder that passes at most one multiple of the divisor: a comparison replaces a
+        division per lane."""
         split, divisor = self.offsets(atom.numerator), atom.divisor
         is_shift = divisor & (divisor - 1) == 0
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:

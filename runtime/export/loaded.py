@@ -40,7 +40,8 @@ def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrar
     try:
         text = read_library_text(checked_text(data))
     except CompileError as error:
-        raise CompileError(f"'{path}': {error.message}") from error
+        hint = "; weft.from_onnx reads models" if file.suffix == ".onnx" else ""
+        raise CompileError(f"'{path}': {error.message}{hint}") from error
     _check_runs_here(text, str(path))
     code = _mapped(data, str(path))
     _load_weights(code, str(path), weights)

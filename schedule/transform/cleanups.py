@@ -1,7 +1,7 @@
-"""Operations of scripts that clean up, bufferize or run passes, without changing the semantics of the program.
+"""Operations that clean up, bufferize or run passes.
 
-Before the first step of a script they run on the program, later on the resulting payload, because block loops contain
-no code that they would simplify.
+They run on the program before the first step, later on the resulting payload, since block loops have nothing to
+simplify.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _run_pass(interpreter: Interpreter, op: Operation, text: str) -> None:
 
 @handles("apply_patterns")
 def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
-    """Accept clean-up patterns that weft's lowering applies in any case."""
+    """Ignored: weft's lowering applies these clean-ups."""
     for pattern in op.regions[0].block.ops:
         if op_name(pattern) not in _PATTERNS:
             raise CompileError.at(pattern, f"{op_name(pattern)} is not supported")
@@ -62,7 +62,7 @@ def apply_patterns(interpreter: Interpreter, op: Operation) -> None:
 
 @handles(*_KEEPING)
 def keep(interpreter: Interpreter, op: Operation) -> None:
-    """Accept clean-ups that weft's lowering does in any case."""
+    """Ignored: weft's lowering does these clean-ups."""
 
 
 @handles(*_RETURNING)

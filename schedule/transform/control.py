@@ -1,4 +1,4 @@
-"""Operations of scripts that find, group and report payload ops, and that run other operations."""
+"""Operations that find and group payload ops, and run operations."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _ANY: Final = AnyOpType()
 
 @dataclass(frozen=True)
 class ConvertSchedToTransformPass(ModulePass):
-    """Convert the schedules of a module to a transform script that runs on its linalg payload.
+    """Convert a module's schedules to a transform script for its linalg payload.
 
     ```mlir
     %matmul = sched.get_block "matmul" in @f : block
@@ -58,14 +58,13 @@ class ConvertSchedToTransformPass(ModulePass):
     %0 = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %1, %2 = transform.structured.tile_using_for %0 tile_sizes [0, 8] : (!transform.any_op) -> (...)
     ```
-    The schedule is checked by applying it to block loops of the payload. The script generates the resulting loops:
-    tiles from the outermost loop inwards, with the producers that are computed there fused into them; vectors and
-    unrolled loops are last.
+    The schedule is checked on the payload's block loops. The script generates the resulting loops: tiles, outermost
+    first, with fused producers; then vectors and unrolled loops.
 
     Raises `CompileError` that lists all steps without a form in the transform dialect.
 
-    Requires: functions with operations of `linalg`, and `sched.func`s that name their blocks as
-    `convert-linalg-to-tir` calls them.
+    Requires: functions with operations of `linalg`, and `sched.func`s that name their blocks as `convert-linalg-to-tir`
+    does.
 
     Leaves: the functions unchanged, and `transform.named_sequence @__transform_main`.
     """
@@ -91,14 +90,14 @@ class ConvertSchedToTransformPass(ModulePass):
 
 
 def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[str]) -> str:
-    """The script that has the effect of a trace on the block loops of `source`, functions of linalg."""
+    """The effect of a trace on the block loops of `source`."""
     payload = Payload(source, promises, 0)
     payload.schedule.replay(trace)
     return str(script_of(payload, steps_of(trace)))
 
 
 def script_of(payload: Payload, steps: Sequence[sched.StepOp]) -> NamedSequenceOp:
-    """The script that makes the loops of a scheduled payload. Raises `CompileError` for steps without a form."""
+    """Raises `CompileError` for steps without a form."""
     original = operations_in(payload.schedule.original)
     others = {block.label for block in original if isinstance(block, BlockOp) and ORIGIN not in block.attributes}
     for step in steps:
@@ -118,10 +117,10 @@ def _has_form(step: sched.StepOp) -> bool:
 
 @dataclass
 class _Script:
-    """The script, from the loops around the blocks of a scheduled payload.
+    """A script derived from the loops around scheduled blocks.
 
-    The innermost loops of an op over single elements, one per dimension in order, are part of the op. Each loop outside
-    of these is a tiling by one size, outermost first.
+    An op includes its innermost loops over single elements, one per dimension in order. Each outer loop is a tiling by
+    one size.
     """
 
     payload: Payload
@@ -179,7 +178,7 @@ class _Script:
             self.handles |= {origin.number: handle for origin, handle in zip(same, split, strict=True)}
 
     def _tile(self, block: BlockOp, inside: Sequence[BlockOp], depth: int) -> None:
-        """Tile by the loops around a block from `depth` on; the preceding blocks in these loops are fused."""
+        """Tile by a block's loops from `depth` on, and fuse the preceding blocks in them."""
         number, around = self._origin(block).number, loops_around(block)
         own = self._own_loops(block, around[depth:])
         outer = [loop for loop in around[depth : len(around) - own] if not _is_idle(block, loop)]
@@ -255,7 +254,7 @@ class _Script:
         return found[0]
 
     def _own_loops(self, block: BlockOp, around: Sequence[ForOp]) -> int:
-        """Innermost loops that belong to the op: one per dimension, in order, over single elements."""
+        """Loops that are part of the op."""
         count, last = 0, len(block.iter_vars)
         for loop in reversed(around):
             kinds = (LoopKind.SERIAL, LoopKind.VECTORIZED) if count == 0 else (LoopKind.SERIAL,)

@@ -14,7 +14,7 @@ from weft.support.errors import remark
 
 @dataclass(frozen=True)
 class ConvertTransformToSchedPass(ScriptPass):
-    """Convert the transform script of a module to a `sched.func`, and its payload to the block loops that it schedules.
+    """Convert a transform script to a `sched.func`, and its payload to block loops.
 
     ```mlir
     %op, %loop = transform.structured.tile_using_for %mm tile_sizes [0, 8] : (!transform.any_op) -> (...)
@@ -24,8 +24,8 @@ class ConvertTransformToSchedPass(ScriptPass):
     %n0, %n1 = sched.split %n {factors = [0, 8]} : loop, loop
     sched.reorder %n0, %m, %n1, %k
     ```
-    The script runs as in `weft-transform-interpreter`, so that refused steps are failures; matching in the payload
-    happens at conversion time. `tune.knob` becomes a sampling step, which `weft.tune` searches.
+    The script runs as in `weft-transform-interpreter`: refused steps are failures, and matching happens at conversion.
+    `tune.knob` becomes a sampling step, which `weft.tune` searches.
 
     Requires: functions of `linalg` on tensors or memrefs, or of loops over buffers, and a script.
 

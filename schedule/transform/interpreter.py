@@ -1,7 +1,7 @@
-"""The interpreter of transform scripts: handles, failures, and operations without effect on loops.
+"""The interpreter of transform scripts.
 
-A failure is silenceable (`Silenceable`), so that sequences may suppress it and alternatives recover from it, or
-definite (any other `CompileError`), which ends the script. The effects of a failed operation are undone.
+Failures are silenceable (`Silenceable`: sequences may suppress them, alternatives recover), or definite (other
+`CompileError`s), which end the script.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of a script, and the corresponding sampled integer of the schedule, if any. A value of the payload is
-    represented by its type, which is all that operations read."""
+    """A value, and its sampled integer, if any. A value of the payload is its type, which is all that
+    operations read."""
 
     value: Attribute
     drawn: IntHandle | None = None
@@ -52,7 +52,7 @@ Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Assoc
 
 
 class Silenceable(CompileError):
-    """A failure that scripts may suppress. The effects of the operation are undone."""
+    """A failure that scripts may suppress; the operation's effects are undone."""
 
 
 @dataclass
@@ -80,7 +80,6 @@ class Interpreter:
 
     @contextmanager
     def undone_on_error(self) -> Generator[None]:
-        """Undo the changes to the program and to handles inside if it raises."""
         invalid = dict(self._invalid)
         try:
             with self.payload.undone_on_error():
@@ -90,8 +89,8 @@ class Interpreter:
             raise
 
     def run(self, entry_point: str, trailing: Sequence[str] = ()) -> None:
-        """Run the sequence `entry_point`, or else the top-level sequences of the module. Its further arguments are the
-        payload ops of the names in `trailing`."""
+        """Run the sequence `entry_point`, or the module's top-level ones. `trailing` names payload ops for further
+        arguments."""
         names = [op for op in program_ops(self.module) if isinstance(op, NamedSequenceOp)]
         found = next((op for op in names if op.sym_name.data == entry_point), None)
         tops = [op for op in program_ops(self.module) if op_name(op) == SequenceOp.name]
@@ -116,7 +115,7 @@ class Interpreter:
     def run_block(
         self, block: Block, arguments: Sequence[Sequence[Associated]], mode: int
     ) -> list[Sequence[Associated]]:
-        """Run a sequence; returns its yielded values. Silenceable failures end it, or are suppressed."""
+        """Returns yielded values. Silenceable failures end a sequence, or are suppressed."""
         for argument, given in zip(block.args, arguments, strict=True):
             self._invalid.pop(argument, None)
             self._values[argument] = given
@@ -155,7 +154,7 @@ class Interpreter:
             self._values[result] = list(associated)
 
     def associated(self, value: SSAValue, user: Operation) -> Sequence[Associated]:
-        """The payload ops of a handle, or the values of a parameter. Raises `CompileError` for a consumed handle."""
+        """A handle's payload ops, or a parameter's values. Raises `CompileError` for a consumed handle."""
         if value in self._invalid:
             by = self._invalid[value]
             note = (
@@ -188,7 +187,7 @@ class Interpreter:
         return found[0]
 
     def consume(self, op: Operation, operand: int = 0) -> None:
-        """Invalidate all handles to the payload ops of an operand, and to those inside of them."""
+        """Invalidate handles to an operand's payload ops and those inside."""
         consumed = self.ops(op, operand)
         for value, associated in self._values.items():
             for one in associated:
@@ -197,7 +196,6 @@ class Interpreter:
                     break
 
     def sizes(self, op: Operation, static: str, dynamic: Sequence[SSAValue]) -> list[Size]:
-        """The integers of an attribute, including those from parameters."""
         attribute = op.properties.get(static, op.attributes.get(static))
         numbers = cast("DenseArrayBase[Any]", attribute).get_values() if isinstance(attribute, DenseArrayBase) else ()
         given = iter(dynamic)
@@ -216,7 +214,6 @@ class Interpreter:
         return size if isinstance(size, int) else self.payload.schedule.get(size)
 
     def failure(self, op: Operation, message: str, on: PayloadOp | None = None) -> Silenceable:
-        """A silenceable failure of an operation, on one of its payload ops."""
         notes = () if on is None or on.location is None else (("payload op", on.location),)
         subject = "" if on is None else f" on {on.name}"
         return Silenceable(f"{op_name(op)}{subject}: {message}", location=location_of(op), notes=notes)
@@ -227,13 +224,12 @@ def _named(value: SSAValue) -> str:
 
 
 def check_results(op: Operation, given: int) -> None:
-    """Raise `CompileError` unless all result handles are named."""
+    """Raises `CompileError` unless all result handles are named."""
     if given != len(op.results):
         raise CompileError.at(op, f"{op_name(op)} gives {given} handles, {len(op.results)} are named")
 
 
 def has_flag(op: Operation, name: str) -> bool:
-    """Whether a unit or boolean attribute is set."""
     attribute = op.properties.get(name, op.attributes.get(name))
     return attribute is not None and not (isinstance(attribute, IntegerAttr) and attribute.value.data == 0)
 
@@ -248,7 +244,6 @@ def integer_of(op: Operation, name: str, default: int | None = None) -> int:
 
 
 def integers_of(op: Operation, name: str) -> list[int] | None:
-    """The integers of an attribute, or None."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, ArrayAttr):
         return [one.value.data for one in attribute if isinstance(one, IntegerAttr)]
@@ -258,7 +253,7 @@ def integers_of(op: Operation, name: str) -> list[int] | None:
 
 
 def mode_of(op: Operation) -> int:
-    """The failure propagation mode, which xDSL's classes represent as a word."""
+    """The failure propagation mode, a word in xDSL's classes."""
     attribute = op.properties.get("failure_propagation_mode")
     if isinstance(attribute, FailurePropagationModeAttr):
         return MODES.index(attribute.data.value)
@@ -266,7 +261,6 @@ def mode_of(op: Operation) -> int:
 
 
 def text_of(op: Operation, name: str) -> str | None:
-    """The text of an attribute, or None."""
     attribute = op.properties.get(name, op.attributes.get(name))
     if isinstance(attribute, SymbolRefAttr):
         return attribute.root_reference.data
@@ -288,8 +282,7 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 def each(
     interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
 ) -> list[list[Associated]]:
-    """Consume the first operand, run `run` for each of its payload ops, and join the results. A failure undoes all
-    changes."""
+    """Consume the first operand, call `run` on its payload ops, and join the results. A failure undoes all."""
     targets = interpreter.ops(op)
     interpreter.consume(op)
     results: list[list[Associated]] = [[] for _ in op.results]

@@ -1,4 +1,4 @@
-"""Operations of scripts on loops."""
+"""Operations on loops."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.peel")
 def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Separate the first iteration, or the last, partial one."""
+    """Separate the first, or the last, partial iteration."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         loop, payload = _serial(target), interpreter.payload
@@ -86,7 +86,7 @@ def _is_partial(loop: ForOp) -> bool:
 
 @handles("loop.pipeline")
 def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep the loop: code generators overlap iterations, unless the processor does."""
+    """Ignored: code generators or processors overlap iterations."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if _serial(target) is None:
@@ -98,7 +98,7 @@ def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("loop.outline")
 def outline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Keep the loop instead of a call of a function: both handles are those of the loop."""
+    """Keep the loop instead of a call: both handles are the loop's."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, LoopOp):
@@ -170,7 +170,7 @@ def _precedes(first: ForOp, second: ForOp) -> bool:
 
 @handles("loop.forall_to_for", "loop.forall_to_parallel")
 def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Turn a forall into serial loops, or into one `scf.parallel`."""
+    """Replace a forall by serial loops, or one `scf.parallel`."""
     name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
     targets = interpreter.ops(op)
     interpreter.consume(op)

@@ -1,4 +1,4 @@
-"""Operations of matchers that examine structured ops: their dimensions, operands and bodies."""
+"""Matchers of structured ops: dimensions, operands, bodies."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def match_init(interpreter: Interpreter, op: Operation) -> list[list[Associated]
 
 
 def _operands(interpreter: Interpreter, op: Operation, numbers: range) -> list[list[Associated]]:
-    """Check the indexing maps of operands; the result is their maps, their producers, or the operands themselves."""
+    """Check operands' indexing maps; returns maps, producers or the operands."""
     target = _structured(interpreter, op)
     origin = cast("Origin", target.origin)  # `_operand_counts` reads its attributes
     chosen = [numbers[at] for at in _chosen(interpreter, op, target, len(numbers), "raw_position_list")]
@@ -177,8 +177,8 @@ def match_bitwidth(interpreter: Interpreter, op: Operation) -> list[list[Associa
 
 @handles("match.structured.classify_contraction_dims")
 def classify_contraction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """The dimensions of batches, rows, columns and sums: those in both operands and the result, in one operand and the
-    result, and in both operands only."""
+    """Dimensions of batches (in operands and result), rows and columns (one operand and result), and sums (operands
+    only)."""
     target = _structured(interpreter, op)
     maps = () if target.origin is None else target.origin.maps or ()
     if len(maps) != 3 or not all(map_.is_projected_permutation() for map_ in maps):
@@ -216,7 +216,7 @@ def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> l
 def _chosen(
     interpreter: Interpreter, op: Operation, target: StructuredOp | InitialOp, rank: int, name: str = "raw_dim_list"
 ) -> list[int]:
-    """The dimensions or operands that an op lists; negative ones count from the end."""
+    """Listed dimensions or operands; negative ones count from the end."""
     listed = list(cast("DenseArrayBase[Any]", op.properties[name]).get_values())
     wrong = next((d for d in listed if not -rank <= d < rank), None)
     if wrong is not None:

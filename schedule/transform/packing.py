@@ -1,4 +1,4 @@
-"""Operations of scripts on packed layouts: operands are copied tile after tile."""
+"""Packed layouts: operands are copied tile by tile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.support.errors import CompileError
 
 @handles("structured.pack")
 def pack(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Copy operands to buffers of tiles, padded to multiples, and compute tile by tile."""
+    """Copy operands to tiles, padded to multiples, and compute by tile."""
     sizes = [interpreter.number(size) for size in interpreter.sizes(op, "static_packed_sizes", op.operands[1:])]
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -90,7 +90,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
 
 
 def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, name: str) -> StructuredOp:
-    """Give a copying block a separate origin, by which it is the producer of an operand."""
+    """Give a copying block its own origin, as a producer."""
     payload = interpreter.payload
     function = payload.function_of(target)
     origin = payload.add_origin(Origin(name, {}, (), (), (), function, target.location, (), 0))
@@ -101,7 +101,7 @@ def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, na
 def _subscripts(
     interpreter: Interpreter, op: Operation, target: StructuredOp
 ) -> tuple[list[tuple[SSAValue, list[int | None]]], list[int | None]]:
-    """The dimension of each subscript, None for others: of each buffer read, and of the buffer written."""
+    """Dimensions of subscripts, or None, of buffers read and written."""
     block = interpreter.payload.block(target)
     body = [one for one in operations_in(block) if isinstance(one, LoadOp | StoreOp)]
     (*_, store) = [one for one in body if isinstance(one, StoreOp)]
@@ -124,8 +124,7 @@ def _in_init(op: Operation) -> bool:
 
 
 def _tiles(subscripts: Sequence[int | None], sizes: Sequence[int]) -> AffineMap | None:
-    """Tiles, then positions in a tile in the order of the dimensions of the op; None if no dimension of the buffer is
-    packed."""
+    """Tiles, then positions in a tile; None if no dimension is packed."""
     at = {dimension: place for place, dimension in enumerate(subscripts) if dimension is not None and sizes[dimension]}
     if not at:
         return None
@@ -140,7 +139,7 @@ def _tiles(subscripts: Sequence[int | None], sizes: Sequence[int]) -> AffineMap 
 
 @handles("structured.pack_transpose")
 def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Permute the tiles of a packed operand, and the dimensions of a tile."""
+    """Permute a packed operand's tiles, and tiles' dimensions."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     target, computing = interpreter.single(op), interpreter.single(op, 1)
     if not isinstance(target, StructuredOp) or target.name not in ("linalg.pack", "linalg.unpack"):

@@ -1,7 +1,7 @@
-"""The payload of a transform script: the ops of handles, and the schedule that changes them.
+"""The payload of a transform script: ops of handles, and their schedule.
 
-A structured op is a block and the loops over the dimensions of its iteration space. Loops made by a script, and loops
-of the program, are loop ops. Other ops of the program are those before conversion.
+A structured op is a block and the loops over its dimensions. Loop ops are loops of the script or program. Other ops are
+those before conversion.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WITH_SCRIPTS: Final = "transform.with_named_sequence"
 
 
 def program_ops(module: ModuleOp) -> Iterator[Operation]:
-    """The ops of a module, and of inner modules that contain scripts."""
+    """All ops, also of inner modules with scripts."""
     for op in module.body.block.ops:
         if isinstance(op, ModuleOp) and WITH_SCRIPTS in op.attributes:
             yield from op.body.block.ops
@@ -49,8 +49,6 @@ def program_ops(module: ModuleOp) -> Iterator[Operation]:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """An op of the original program."""
-
     name: str
     attributes: dict[str, Attribute]
     operand_types: tuple[Attribute, ...]
@@ -78,8 +76,6 @@ class PayloadOp:
 
 @dataclass(eq=False)
 class StructuredOp(PayloadOp):
-    """A block, and the loop over each dimension of its iteration space."""
-
     block: BlockHandle
     loops: list[LoopHandle | None]
     """None for a dimension with one iteration and no loop."""
@@ -87,22 +83,20 @@ class StructuredOp(PayloadOp):
 
 @dataclass(eq=False)
 class InitialOp(PayloadOp):
-    """A fill that became the start of a reduction."""
+    """A fill, now the init of a reduction."""
 
     reduction: BlockHandle
 
 
 @dataclass(eq=False)
 class LoopOp(PayloadOp):
-    """A loop, or for `scf.forall` a nest of loops, outermost first."""
+    """A loop, or a nest for `scf.forall`, outermost first."""
 
     loops: list[LoopHandle]
 
 
 @dataclass(eq=False)
 class FunctionOp(PayloadOp):
-    """A function, by name; None is the module."""
-
     symbol: str | None
 
 
@@ -118,7 +112,7 @@ class Payload:
         self.convert()
 
     def of_schedule(self, schedule: Schedule) -> Payload:
-        """This payload before any step, with the blocks of a schedule of it or of one of its functions."""
+        """The payload before any step, with blocks of a schedule of it or one of its functions."""
         made = copy(self)
         made.is_prepared, made.schedule, made.origins = True, schedule, dict(self._first_origins)
         origins = {_place_of(block): block.attributes for block in _blocks(self.schedule.original)}
@@ -140,7 +134,7 @@ class Payload:
         ]
 
     def convert(self) -> None:
-        """Convert the program to block loops. Drops all steps, and all ops of handles."""
+        """Convert the program to block loops; drops steps and ops of handles."""
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
@@ -193,8 +187,7 @@ class Payload:
     def add_structured(
         self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
     ) -> StructuredOp:
-        """Add the structured op of a block. Its loops are the innermost that the block's iterators are bound to, unless
-        they are loop ops."""
+        """Loops are the innermost that the block's iterators are bound to, except loop ops."""
         self._drop_dead()
         known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
@@ -222,7 +215,6 @@ class Payload:
         return found
 
     def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
-        """Add the ops in loops that are derived from `origin`."""
         found: list[StructuredOp] = []
         for loop in map(self.loop, loops):
             for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
@@ -236,13 +228,11 @@ class Payload:
         return found
 
     def add_origin(self, origin: Origin) -> Origin:
-        """Add an op that a step made, with a new number."""
         number = max(self.origins, default=-1) + 1
         found = self.origins[number] = replace(origin, number=number)
         return found
 
     def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
-        """Add an attribute to an op, by which scripts find it."""
         op.attributes[name] = UnitAttr() if value is None else value
         if isinstance(op, FunctionOp):
             place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
@@ -266,7 +256,7 @@ class Payload:
         return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
 
     def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
-        """Add the ops in copies of loops, in place of `old`, by their origins."""
+        """Replace `old` by the ops in copies of its loops, by origin."""
         for one in old:
             self.remove(one)
         names = {one.origin: one.name for one in old if one.origin is not None}
@@ -282,18 +272,18 @@ class Payload:
         return not any(step.name.removeprefix("sched.") in PRIMITIVE_STEPS for step in steps)
 
     def renewed(self, op: FunctionOp) -> PayloadOp:
-        """The function of the same name in the current program."""
+        """The current function of that name."""
         return self._module if op.symbol is None else self._functions[op.symbol]
 
     def root(self) -> FunctionOp:
         return self._module
 
     def loop(self, handle: LoopHandle) -> ForOp:
-        """The loop of a handle. Raises `CompileError` if a step erased it."""
+        """A handle's loop. Raises `CompileError` if erased."""
         return cast("ForOp", self.schedule.get(handle))
 
     def block(self, op: StructuredOp | InitialOp) -> BlockOp:
-        """The block of an op; for a fill, the reduction that it starts."""
+        """An op's block; for a fill, its reduction."""
         return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
 
     def block_of(self, handle: BlockHandle) -> BlockOp:
@@ -303,7 +293,7 @@ class Payload:
         return _place_of(self.block(op))[0]
 
     def place(self, op: PayloadOp) -> Operation:
-        """The op of the scheduled program that represents `op`, or contains it."""
+        """The scheduled op that is or contains `op`."""
         if isinstance(op, LoopOp):
             return self.loop(op.loops[0])
         if isinstance(op, StructuredOp | InitialOp):
@@ -313,7 +303,7 @@ class Payload:
         return module if symbol is None else find_function(module, symbol)
 
     def inside(self, scope: PayloadOp) -> list[PayloadOp]:
-        """The ops in `scope`, itself last; ops in a loop precede the loop."""
+        """Ops in `scope`, innermost first, itself last."""
         self._drop_dead()
         found: list[PayloadOp] = []
         if isinstance(scope, FunctionOp):
@@ -383,7 +373,7 @@ class Payload:
         return [*found, self._functions[place.sym_name.data], self._module]
 
     def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
-        """Whether `inner` is `outer`, or inside of it; False if steps erased one."""
+        """Whether `outer` is or contains `inner`; False if one is erased."""
         return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
     def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:

@@ -1,4 +1,4 @@
-"""Run the transform scripts of a module, and write the payload in upstream's dialects."""
+"""Run a module's transform scripts, and write the payload in upstream's dialects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FAMILIES = (control, matchers, structured, loops, packing, cleanups)
 
 
 def has_script(module: ModuleOp) -> bool:
-    """Whether a module has `@__transform_main`, or a sequence at its top."""
+    """Whether there is `@__transform_main`, or a sequence at the top."""
     return any(
         op.name == SCRIPT_OPS[1] or (isinstance(op, NamedSequenceOp) and op.sym_name.data == ENTRY_POINT)
         for op in program_ops(module)
@@ -53,10 +53,10 @@ def has_script(module: ModuleOp) -> bool:
 
 
 class ScriptProgram:
-    """A script as a program that schedules its payload. Its knobs and alternatives sample: a search space."""
+    """Schedules the script's payload; knobs and alternatives are a search space."""
 
     def __init__(self, module: ModuleOp) -> None:
-        """Run the script with its own choices, or drawn ones. Raises `CompileError` if that fails."""
+        """Run with the script's choices, or drawn ones. Raises `CompileError` for failures."""
         self._module = copy_of(module)
         for seed in range(_DRAWS):
             self._payload = Payload(module, PROMISES, seed)
@@ -98,7 +98,7 @@ class ScriptPass(ModulePass):
     """Names of payload ops: further arguments of the entry point are handles to them, as with MLIR's option."""
 
     def interpreted(self, module: ModuleOp) -> Interpreter:
-        """Run the scripts on a copy of their payload. Raises `CompileError` for a failure."""
+        """Raises `CompileError` for failures."""
         payload = Payload(module, self.promises, self.seed)
         interpreter = Interpreter(payload, module, parse_choices(self.choices))
         interpreter.run(self.entry_point, self.debug_bind_trailing_args)
@@ -116,7 +116,7 @@ def parse_choices(choices: Sequence[str]) -> Mapping[str, str]:
 
 
 def forget_origins(module: ModuleOp) -> None:
-    """Drop the attributes by which the payload finds blocks, also from ops that did not become blocks."""
+    """Drop attributes that identify blocks, also from other ops."""
     for op in operations_in(module):
         op.attributes.pop(ORIGIN, None)
         op.attributes.pop(INIT_ORIGIN, None)
@@ -132,7 +132,7 @@ def replace_body(module: ModuleOp, new: ModuleOp) -> None:
 
 
 def payload_of(interpreter: Interpreter) -> ModuleOp:
-    """The scheduled program in upstream dialects only, with the original signatures."""
+    """The scheduled program in upstream dialects, with its original signatures."""
     result, source = interpreter.payload.schedule.mod, interpreter.payload.source
     forget_origins(result)
     LowerTirToLowPass().apply(Context(), result)

@@ -1,4 +1,4 @@
-"""Operations of scripts on structured ops: tiles, fusion, interchange, partial reductions, vectors."""
+"""Operations on structured ops: tiles, fusion, interchange, partial reductions, vectors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LANES: Final = 64
 
 
 def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
-    """A payload op as a block with loops, also a fill that starts a reduction."""
+    """A payload op, or a reduction's fill."""
     payload = interpreter.payload
     if isinstance(target, StructuredOp):
         return target
@@ -55,7 +55,7 @@ def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKin
 
 
 def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
-    """The loop over a dimension, created if that has one iteration and no loop."""
+    """Created if missing because of one iteration."""
     loop = target.loops[dimension]
     if loop is None:
         schedule = interpreter.payload.schedule
@@ -65,7 +65,7 @@ def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> L
 
 
 def extent_of(interpreter: Interpreter, loop: LoopHandle) -> int | None:
-    """The extent of a loop; None if it is only known at run time."""
+    """Returns None if unknown at compile time."""
     extent = interpreter.payload.loop(loop).extent
     return extent if isinstance(extent, int) else None
 
@@ -79,8 +79,8 @@ def tile(
     *,
     counted: bool = False,
 ) -> tuple[StructuredOp, list[LoopHandle]]:
-    """Split the loops by sizes (0 leaves a loop), and move the outer parts outside. Returns the op on one tile, and the
-    loops over tiles. With `counted`, sizes are numbers of tiles."""
+    """Split loops by sizes (0 keeps a loop), or with `counted` by numbers of tiles. Returns the op on one tile, and the
+    outer loops."""
     payload = interpreter.payload
     count = len(target.loops)
     if len(sizes) > count:
@@ -167,7 +167,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
 def fuse_producers(
     interpreter: Interpreter, op: Operation, producers: Sequence[PayloadOp], containing: LoopOp
 ) -> list[Associated]:
-    """Move producers into a loop, the consumers among them first."""
+    """Move producers into a loop, consumers first."""
     pending, fused = list(producers), list[Associated]()
     while pending:
         failures: list[Silenceable] = []
@@ -209,7 +209,6 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
 
 
 def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
-    """Replace a structured op by one with the current loops of its block."""
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -281,7 +280,6 @@ def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated
 def renewed(
     interpreter: Interpreter, target: StructuredOp, loops: Sequence[LoopHandle | None], name: str | None = None
 ) -> StructuredOp:
-    """Replaces `target` by an op of the same block."""
     interpreter.payload.remove(target)
     new = StructuredOp(
         name or target.name,
@@ -309,8 +307,7 @@ def generalize(interpreter: Interpreter, op: Operation) -> list[list[Associated]
 
 @handles("structured.decompose")
 def decompose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Decompose two-dimensional convolutions with a window of one element and an output of one row along one
-    dimension."""
+    """Reduce 2-d convolutions and pools whose window and output have one element along a dimension."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         if not isinstance(target, StructuredOp):
@@ -350,7 +347,6 @@ def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Assoc
 
 @handles("structured.split")
 def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Split an op into two at an iteration of one dimension."""
     dimension = integer_of(op, "dimension")
     chunk = (
         integer_of(op, "static_chunk_sizes")
@@ -389,7 +385,7 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.pad")
 def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Pad dimensions to multiples, with copies of the operands."""
+    """Pad dimensions to multiples, copying operands."""
     dimensions = integers_of(op, "padding_dimensions") or []
     multiples = interpreter.sizes(op, "static_pad_to_multiple_of", op.operands[1:])
     if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
@@ -423,7 +419,7 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 @handles("structured.convert_conv2d_to_img2col")
 def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Copy the input with the dimensions of the convolution as indices; the rest is a product."""
+    """Copy the input, indexed by the convolution's dimensions; the rest is a product."""
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
         payload, structured = interpreter.payload, as_structured(interpreter, op, target)
@@ -440,7 +436,7 @@ def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[l
 
 @handles("structured.tile_reduction_using_for")
 def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Compute partial results for each position in a tile of the reduction, which another op combines."""
+    """Partial results per position in a tile."""
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -461,7 +457,7 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
 
 @handles("structured.tile_reduction_using_forall")
 def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Compute partial results of concurrent parts of the reduction, which another op combines."""
+    """Partial results per concurrent part."""
     counts = interpreter.sizes(op, "num_threads", ())
     if has_flag(op, "tile_sizes"):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
@@ -485,7 +481,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
 
 @handles("structured.split_reduction")
 def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Compute partial results for each part of the reduction, which another op combines."""
+    """Partial results per part."""
     factor, place = integer_of(op, "split_factor", 0), integer_of(op, "insert_split_dimension", 0)
 
     def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
@@ -607,7 +603,6 @@ def vectorize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]
 
 @handles("structured.vectorize_children_and_apply_patterns")
 def vectorize_children(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    """Vectorize all structured ops inside, if possible."""
     targets = interpreter.ops(op)
     for target in targets:
         if target.name not in ("func.func", "builtin.module"):

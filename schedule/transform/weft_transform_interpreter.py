@@ -1,4 +1,4 @@
-"""weft-transform-interpreter: run transform scripts on their payload, with exact legality."""
+"""weft-transform-interpreter: run transform scripts with exact legality."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weft.schedule.transform.scripts import ScriptPass, payload_of, replace_body
 
 @dataclass(frozen=True)
 class WeftTransformInterpreterPass(ScriptPass):
-    """Run the transform script of a module on its payload: `transform.named_sequence @__transform_main`, or the
-    `transform.sequence` ops at its top level.
+    """Run a module's transform script: `transform.named_sequence @__transform_main`, or its top-level
+    `transform.sequence` ops.
 
-    Structured ops and loops of the payload become block loops, operations of the script become schedule primitives, and
-    the result is written with `scf`, `memref`, `vector`, `arith`, `math` and `func` (`docs/transform.md`). A step that
-    would change results is refused: a silenceable failure, with the counterexample.
+    Structured ops and loops become block loops, operations become schedule primitives, and the result is written with
+    `scf`, `memref`, `vector`, `arith`, `math` and `func` (`docs/transform.md`). A step that would change results is a
+    silenceable failure, with the counterexample.
 
     Requires: functions of `linalg` on tensors or memrefs, or of loops over buffers, and a script.
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from mutations import mutated, sources
 
 from weft.interp.compare import Validator
-from weft.tools.failures import is_users
+from weft.tools.failures import is_user_error
 from weft.tools.weft_opt import WeftOptMain
 
 SECONDS = 10
@@ -115,7 +115,7 @@ def problems(text: str) -> Iterator[tuple[str, str]]:
         except Hang:
             yield " ".join(arguments), f"hangs\n{traceback.format_exc(limit=-6)}"
         except Exception as error:  # noqa: BLE001 (whatever it is becomes a finding)
-            if not is_users(error) and not isinstance(error, RecursionError):
+            if not is_user_error(error) and not isinstance(error, RecursionError):
                 yield " ".join(arguments), traceback.format_exc(limit=-6)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)

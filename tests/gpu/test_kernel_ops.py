@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from recorded_ops import RecordedOp, has_some_types, recorded_ops
 from tiers import second_tier
 
+from weft.runtime.opencl import pick_device
 from weft.support.target import Target
 
 PRECISION = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-19, "f64": 2.0**-49}
@@ -58,12 +59,9 @@ def test_cuda_on_the_cpu(wanted: Callable[[dict[str, Any]], bool] | None) -> Non
 def test_opencl_on_pocl(wanted: Callable[[dict[str, Any]], bool] | None, step: int) -> None:
     """Some of the ops: PoCL takes a tenth of a second for each kernel."""
     cl = pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'weft[opencl]'")
-    platforms = [platform for platform in cl.get_platforms() if "Portable Computing Language" in platform.name]
-    if not platforms:
-        pytest.skip("PoCL is not installed: pip install 'weft[opencl]'")
+    context = pick_device("Portable Computing Language").context
     some = records(wanted)[::step]
     source = kernel_source(some, Target("opencl"))
-    context = cl.Context(platforms[0].get_devices())
     queue = cl.CommandQueue(context)
     program = cl.Program(context, source.text).build(options=["-cl-std=CL1.2"])
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR

@@ -1,7 +1,8 @@
-"""The operators of NumPy and of neural networks as functions from tensors to tensors: `weft.te.ops`.
+"""The operators of NumPy and of neural networks on tensors: `weft.te.ops`.
 
-Names are those of topi and NumPy; shapes are static or symbolic; dtypes are not converted implicitly. `name=` names the
-stage of the result; stages before it are called `<name>_...`.
+Names are those of topi and NumPy; shapes are static or symbolic; dtypes are not converted implicitly; sums of 16-bit
+floats are in float32. Arguments that an operator does not accept raise `CompileError`. `name=` names the result's
+stage; stages before it are `<name>_...`.
 
     A, B = te.placeholder((128, 64), name="A"), te.placeholder((64, 32), name="B")
     C = te.ops.relu(te.ops.matmul(A, B), name="C")

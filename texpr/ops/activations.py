@@ -1,4 +1,4 @@
-"""Elementwise activation functions. 16-bit floats are computed in float32."""
+"""Elementwise activation functions. 16-bit floats use float32."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def softplus(data: Tensor, beta: float = 1.0, threshold: float = inf, *, name: s
 
 
 def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
-    """x if it is positive, else alpha * x.
+    """x if positive, else alpha * x.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.leaky_relu(data, alpha)`.
@@ -106,7 +106,7 @@ def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -
 
 
 def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0, *, name: str = "elu") -> Tensor:
-    """x if it is positive, else alpha * (exp(input_scale * x) - 1); times `scale`.
+    """x if positive, else alpha * (exp(input_scale * x) - 1); times `scale`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.elu(data, alpha)`, with scales `torch.ops.aten.elu`.
@@ -119,7 +119,7 @@ def elu(data: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float
 
 
 def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
-    """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh.
+    """x times the normal distribution function: x / 2 * (1 + erf(x / sqrt(2))).
 
     `approximate` is "none" or "tanh": x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), Hendrycks and Gimpel 2016.
 
@@ -139,7 +139,7 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
 
 
 def celu(data: Tensor, alpha: float = 1.0, *, name: str = "celu") -> Tensor:
-    """x if it is positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
+    """x if positive, else alpha * (exp(x / alpha) - 1). Raises CompileError for an alpha of 0.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.celu(data, alpha)`.
@@ -155,7 +155,7 @@ _SELU_SCALE = 1.0507009873554805
 
 
 def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *, name: str = "selu") -> Tensor:
-    """gamma times `elu`, by default with the constants of Klambauer et al. 2017, which preserve mean and variance.
+    """gamma times `elu`; the default constants preserve mean and variance (Klambauer et al. 2017).
 
     Dtypes: floats.
     Equals: `torch.nn.functional.selu(data)`.
@@ -164,7 +164,7 @@ def selu(data: Tensor, alpha: float = _SELU_ALPHA, gamma: float = _SELU_SCALE, *
 
 
 def thresholded_relu(data: Tensor, alpha: float = 1.0, *, name: str = "thresholded_relu") -> Tensor:
-    """x if it is greater than alpha, else 0.
+    """x if greater than alpha, else 0.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.threshold(data, alpha, 0)`; ONNX ThresholdedRelu.
@@ -186,7 +186,7 @@ def shrink(data: Tensor, lambd: float = 0.5, bias: float = 0.0, *, name: str = "
 
 
 def prelu(data: Tensor, slope: Tensor, *, name: str = "prelu") -> Tensor:
-    """x if it is positive, else slope * x, broadcast: (c, 1, 1) is a slope per channel of (n, c, h, w).
+    """x if positive, else slope * x, broadcast: (c, 1, 1) is a slope per channel of (n, c, h, w).
 
     Dtypes: floats.
     Equals: `np.where(data > 0, data, data * slope)`; ONNX PRelu.

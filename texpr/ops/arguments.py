@@ -1,4 +1,4 @@
-"""Checks of operator arguments, reads of tensors by named indices, and broadcasting."""
+"""Checks of operator arguments, reads by named indices, and broadcasting. Checks raise CompileError."""
 
 from __future__ import annotations
 
@@ -44,14 +44,12 @@ T = TypeVar("T")
 
 
 def checked_tensor(value: object, what: str) -> Tensor:
-    """Raises CompileError for other values."""
     if not isinstance(value, Tensor):
         raise error(f"{what} must be a tensor, got {shown(value)} of type {type(value).__name__}")
     return value
 
 
 def ranked(value: object, what: str, *ranks: int) -> Tensor:
-    """A tensor of one of the `ranks`. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
@@ -60,7 +58,6 @@ def ranked(value: object, what: str, *ranks: int) -> Tensor:
 
 
 def floating(value: object, what: str) -> Tensor:
-    """A tensor of floats. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if not is_float(tensor.dtype):
         raise error(f"{what} must hold floats, got {tensor.name} of {tensor.dtype}: use te.ops.cast")
@@ -68,7 +65,6 @@ def floating(value: object, what: str) -> Tensor:
 
 
 def numeric(value: object, what: str) -> Tensor:
-    """A tensor of numbers, not bools. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.dtype == "bool":
         raise error(f"{what} must hold numbers, got {tensor.name} of bool: use te.ops.cast")
@@ -76,7 +72,6 @@ def numeric(value: object, what: str) -> Tensor:
 
 
 def integral(value: object, what: str) -> Tensor:
-    """A tensor of integers. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if not is_integer(tensor.dtype):
         raise error(f"{what} must hold integers, got {tensor.name} of {tensor.dtype}")
@@ -84,7 +79,6 @@ def integral(value: object, what: str) -> Tensor:
 
 
 def one_dtype(what: str, *tensors: Tensor | None) -> str:
-    """The common dtype. Raises CompileError if two differ."""
     given = [tensor for tensor in tensors if tensor is not None]
     for tensor in given[1:]:
         if tensor.dtype != given[0].dtype:
@@ -96,13 +90,11 @@ def one_dtype(what: str, *tensors: Tensor | None) -> str:
 
 
 def product_dtype(what: str, out_dtype: object, *tensors: Tensor) -> str:
-    """The dtype of sums of products: the given one, to which operands are converted first, or their common one. Raises
-    CompileError if there is none."""
+    """The given dtype, to which operands are converted, or their common one."""
     return one_dtype(what, *tensors) if out_dtype is None else checked_dtype(out_dtype)
 
 
 def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
-    """A tensor of a shape. Raises CompileError for other values."""
     tensor = checked_tensor(value, what)
     if tensor.ndim != len(shape) or not all(map(agree, tensor.shape, shape)):
         raise error(
@@ -112,14 +104,13 @@ def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
 
 
 def check_nonempty(what: str, tensor: Tensor, axes: Sequence[int]) -> None:
-    """Raises CompileError for an axis that is statically empty."""
     for axis in axes:
         if is_empty([tensor.shape[axis]]):
             raise error(f"{what}: axis {axis} of {tensor.name} of shape {shape_text(tensor.shape)} has no elements")
 
 
 def sum_dtype(dtype: str) -> str:
-    """The accumulator dtype for sums of `dtype`: float32 for floats of at most 16 bits, else `dtype`."""
+    """The accumulator dtype: float32 for floats of at most 16 bits."""
     return "float32" if dtype in ("float16", "bfloat16", *SMALL_FLOATS) else dtype
 
 
@@ -128,7 +119,6 @@ def result_dtype(dtype: object, default: str) -> str:
 
 
 def integer(value: object, what: str) -> int:
-    """Raises CompileError for bools and other types."""
     number = as_number(value)
     if isinstance(number, bool) or not isinstance(number, int):
         raise error(f"{what} must be an integer, got {shown(value)}")
@@ -136,7 +126,7 @@ def integer(value: object, what: str) -> int:
 
 
 def integers(value: object, what: str, count: int, *, least: int | None = None) -> tuple[int, ...]:
-    """`count` integers, or one for all. Raises CompileError for another number of them, and for one below `least`."""
+    """`count` integers of at least `least`, or one for all."""
     given = items(value) * (1 if type(value) in (list, tuple) else count)
     if len(given) != count:
         raise error(f"{what} takes one integer or {count}, got {shown(value)}")
@@ -148,7 +138,6 @@ def integers(value: object, what: str, count: int, *, least: int | None = None) 
 
 
 def index_number(value: object, what: str) -> Extent:
-    """An integer, or an expression over integer variables. Raises CompileError for other values."""
     if not isinstance(value, Expr) or isinstance(value, Const):
         return integer(value.value if isinstance(value, Const) else value, what)
     if not is_extent(value):
@@ -173,7 +162,7 @@ def not_negative(extent: Extent) -> Extent:
 
 
 def checked_axis(what: str, axis: object, rank: int) -> int:
-    """An axis, counted from 0; negative axes count from the end."""
+    """An axis from 0; negative ones count from the end."""
     number = integer(axis, f"{what}: the axis")
     if not -rank <= number < rank:
         raise error(f"{what}: there is no axis {number} in rank {rank}")
@@ -181,7 +170,7 @@ def checked_axis(what: str, axis: object, rank: int) -> int:
 
 
 def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
-    """Axes in the given order; None means all. Raises CompileError for repeated axes."""
+    """Distinct axes in the given order; None means all."""
     if axes is None:
         return tuple(range(rank))
     found = tuple(checked_axis(what, axis, rank) for axis in items(axes))
@@ -194,7 +183,7 @@ def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
 def compute(
     shape: Sequence[Extent], element: Callable[..., ExprLike], name: str, names: Sequence[str] | None = None
 ) -> Tensor:
-    """A new tensor, element by element; indices are called `names` (i0, i1, ... by default)."""
+    """A new tensor; `names` of indices are i0, i1, ... by default."""
     label = checked_name(name, "compute")
     extents = checked_shape(shape, f"compute {label}")
     return computed(extents, [f"i{d}" for d in range(len(extents))] if names is None else names, element, label)
@@ -203,8 +192,9 @@ def compute(
 def variant(
     template: Callable[Concatenate[T, P], Tensor], first: T, label: str, doc: str, **defaults: object
 ) -> Callable[P, Tensor]:
-    """The operator `label`: `template` with its first argument bound and other defaults. Raises TypeError for arguments
-    that the template lacks."""
+    """`template` with first argument and defaults bound, called `label`. Raises TypeError for arguments that it
+    lacks.
+    """
     signature = inspect.signature(partial(template, first))
     own = {"name": label, **defaults}
     parameters = [p.replace(default=own.get(p.name, p.default)) for p in signature.parameters.values()]
@@ -225,30 +215,25 @@ def variant(
 
 
 def constant(value: Number, dtype: str) -> Expr:
-    """A constant; 0 and 1 are also bools. Raises CompileError if it is out of range."""
+    """A constant in range of `dtype`; 0 and 1 are also bools."""
     return as_expr(bool(value) if dtype == "bool" and value in (0, 1) else value, dtype)
 
 
 def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
-    """Some extent of `shape` is 0."""
     return compute(shape, lambda *_: constant(0, dtype), name)
 
 
 def is_one_of(word: object, words: Sequence[str]) -> bool:
-    """`in` would compare arrays element by element."""
+    """A bare `in` would compare arrays element by element."""
     return isinstance(word, str) and word in words
 
 
 def is_one(extent: Extent) -> bool:
-    """Broadcasting repeats the axis."""
     return isinstance(extent, int) and extent == 1
 
 
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """The common shape under broadcasting, aligned at the last dimension.
-
-    Raises CompileError for different extents, and symbolic ones that are not provably equal.
-    """
+    """The common shape, aligned at the last dimension; symbolic extents must be provably equal."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
     for shape in shapes:
@@ -272,7 +257,6 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
-    """The element at `indices` of the broadcast shape `result`."""
     places = [
         0 if is_one(extent) and not is_one(result[position]) else indices[position]
         for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)
@@ -281,14 +265,12 @@ def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[E
 
 
 def operand(value: object, what: str) -> Tensor | bool | int | float:
-    """A tensor or a number. Raises CompileError for other values."""
     number = as_number(value)
     return checked_tensor(value, what) if number is None else number
 
 
 def elementwise(what: str, function: Callable[..., ExprLike], operands: Sequence[object], name: str | None) -> Tensor:
-    """`function` of elements of the operands; tensors are broadcast, numbers passed unchanged. Raises CompileError
-    without a tensor."""
+    """`function` of elements of the operands, at least one a tensor; numbers are passed unchanged."""
     values = [operand(value, f"{what}: operand {position}") for position, value in enumerate(operands)]
     tensors = [value for value in values if isinstance(value, Tensor)]
     if not tensors:

@@ -1,6 +1,6 @@
 """Bessel functions of orders 0 and 1, and Airy's function, by rational and Chebyshev approximations in float64.
 
-Source: the coefficients of S. L. Moshier, Methods and Programs for Mathematical Functions (Cephes).
+Source: coefficients of S. L. Moshier, Methods and Programs for Mathematical Functions (Cephes).
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _number(value: float) -> Expr:
 
 
 def _chebyshev(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Clenshaw's sum, highest degree first; degree 0 has weight one half."""
+    """Clenshaw's sum, highest degree first; degree 0 has weight 1/2."""
     total, before, last = _number(coefficients[0]), _number(0.0), _number(0.0)
     for coefficient in coefficients[1:]:
         before, last = last, total
@@ -215,7 +215,6 @@ def _j1(x: Expr) -> Expr:
 
 
 def _of_positive(x: Expr, at_zero: float, found: Expr) -> Expr:
-    """A pole at 0, undefined for negative numbers."""
     return math.select(x > 0.0, found, math.select(x == 0.0, _number(at_zero), _number(nan)))
 
 

@@ -1,4 +1,4 @@
-"""Convolutions, transposed convolutions, and the windows of pools."""
+"""Convolutions, transposed convolutions, and windows of pools."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 @dataclass(frozen=True)
 class KernelWindow:
-    """`size` elements at distance `dilation`, moved by `stride` over an axis padded by `before` and `after`
-    elements."""
+    """`size` elements at distance `dilation`, moved by `stride` over an axis padded by `before` and `after`."""
 
     size: Extent
     stride: int
@@ -49,14 +48,12 @@ class KernelWindow:
         return simplified((self.size - 1) * self.dilation + 1)
 
     def positions(self, extent: Extent, what: str) -> Extent:
-        """The number of windows in a padded axis. Raises CompileError if there is none."""
         padded = simplified(extent + (self.before + self.after))
         if isinstance(padded, int) and isinstance(self.span, int) and padded < self.span:
             raise error(f"{what}: a window over {self.span} elements does not fit into {padded} (the border included)")
         return simplified((padded - self.span) // self.stride + 1)
 
     def index(self, position: Expr, offset: Expr) -> Expr:
-        """The index of an element in the padded axis."""
         start = position * self.stride if self.stride != 1 else position
         return start + (offset * self.dilation if self.dilation != 1 else offset)
 
@@ -69,10 +66,9 @@ def windows(
     dilation: object,
     extents: Sequence[Extent],
 ) -> tuple[KernelWindow, ...]:
-    """A window for each of the axes of `extents`.
+    """A window per extent. Strides and dilation are an integer, or one per axis; padding as in `borders`.
 
-    Strides and dilation are an integer, or one per axis; for padding see `borders`. Raises CompileError for other
-    counts, strides and dilations below 1, and empty windows.
+    Raises CompileError for other counts, strides and dilations below 1, and empty windows.
     """
     rank = len(sizes)
     for size in sizes:
@@ -90,9 +86,9 @@ def borders(
 ) -> tuple[tuple[Extent, Extent], ...]:
     """The padding before and after each axis.
 
-    `padding` is an integer, one for each axis, all starts before all ends (top, left, bottom, right), a pair for each
-    axis, or a word. "VALID" is no padding. "SAME" is `ceil(extent / stride)` windows with odd padding at the end,
-    "SAME_LOWER" at the start. Raises CompileError for other values.
+    `padding` is an integer, one per axis, all starts before all ends (top, left, bottom, right), a pair per axis, or a
+    word: "VALID" is none, "SAME" is `ceil(extent / stride)` windows with odd padding at the end, "SAME_LOWER" at the
+    start. Raises CompileError for others.
     """
     rank = len(unpadded)
     if isinstance(padding, str):
@@ -115,7 +111,6 @@ def borders(
 
 
 def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
-    """SAME padding, with odd padding at the end."""
     if window.stride == 1:
         total = simplified(as_expr(window.span) - 1)
     else:
@@ -126,8 +121,9 @@ def _same(window: KernelWindow, extent: Extent) -> tuple[Extent, Extent]:
 
 
 def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
-    """A permutation of `letters`, optionally followed by one of `inner`, tiles of packed axes. Raises CompileError for
-    other values."""
+    """A permutation of `letters`, optionally with one of `inner`, tiles of packed axes. Raises CompileError for
+    others.
+    """
     upper, lower = (layout[: len(letters)], layout[len(letters) :]) if isinstance(layout, str) else ("", "")
     if isinstance(layout, str) and sorted(upper) == sorted(letters) and lower in ("", *inner):
         return layout
@@ -137,8 +133,7 @@ def checked_layout(what: str, layout: object, letters: str, *inner: str) -> str:
 
 @dataclass(frozen=True)
 class Laid:
-    """A tensor with letters for its axes. A lower-case letter is a tile of the upper-case axis: NCHWc is NCHW with
-    packed channels."""
+    """A tensor with letters for axes. A lower-case letter is a tile of the upper-case axis, as in NCHWc."""
 
     tensor: Tensor
     layout: str
@@ -158,7 +153,6 @@ class Laid:
         return self.tensor(*(indices[letter] for letter in self.layout))
 
     def padded(self, windows: Mapping[str, KernelWindow], value: Number, name: str) -> Laid:
-        """Padded with `value` for windows along some axes, in a separate stage."""
         borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
         if all(is_same(before, 0) and is_same(after, 0) for before, after in borders):
             return self
@@ -175,8 +169,6 @@ _Indices: TypeAlias = Mapping[str, Expr | int]
 
 
 class _Operands:
-    """Data and kernels with letters for axes."""
-
     def __init__(
         self,
         what: str,
@@ -189,9 +181,9 @@ class _Operands:
         out_dtype: object,
         packed: Sequence[str] = (),
     ) -> None:
-        """`channels` are the channel axes in the default layout of kernels: before the spatial axes for channels-first
-        data, after them for channels-last data. Kernels of packed data end in one of `packed`, by default the first;
-        without `packed`, data cannot be packed."""
+        """`channels`: channel axes in the default layout of kernels, before the spatial axes for channels-first data,
+        else after. Kernels of packed data end in one of `packed`; None forbids packed data.
+        """
         data_tiles = ("c",) if packed else ()
         layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters, *data_tiles)
         default = channels[0] + letters if layout.index("C") == 1 else letters + channels[1]
@@ -221,11 +213,10 @@ class _Operands:
         border: Laid | None = None,
         within: Sequence[IterVar] = (),
     ) -> Tensor:
-        """The products of data and kernels, summed over `over`, then the windows, then `within`.
+        """Products of data and kernels, summed over `over`, the windows, then `within`.
 
-        `border` is the padded data, by default a separate stage. `outputs` are the extents of the result's channels.
-        `factors` returns the data's channel and the kernel's indices, for an element of the result and one of the
-        window.
+        `border` is the padded data, by default a stage; `outputs` the channels of the result. `factors` returns the
+        data's channel and the kernel's indices.
         """
         data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
         shape = {"N": data.extent("N"), **outputs}
@@ -268,7 +259,7 @@ def _convolution(
     }
 
     def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
-        """Channels and filters of packed data are counted in tiles."""
+        """Packed channels and filters are counted in tiles."""
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
         place = {"O": at["C"], "I": rc, **offsets}
         if not operands.is_packed:
@@ -284,7 +275,6 @@ def _convolution(
 
 
 def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """Input and output channels of a group."""
     if groups < 1:
         raise error(f"{what}: groups must be at least 1, got {groups}")
     channels, inputs, outputs = source.extent("C"), kernel.extent("I"), kernel.extent("O")
@@ -360,8 +350,7 @@ def depthwise_conv2d(
     *,
     name: str = "depthwise_conv2d",
 ) -> Tensor:
-    """A depthwise convolution of data (N, C, H, W) with separate kernels for each channel, (C, M, H, W), to C * M
-    channels.
+    """A depthwise convolution of data (N, C, H, W) with kernels per channel, (C, M, H, W), to C * M channels.
 
     Kernels of data (N, H, W, C) are (H, W, C, M); of packed data NCHWc CMHWc, and M is 1. Padding and sums as in
     `conv2d`.
@@ -470,7 +459,6 @@ conv3d_transpose = variant(
 
 
 def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
-    """Input and output channels of a group."""
     channels = kernel.extent("I")
     if not agree(source.extent("C"), channels):
         raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
@@ -483,7 +471,7 @@ def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) 
 
 
 def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple[Extent, Extent]:
-    """The first index in the dilated data, and the extent of the dilated axis."""
+    """The first index in the dilated data, and its extent."""
     reach = simplified(window.span - 1)
     first = simplified(reach - window.before)
     length = simplified((extent - 1) * window.stride + 1 + first + (reach - window.after + more))
@@ -495,8 +483,6 @@ def _spread(what: str, window: KernelWindow, extent: Extent, more: int) -> tuple
 def _with_zeros(
     source: Laid, windows: Mapping[str, KernelWindow], spread: Mapping[str, tuple[Extent, Extent]], name: str
 ) -> Laid:
-    """Elements at distance `stride`, with zeros between and around them."""
-
     def element(*indices: Expr) -> Expr:
         at: dict[str, Expr | int] = dict(zip(source.layout, indices, strict=True))
         there: list[Expr] = []

@@ -1,4 +1,4 @@
-"""Tensors of constants and sequences, and triangles of matrices."""
+"""Constants, sequences, and triangles of matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["arange", "extents", "eye", "full", "iota", "linspace", "tri", "tril"
 
 
 def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: str = "full") -> Tensor:
-    """A tensor with all elements equal.
+    """A tensor of equal elements.
 
     Dtypes: all.
     Equals: `np.full(shape, fill_value, dtype)`.
@@ -50,7 +50,7 @@ def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: 
 def extents(shape: object, dtype: object = "int64", *, name: str = "extents") -> Tensor:
     """The extents of a shape, possibly symbolic, as a vector.
 
-    Raises CompileError for a shape without axes, and for a dtype that is not an integer type.
+    Raises CompileError for a shape without axes.
 
     Dtypes: integers.
     Equals: `np.array(shape, dtype)`.
@@ -70,7 +70,7 @@ def extents(shape: object, dtype: object = "int64", *, name: str = "extents") ->
 
 
 def iota(shape: object, axis: int = 0, dtype: object = "int64", *, name: str = "iota") -> Tensor:
-    """The index of each element along an axis, for a possibly symbolic shape.
+    """The index along an axis, for a possibly symbolic shape.
 
     Dtypes: numbers.
     Equals: `np.indices(shape)[axis]`.
@@ -94,8 +94,8 @@ def arange(
 ) -> Tensor:
     """Numbers from `start` (0 if only one bound is given) to `stop` (exclusive) in steps of `step`.
 
-    The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers that
-    are out of range of the dtype. Integers may be expressions over integer variables.
+    Element i is start + i * step in `dtype`. Raises CompileError for a step of 0, and numbers out of range. Integers
+    may be expressions over integer variables.
 
     Dtypes: numbers.
     Equals: `np.arange(start, stop, step, dtype)`.
@@ -124,13 +124,12 @@ _MOST: Final = 1 << 62
 
 
 def _symbolic_range(start: object, stop: object, step: object, dtype: str, name: str) -> Tensor:
-    """Bounds are expressions over integer variables."""
     first, last, gap = (index_number(number, "arange: a bound") for number in (start, stop, step))
     if not is_integer(dtype):
         raise error(f"arange of integer variables makes integers, got {dtype}")
     for bound in (first, last, gap):
         if not is_not_negative(bound):
-            # Calls compute it. Compiled code subtracts in int64.
+            # Calls compute it; compiled code subtracts in int64.
             assume_at_most(-_MOST, bound)
             assume_at_most(bound, _MOST)
     up, down = (not_negative(simplified(as_expr(a) - b)) for a, b in ((last, first), (first, last)))
@@ -148,7 +147,6 @@ def _symbolic_range(start: object, stop: object, step: object, dtype: str, name:
 
 
 def _count_by_sign(up: Extent, down: Extent, step: Expr) -> Extent:
-    """`up` or `down` by the sign of `step`; 0 for a step of 0."""
     rising, falling = (greater(less(s, 1), 0) for s in (step, 0 - step))
     size = greater(greater(step, 0 - step), 1)
     return simplified((up * rising + down * falling + (size - 1) * (rising + falling)) // size)
@@ -166,8 +164,7 @@ def linspace(
 ) -> Tensor:
     """`num` equidistant numbers from `start` to `stop`, which is included unless `endpoint=False`.
 
-    The element at i is start + i * step, computed in float32 for 16-bit floats. Raises CompileError for a negative
-    `num`.
+    Element i is start + i * step; 16-bit floats use float32. Raises CompileError for a negative `num`.
 
     Dtypes: floats.
     Equals: `np.linspace(start, stop, num, endpoint, dtype=dtype)`.
@@ -192,7 +189,6 @@ def linspace(
 def _where_columns(
     what: str, shape: tuple[object, object], k: Extent, dtype: object, test: Callable[[Expr, Expr], Expr], name: str
 ) -> Tensor:
-    """Ones where `test(column, row + k)` holds, else zeros."""
     result = result_dtype(dtype, "float32")
     rows, columns = shape
     extents = checked_shape((rows, rows if columns is None else columns), f"{what}: the shape")
@@ -208,7 +204,7 @@ def _where_columns(
 def eye(
     n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "eye"
 ) -> Tensor:
-    """A matrix of zeros with ones on the diagonal `k`: 0 is the main diagonal, 1 the one above it.
+    """A matrix of zeros with ones on diagonal `k`: 0 is the main one, 1 the one above.
 
     Dtypes: all.
     Equals: `np.eye(n_rows, n_cols, k, dtype)`.
@@ -219,7 +215,7 @@ def eye(
 def tri(
     n_rows: Extent, n_cols: Extent | None = None, k: Extent = 0, dtype: object = "float32", *, name: str = "tri"
 ) -> Tensor:
-    """A matrix of ones on and below the diagonal `k`, and zeros above it.
+    """A matrix of ones on and below diagonal `k`, zeros above.
 
     Dtypes: all.
     Equals: `np.tri(n_rows, n_cols, k, dtype)`.
@@ -241,7 +237,7 @@ def _triangle(what: str, data: Tensor, k: Extent, upper: bool, name: str) -> Ten
 
 
 def tril(data: Tensor, k: Extent = 0, *, name: str = "tril") -> Tensor:
-    """Matrices with zeros above the diagonal `k`: 0 is the main diagonal, 1 the one above it.
+    """Matrices with zeros above diagonal `k`, as in `eye`.
 
     Dtypes: all.
     Equals: `np.tril(data, k)`.
@@ -250,7 +246,7 @@ def tril(data: Tensor, k: Extent = 0, *, name: str = "tril") -> Tensor:
 
 
 def triu(data: Tensor, k: Extent = 0, *, name: str = "triu") -> Tensor:
-    """Matrices with zeros below the diagonal `k`.
+    """Matrices with zeros below diagonal `k`, as in `eye`.
 
     Dtypes: all.
     Equals: `np.triu(data, k)`.

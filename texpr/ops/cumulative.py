@@ -1,8 +1,7 @@
-"""Cumulative sums, products and extrema along an axis of a tensor.
+"""Cumulative sums, products and extrema along an axis.
 
-Along a static extent they are parallel prefix scans of log2(n) passes, which combine elements at distances 1, 2, 4, ...
-(Hillis and Steele 1986): the work is n log n, and rounding errors grow with log n. Along a symbolic extent, statements
-combine elements sequentially.
+Along a static extent, parallel prefix scans: log2(n) passes combine elements at distances 1, 2, 4, ... (Hillis and
+Steele 1986), n log n work, rounding errors grow with log n. Along a symbolic extent, sequential statements.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def _scan(
     reverse: bool,
     name: str,
 ) -> Tensor:
-    """Combine each element with all before it, or after it if `reverse`; without itself if `exclusive`."""
+    """Combine elements with all before, or after if `reverse`; `exclusive` of themselves."""
     what = _NAMES[kind]
     source = numeric(data, f"{what}: data")
     if axis is None:
@@ -47,8 +46,6 @@ def _scan(
     found = converted(source, wide, name=f"{name}_cast") if source.dtype != wide else source
 
     def shifted(tensor: Tensor, step: int, combine: Callable[[Expr, Expr], Expr], label: str) -> Tensor:
-        """Combine each element with the one `step` positions before it, or the identity."""
-
         def element(*indices: Expr) -> Expr:
             at = indices[along]
             there = tensor(*indices[:along], at + step if reverse else at - step, *indices[along + 1 :])
@@ -71,7 +68,6 @@ def _scan(
 def _in_order(
     kind: BinaryKind, source: Tensor, along: int, dtype: str, exclusive: bool, reverse: bool, name: str
 ) -> Tensor:
-    """Each element combined with the previous result, in a sequential loop along the axis around the inner axes."""
     (neutral,) = identity_of(_COMBINERS[kind], [type_of(dtype)])
 
     def combine(before: Sequence[Expr], here: Sequence[Expr]) -> list[Expr]:
@@ -91,11 +87,11 @@ def accumulated(
     dtypes: Sequence[str] | None = None,
     first: Sequence[Expr] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Combine elements of tensors of one shape with previous results along an axis, in reverse order if `reverse`. With
-    `first`, the results start with it and combine previous elements.
+    """Combine elements of tensors of one shape with previous results along an axis, reversed if `reverse`. With
+    `first`, results start with it and combine previous elements.
 
-    `combine` takes the previous results and the elements; results have `dtypes`, by default those of the sources. A
-    sequential loop along the axis encloses those over inner axes.
+    `combine` takes previous results and elements; `dtypes` of results are by default the sources'. A sequential loop
+    along the axis encloses inner axes.
     """
     shape = sources[0].shape
     extent, inner = shape[along], shape[along + 1 :]
@@ -105,7 +101,6 @@ def accumulated(
         names = [f"d{d}" for d in range(len(inner))]
 
         def put(at: Expr, last: Expr | None, rest: Sequence[Expr]) -> None:
-            """Store element `at`, whose predecessor is `last`."""
             place = extent - 1 - at if reverse else at
             before = place if last is None else extent - 1 - last if reverse else last
             if last is not None:
@@ -154,7 +149,7 @@ def cumsum(
 ) -> Tensor:
     """Cumulative sums along an axis; without an axis, of the flattened data.
 
-    `exclusive` excludes the element itself, `reverse` sums from the end. 16-bit floats are summed in float32.
+    `exclusive` excludes the element itself, `reverse` sums from the end.
 
     Dtypes: numbers.
     Equals: `np.cumsum(data, axis, dtype or data.dtype)`; ONNX CumSum.
@@ -171,7 +166,7 @@ def cumprod(
     *,
     name: str = "cumprod",
 ) -> Tensor:
-    """The cumulative products along an axis, see `cumsum`.
+    """Cumulative products, see `cumsum`.
 
     Dtypes: numbers.
     Equals: `np.cumprod(data, axis, dtype or data.dtype)`.
@@ -180,7 +175,7 @@ def cumprod(
 
 
 def cummax(data: Tensor, axis: int | None = None, reverse: bool = False, *, name: str = "cummax") -> Tensor:
-    """The cumulative maxima along an axis, see `cumsum`; NaN propagates.
+    """Cumulative maxima, see `cumsum`; NaN propagates.
 
     Dtypes: numbers.
     Equals: `np.maximum.accumulate(data, axis)`.
@@ -189,7 +184,7 @@ def cummax(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
 
 
 def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name: str = "cummin") -> Tensor:
-    """The cumulative minima along an axis, see `cumsum`; NaN propagates.
+    """Cumulative minima, see `cumsum`; NaN propagates.
 
     Dtypes: numbers.
     Equals: `np.minimum.accumulate(data, axis)`.
@@ -198,8 +193,7 @@ def cummin(data: Tensor, axis: int | None = None, reverse: bool = False, *, name
 
 
 def logcumsumexp(data: Tensor, axis: int = -1, *, name: str = "logcumsumexp") -> Tensor:
-    """Logarithms of cumulative sums of exponentials, without overflow: exponentials are of differences to the maximum.
-    16-bit floats are summed in float32.
+    """Logarithms of cumulative sums of exponentials, without overflow: of differences to the maximum.
 
     Dtypes: floats.
     Equals: `np.logaddexp.accumulate(data, axis)`.

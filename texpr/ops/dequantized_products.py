@@ -1,4 +1,4 @@
-"""Products with weights quantized to 4 or 8 bits, in groups that share a scale and a zero point."""
+"""Products with weights quantized to 4 or 8 bits, in groups with a scale and a zero point."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ BYTES_OF: Final = {"float32": 3, "float16": 2, "bfloat16": 2}
 
 @dataclass(frozen=True)
 class _Weights:
-    """`columns` columns and `depth` rows."""
-
     weight: Tensor
     scale: Tensor
     zero_point: Tensor | None
@@ -62,7 +60,7 @@ class _Weights:
 
     @property
     def in_short_groups(self) -> _Weights:
-        """The weights in groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
+        """Groups of at most `_LONGEST_GROUP`, if these have 32 or more."""
         sizes = [n for n in range(_WORD, _LONGEST_GROUP + 1, _WORD // self.bits) if self.group % n == 0]
         if self.group <= _LONGEST_GROUP or not sizes:
             return self
@@ -70,7 +68,6 @@ class _Weights:
 
     @property
     def per_element(self) -> int:
-        """Weights in an element."""
         return (_WORD if self.weight.ndim == 3 else 8) // self.bits
 
     @property
@@ -83,13 +80,11 @@ class _Weights:
         return column // self.width, at, column % self.width
 
     def element(self, column: Expr, row: Expr) -> Expr:
-        """The element that contains a weight."""
         if self.weight.ndim < 4:
             return self.weight(*self._place(column, row // self.per_element))
         return self.weight(*self._place(column, row // (_WORD // self.bits)), row % 4)
 
     def integer(self, column: Expr, row: Expr) -> Expr:
-        """A quantized weight, as int32."""
         element = self.element(column, row)
         at = row % self.per_element if self.weight.ndim < 4 else row // 4 % self.per_element
         shift = (at * self.bits).astype(element.dtype)
@@ -99,7 +94,6 @@ class _Weights:
         return self.scale(*self._place(column, group // self.sharing)).astype("float32")
 
     def zero_of(self, column: Expr, group: Expr) -> Expr:
-        """The zero point of a group, as float32."""
         if self.zero_point is None:
             return const(float(1 << (self.bits - 1)), "float32")
         return self.zero_point(*self._place(column, group // self.sharing)).astype("float32")
@@ -161,22 +155,22 @@ def dequantized_matmul(
     *,
     name: str = "dequantized_matmul",
 ) -> Tensor:
-    """The product of data (..., k) and the dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
+    """data (..., k) times dequantized weights (k, n), `(q - zero_point) * scale`, plus a `bias` (n,).
 
-    `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains the unsigned integers q of `bits` bits,
-    4 or 8, column by column, with the first of a byte in its low bits. Each `group_size` integers share an element of
-    `scale` and `zero_point` (n, ceil(k / group_size)), uint8 or float; default zero points are 2 ** (bits - 1). Weights
-    beyond k are ignored.
+    `weight` (n, ceil(k / group_size) * group_size * bits / 8) of uint8 contains unsigned integers q of 4 or 8 `bits`,
+    column by column, the first of a byte in its low bits. `group_size` integers share an element of `scale` and
+    `zero_point` (n, ceil(k / group_size)), uint8 or float; zero points are 2 ** (bits - 1) by default. Weights beyond k
+    are ignored.
 
     In panels of w columns, `weight` (n / w, words, w) is uint32, whose low byte is the first of four; `scale` and
     `zero_point` are (n / w, groups, w). `columns` is n if the last panel is not full.
 
-    Sums are in float32, in any order. With `compute_dtype` "int8", the data of each row and group are rounded to
-    `round(x / step) * step`, where `step` is the maximum magnitude divided by 127.
+    Sums are in float32, in any order. `compute_dtype` "int8" rounds data of each row and group to `round(x / step) *
+    step`; `step` is the maximum magnitude over 127.
 
-    A second packed layout, (n / w, words, w, 4) of uint8, is for dot products of bytes: byte b of a word contains row b
-    and, for 4 bits, row b + 4 in its high bits. Data are then rounded to integers of 24 bits (16 for types of 16 bits),
-    or to int8, and summed as integers. Infinite data make their row NaN.
+    `weight` (n / w, words, w, 4) of uint8 is for dot products of bytes: byte b of a word contains row b and, for 4
+    bits, row b + 4 in its high bits. Data are rounded to integers of 24 bits (16 for 16-bit types), or int8, and summed
+    as integers. Infinite data make their row NaN.
 
     Dtypes: floats of up to 32 bits; the result is of that of the data.
     Equals: `data @ ((q - zero_point) * scale).T + bias`; MatMulNBits of onnxruntime.
@@ -237,10 +231,9 @@ def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """Sums over each group, times its scale: `scale * (sum(x * q) - zero_point * sum(x))`.
+    """`scale * (sum(x * q) - zero_point * sum(x))`, summed over groups.
 
-    Only the bits around a weight in its element are cleared, and the data are divided by the remaining power of two.
-    Both are exact.
+    Only the bits around a weight are cleared, and the data are divided by the remaining power of two; both are exact.
     """
     size, depth, groups = weights.group, weights.depth, weights.groups
     rows = data.shape[:-1]
@@ -277,7 +270,7 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
-    """For each weight of an element: the shift of the element, and then the position of the weight.
+    """The shift, then the position, of each weight of an element.
 
     Pairs of 4-bit weights share a shift; the last one of 8 bits would be the sign.
     """
@@ -287,7 +280,7 @@ def _shifts(weights: _Weights) -> Sequence[tuple[int, int]]:
 
 
 def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
-    """Times the power of two of its position, see `_shifts`."""
+    """The weight times the power of two of its position, see `_shifts`."""
     if weights.bits == 8:
         return weights.integer(column, row).astype("float32")
     element = weights.element(column, row)
@@ -298,14 +291,15 @@ def _masked(weights: _Weights, column: Expr, row: Expr) -> Expr:
 
 
 def _filled(data: Tensor, depth: int, size: int, i: tuple[Expr, ...]) -> Expr:
-    """An element of the data as float32, 0 beyond the depth in whole groups of `size`."""
+    """An element as float32; 0 beyond the depth in whole groups."""
     value = data(*i).astype("float32")
     return value if size == depth else if_then_else(i[-1] < depth, value, const(0.0, "float32"))
 
 
 def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tuple[Tensor, Tensor]:
-    """The data as integers (..., groups, group size) of `count` bytes, as int32, and the step of each group. The
-    maximum is 127 * 256 ** (count - 1)."""
+    """Data as integers (..., groups, group size) of `count` bytes, as int32, and each group's step. The maximum is 127
+    * 256 ** (count - 1).
+    """
     size, depth = weights.group, weights.depth
     shape = (*data.shape[:-1], weights.groups, size)
     m = reduce_axis((0, size), "m")
@@ -326,7 +320,6 @@ def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tupl
 
 
 def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
-    """Multiples of the groups' steps."""
     integers, step = _rounded(data, weights, name)
 
     def element(*i: Expr) -> Expr:
@@ -337,10 +330,10 @@ def _rounded_floats(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
 
 def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) -> Tensor:
-    """Sums of integers over groups, scaled: `scale * step * (sum(x * q) - zero_point * sum(x))`.
+    """`scale * step * (sum(x * q) - zero_point * sum(x))`, summed over groups.
 
-    Dot products of bytes form a sum for each of the `count` bytes of x, to be multiplied by 256 ** byte. Weights of 4
-    bits are unpacked from a word in two groups of four bytes.
+    Dot products sum each byte of x, times 256 ** byte. 4-bit weights are unpacked from a word in two groups of four
+    bytes.
     """
     size, groups, rows = weights.group, weights.groups, data.shape[:-1]
     integers, step = _rounded(data, weights, name, count)
@@ -351,7 +344,7 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         value = integers(*i[:-3], i[-2], i[-1])
         if count == 1:
             return value.astype("int8")
-        # `lowest` makes all bytes except the last unsigned, plus 128
+        # `lowest` makes bytes except the last unsigned, plus 128
         byte = (value + lowest) >> (i[-3] * 8).astype("int32")
         return select(i[-3] < count - 1, (byte & 255) - 128, byte).astype("int8")
 
@@ -369,8 +362,8 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
     def product(*i: Expr) -> Expr:
         row, column = i[-2] * size + t, i[-1]
         place = (column // weights.width, row // per_word, row // 4 % 2, column % weights.width, row % 4)
-        # The mask selects dot products with weights of 4 bits, which more processors have than those of bytes.
-        # A single group is a plain product, whose rule takes whole bytes.
+        # The mask selects dot products with 4-bit weights, which more processors have. A single group is a plain
+        # product, whose rule takes whole bytes.
         weight = stored(*place[:2], *place[3:]) if unpack is None else unpack(*place)
         if unpack is not None and groups != 1:
             weight = weight & weights.mask

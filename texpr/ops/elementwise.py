@@ -58,7 +58,7 @@ def unary_operator(
     *,
     wide: bool = False,
 ) -> UnaryOperator:
-    """If `wide`, 16-bit floats are computed in float32."""
+    """With `wide`, 16-bit floats use float32."""
     checked = {"floats": floating, "numbers": numeric}.get(dtypes, checked_tensor)
     function = scalar or partial(apply_unary, label)
 
@@ -72,7 +72,7 @@ def unary_operator(
 
 
 def mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide: bool = True) -> Tensor:
-    """If `wide`, 16-bit floats are computed in float32."""
+    """With `wide`, 16-bit floats use float32."""
     dtype = sum_dtype(source.dtype) if wide else source.dtype
 
     def element(*indices: Expr) -> Expr:
@@ -125,7 +125,7 @@ bitwise_not = unary_operator("bitwise_not", "The bitwise complement.", scalar=la
 
 
 def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
-    """The sign: -1, 0 or 1. NaN is kept, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
+    """-1, 0 or 1. NaN is kept, as in NumPy, or becomes 0 without `keep_nan`, as in PyTorch.
 
     Dtypes: numbers.
     Equals: `np.sign(data)`.
@@ -144,7 +144,7 @@ def sign(data: Tensor, keep_nan: bool = True, *, name: str = "sign") -> Tensor:
 def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
     """x rounded to the nearest multiple of 10^-decimals, ties to even.
 
-    With decimals, x * 10^decimals is rounded, and 16-bit floats are computed in float32.
+    With decimals, x * 10^decimals is rounded, and 16-bit floats use float32.
 
     Dtypes: floats.
     Equals: `np.round(data, decimals)`.
@@ -160,7 +160,7 @@ def round(data: Tensor, decimals: int = 0, *, name: str = "round") -> Tensor:
 
 
 def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = True, *, name: str = "isinf") -> Tensor:
-    """Whether x is infinite, with a sign that is to be detected.
+    """Whether x is infinite, with a sign to be detected.
 
     Dtypes: floats.
     Equals: `np.isinf(data)`; ONNX IsInf.
@@ -177,7 +177,7 @@ def isinf(data: Tensor, detect_negative: bool = True, detect_positive: bool = Tr
 def nan_to_num(
     data: Tensor, nan: float = 0.0, posinf: float = inf, neginf: float = -inf, *, name: str = "nan_to_num"
 ) -> Tensor:
-    """x, with NaN replaced by `nan`, and infinities by `posinf` and `neginf` (kept by default).
+    """x, with NaN replaced by `nan`, infinities by `posinf` and `neginf` (kept by default).
 
     Dtypes: floats.
     Equals: `np.nan_to_num(data, nan=nan, posinf=posinf, neginf=neginf)`.
@@ -193,9 +193,9 @@ def nan_to_num(
 
 
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
-    """x clamped to the range from `a_min` to `a_max`, if given; NaN is kept.
+    """x clamped to `a_min` and `a_max`, if given; NaN is kept.
 
-    Raises CompileError if neither is given, and for a number that is out of range of the dtype.
+    Raises CompileError if neither is given, and for a number out of range.
 
     Dtypes: numbers.
     Equals: `np.clip(data, a_min, a_max)`.
@@ -215,7 +215,7 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
 
 def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
     """Convert to another dtype: floats are truncated to integers, integers keep their low bits, numbers become bool by
-    comparison with zero. The page of the low dialect defines the conversion of NaN and out-of-range floats.
+    comparison with zero. The page of the low dialect defines NaN and out-of-range floats.
 
     Dtypes: all.
     Equals: `data.astype(dtype)`.
@@ -225,7 +225,7 @@ def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
 
 
 def bitcast(data: Tensor, dtype: object, *, name: str = "bitcast") -> Tensor:
-    """Reinterpret the bits of each element as another dtype of the same width.
+    """Reinterpret the bits as another dtype of the same width.
 
     Dtypes: numbers.
     Equals: `data.view(dtype)`.
@@ -239,8 +239,6 @@ Operand: TypeAlias = Tensor | Number
 
 
 class BinaryOperator(Protocol):
-    """An operator on two operands, at least one of which is a tensor."""
-
     def __call__(self, lhs: Operand, rhs: Operand, *, name: str | None = None) -> Tensor: ...
 
 
@@ -291,7 +289,6 @@ def shifted_right(data: object, amount: object) -> Expr:
 
 
 def _shift(what: str, data: object, amount: object) -> tuple[Expr, Expr, Expr]:
-    """Expressions, and whether the amount is in range. Raises CompileError for other operands than integers."""
     x, n = unified(what, data, amount)
     if not is_integer(x.dtype):
         raise error(f"{what} takes integers, got {x.dtype} in `{x}`")
@@ -408,7 +405,7 @@ greater_equal = _comparison("greater_equal", Predicate.GE, "Whether lhs >= rhs."
 
 
 def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> Tensor:
-    """x if the condition holds, else y; all three are broadcast.
+    """x if the condition holds, else y; all are broadcast.
 
     Dtypes: all; the condition is bool.
     Equals: `np.where(condition, x, y)`.
@@ -424,7 +421,7 @@ def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> 
 
 
 def fma(x: Operand, y: Operand, z: Operand, *, name: str = "fma") -> Tensor:
-    """x * y + z; all three are broadcast. Integers wrap, floats may be rounded once or twice.
+    """x * y + z; all are broadcast. Integers wrap, floats may be rounded once or twice.
 
     Dtypes: numbers.
     Equals: `x * y + z`.

@@ -1,4 +1,4 @@
-"""The gamma function, its derivatives, its incomplete forms, and Hurwitz's zeta function, in float64."""
+"""The gamma function, derivatives and incomplete forms, and Hurwitz's zeta function, in float64."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ _LANCZOS: Final = (
 
 
 def _log_gamma(x: Expr) -> Expr:
-    """The logarithm of the gamma function of a number of at least 0.5."""
     shifted = x - 1.0
     total: Expr = constant(_LANCZOS[0], "float64")
     for place, coefficient in enumerate(_LANCZOS[1:], 1):
         total = total + coefficient / (shifted + float(place))
     base = shifted + 7.5
-    # Base and its logarithm have almost equal factors if large.
+    # Factors of base and logarithm are almost equal if large.
     return (shifted + 0.5) * (math.log(base) - 1.0) + (math.log(total) + (0.5 * log(2 * pi) - 7.0))
 
 
@@ -84,7 +83,6 @@ _CORRECTIONS: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, 
 
 
 def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
-    """Hurwitz's zeta function for s above 1 and positive q, by the Euler-Maclaurin formula."""
     total: Expr = constant(0.0, "float64")
     for place in range(_SHIFT):
         total = total + math.pow(q + float(place), -s)
@@ -95,13 +93,14 @@ def _zeta_of_positive(s: Expr, q: Expr) -> Expr:
     for place, correction in enumerate(_CORRECTIONS):
         total = total + correction * factor
         factor = factor * (s + float(2 * place + 1)) * (s + float(2 * place + 2)) / square
-    # The corrections diverge for large s, when the remainder is less than exp(-40) times the first term.
+    # Corrections diverge for large s; the remainder is then less than exp(-40) times the first term.
     return math.select(s > 4.0 * end, terms, total)
 
 
 def _zeta(s: Expr, q: Expr) -> Expr:
-    """For negative q and integer s, with f the fraction of q: zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) -
-    zeta(s, 1 - q))."""
+    """For negative q and integer s: zeta(s, q) = zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)), f the fraction
+    of q.
+    """
     nothing, infinite = constant(nan, "float64"), constant(inf, "float64")
     f = q - math.floor(q)
     two = constant(2.0, "float64")
@@ -134,8 +133,8 @@ def _polygamma_of(order: object, data: object) -> Expr:
 def zeta(s: Operand, q: Operand, *, name: str = "zeta") -> Tensor:
     """Hurwitz's zeta function: the sum of (q + k)^-s over k from 0.
 
-    Infinite for s = 1 and for q = 0, -1, ...; NaN for s below 1, and for other negative q unless s is an integer. The
-    relative error in float64 is 1e-13.
+    Infinite for s = 1 and q = 0, -1, ...; NaN for s below 1, and other negative q unless s is an integer. Relative
+    error 1e-13 in float64.
 
     Dtypes: floats.
     Equals: `scipy.special.zeta(s, q)`.
@@ -144,8 +143,8 @@ def zeta(s: Operand, q: Operand, *, name: str = "zeta") -> Tensor:
 
 
 def polygamma(order: Operand, data: Operand, *, name: str = "polygamma") -> Tensor:
-    """The derivative of `digamma` of the given order, a whole number; NaN for other orders. The relative error in
-    float64 is 1e-12.
+    """The derivative of `digamma` of the given order; NaN unless that is a whole number. Relative error 1e-12 in
+    float64.
 
     Dtypes: floats.
     Equals: `scipy.special.polygamma(order, data)`.
@@ -165,9 +164,8 @@ def _of_floats(
 def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamma") -> Tensor:
     """The regularized lower incomplete gamma function P(a, x), or Q = 1 - P with `complement`.
 
-    By the series of P for x below a + 1, above by the continued fraction of Q, of at most 20 000 terms. The relative
-    error in float64 is 1e-12 for a below 1e3, and 1e-9 below 1e6. NaN for negative operands; limits for 0 and infinity
-    are PyTorch's.
+    Series of P for x below a + 1, else the continued fraction of Q, of at most 20 000 terms. Relative error in float64:
+    1e-12 for a below 1e3, 1e-9 below 1e6. NaN for negative operands; limits for 0 and infinity are PyTorch's.
 
     Dtypes: floats, one for both.
     Equals: `scipy.special.gammainc(a, x)`, `scipy.special.gammaincc(a, x)`.

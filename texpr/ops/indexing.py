@@ -1,4 +1,4 @@
-"""Parts of tensors selected by bounds or index tensors."""
+"""Parts of tensors by bounds or index tensors."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def strided_slice(
     *,
     name: str = "strided_slice",
 ) -> Tensor:
-    """The elements from `begin` to `end` (exclusive) in steps of `strides`, along the first axes or along `axes`.
+    """The elements from `begin` to `end` (exclusive) in steps of `strides`, along the first axes or `axes`.
 
     Bounds are those of Python's slices, also along symbolic axes: negative ones count from the end, others are clamped,
-    None is the start or end. They may be expressions over variables. Negative strides reverse the order. Raises
-    CompileError for a stride of 0.
+    None is the start or end; they may be expressions over variables. Negative strides reverse. Raises CompileError for
+    a stride of 0.
 
     Dtypes: all.
     Equals: `data[begin:end:strides, ...]`.
@@ -99,8 +99,7 @@ def strided_slice(
 def prefix(data: Tensor, shape: object, *, name: str = "prefix") -> Tensor:
     """The first `shape` elements along the axes.
 
-    Raises CompileError for a wrong number of axes, and for an extent greater than that of the data; symbolic extents
-    must not be greater.
+    Raises CompileError for an extent greater than the data's; symbolic ones must not be greater.
 
     Dtypes: all.
     Equals: `data[:shape[0], :shape[1], ...]`.
@@ -120,7 +119,7 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
     if isinstance(extent, int):
         chosen = range(extent)[first:last:step]
         return chosen.start, len(chosen)
-    # Extents plus numbers beyond any extent would overflow.
+    # Extents plus larger numbers would overflow.
     first, last = (None if bound is None else max(min(bound, _FAR // 2), -_FAR // 2) for bound in (first, last))
     if step > 0:
         # a start beyond the end reads no element
@@ -137,10 +136,7 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
 
 
 def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
-    """First index and number of elements, with symbolic bounds.
-
-    Both bounds are clamped to the axis before subtraction, so that int64 arithmetic is exact.
-    """
+    """`_line` with symbolic bounds, clamped before subtraction: int64 arithmetic is exact."""
     if step > 0:
         start = 0 if first is None else not_negative(_from_start(first, extent))
         if first is not None and not is_not_negative(first):
@@ -156,7 +152,6 @@ def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, st
 
 
 def _from_start(bound: Extent, extent: Extent) -> Extent:
-    """A bound counted from the start; negative bounds count from the end."""
     if is_not_negative(bound):
         return bound
     if is_not_negative(simplified(-1 - as_expr(bound))):
@@ -170,19 +165,16 @@ _FAR: Final = 1 << 62
 
 
 def _steps(length: Extent, step: int) -> Extent:
-    """The number of elements of `length` indices in steps."""
     return simplified(less(length, 1) if step > _FAR else (length + (step - 1)) // step)
 
 
 def checked_mode(what: str, mode: object) -> str:
-    """Raises CompileError for an unknown mode of out-of-range indices."""
     if not isinstance(mode, str) or mode not in ("clip", "wrap", "fast"):
         raise error(f"{what}: the mode is 'clip', 'wrap' or 'fast', got {shown(mode)}")
     return mode
 
 
 def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
-    """Clamped or wrapped to an axis."""
     place = index.astype("int64")
     match checked_mode(what, mode):
         case "wrap":
@@ -196,11 +188,10 @@ def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
 def bound_indices(
     indices: Tensor, shape: object, wrap: bool = False, checked: bool = False, *, name: str = "bound_indices"
 ) -> Tensor:
-    """Integers as indices of the axis of a shape `(extent,)`, for operators with the mode `fast`.
+    """Integers as indices of the axis of a shape `(extent,)`, for the mode `fast`.
 
-    Out-of-range integers are clamped, or taken modulo the extent with `wrap`. If `checked`, which `weft.build` sets
-    with its option of that name, they are unchanged, so that the access raises `IndexError`; with `wrap`, those from
-    -extent to -1 count from the end.
+    Out-of-range ones are clamped, or taken modulo the extent with `wrap`. If `checked`, an option of `weft.build`, they
+    stay and the access raises `IndexError`; with `wrap`, -extent to -1 count from the end.
 
     Dtypes: integers; the result is int64.
     Equals: `np.mod(indices, shape[0]) if wrap else np.clip(indices, 0, shape[0] - 1)`.
@@ -225,7 +216,7 @@ def _chosen(
     at: Callable[..., Sequence[ExprLike]],
     name: str,
 ) -> Tensor:
-    """Elements of `source` at `at(indices)`, which are in range. Raises CompileError for an empty axis."""
+    """Elements at `at(indices)`. Raises CompileError for an empty axis."""
     extents = [source.shape[axis] for axis in axes]
     if is_empty(shape):
         return empty(shape, source.dtype, name)
@@ -244,9 +235,8 @@ def _chosen(
 def take(data: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip", *, name: str = "take") -> Tensor:
     """The slices along an axis at indices; without an axis, of the flattened tensor.
 
-    Out-of-range indices are clamped (`clip`; negative indices become 0) or taken modulo the extent (`wrap`; -1 is the
-    last). With `fast`, all indices must be in range (`docs/bounds.md`). Raises CompileError for indices that are not
-    integers, and for an empty axis.
+    Out-of-range indices are clamped (`clip`; negative ones to 0) or taken modulo the extent (`wrap`; -1 is the last).
+    With `fast`, all must be in range (`docs/bounds.md`). Raises CompileError for an empty axis.
 
     Dtypes: all; indices are integers.
     Equals: `np.take(data, indices, axis, mode=mode)`.
@@ -284,8 +274,9 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "clip", *, name
 
 
 def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
-    """Raises CompileError unless indices have the data's rank, and at most its extents except along an axis. Bounds of
-    accesses check symbolic extents."""
+    """Indices have the data's rank, and at most its extents except along an axis; bounds of accesses check symbolic
+    extents. Raises CompileError.
+    """
     if places.ndim != source.ndim or any(
         d != along and isinstance(x, int) and isinstance(y, int) and x > y
         for d, (x, y) in enumerate(zip(places.shape, source.shape, strict=True))
@@ -299,8 +290,7 @@ def check_within(what: str, source: Tensor, places: Tensor, along: int) -> None:
 def take_along_axis(
     data: Tensor, indices: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "take_along_axis"
 ) -> Tensor:
-    """For each element of `indices`, the element with that index along an axis; other axes are broadcast. Modes as in
-    `take`; with `wrap`, -1 is the last element.
+    """As `gather`, but broadcasts other axes. Modes as in `take`; with `wrap`, -1 is the last.
 
     Dtypes: all; indices are integers.
     Equals: `np.take_along_axis(data, indices, axis)`.
@@ -326,8 +316,7 @@ def take_along_axis(
 
 
 def gather_nd(data: Tensor, indices: Tensor, mode: str = "clip", *, name: str = "gather_nd") -> Tensor:
-    """The slices of a tensor at coordinates: `indices[0]` is the index along its first axis, `indices[1]` along the
-    second, and so on.
+    """The slices at coordinates: `indices[0]` is the index along the first axis, and so on.
 
     Modes as in `take`.
 
@@ -389,11 +378,11 @@ def embedding_bag(
     name: str = "embedding_bag",
 ) -> Tensor:
     """Rows of `weight` (V, E) at `indices` (N), combined within bags by `mode` sum, mean or max: (B, E). Bag b has the
-    indices from `offsets[b]` to the next offset, or to the end. With `include_last_offset`, there are B + 1 offsets,
-    and the last one is that end. Empty bags are 0.
+    indices from `offsets[b]` to the next offset, or the end, which `include_last_offset` adds as offset B. Empty bags
+    are 0.
 
-    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`)
-    compute it, because the number of rows depends on the bag. 16-bit floats are summed in float32.
+    `per_sample_weights` (N) multiply the rows. Out-of-range indices and offsets are clamped. Statements (`te.extern`):
+    the number of rows depends on the bag.
 
     Dtypes: floats; indices and offsets are integers.
     Equals: `torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode)`.

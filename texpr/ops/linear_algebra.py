@@ -1,7 +1,6 @@
-"""Matrix factorizations and solvers, on the last two axes; leading axes are batches.
+"""Matrix factorizations and solvers, on the last two axes; one thread factorizes a matrix.
 
-Each matrix is factorized by one thread. Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th edition;
-formats and signs are those of LAPACK.
+Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th edition; formats and signs of LAPACK.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ _LEAST: Final = 1e-300
 
 
 def _matrices(value: object, what: str) -> Tensor:
-    """float32 or float64. Raises CompileError for other values."""
     source = floating(value, what)
     if source.ndim < 2:
         raise error(f"{what} must have rank 2 or more, got {source.name} of shape {shape_text(source.shape)}")
@@ -47,7 +45,6 @@ def _square(value: object, what: str) -> Tensor:
 
 
 def _least_extent(what: str, source: Tensor) -> Extent:
-    """The lesser extent. Raises CompileError if it is unknown."""
     rows, columns = source.shape[-2:]
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
@@ -66,8 +63,9 @@ def _finished(tensor: Tensor, dtype: str, name: str) -> Tensor:
 
 
 def _balanced(source: Tensor, name: str) -> tuple[Tensor, Tensor | None]:
-    """float64 scaled by powers of two, so that squares neither overflow nor underflow, and the inverse scale (None: 1).
-    float32 is computed in float64 and needs no scaling."""
+    """Matrices scaled by powers of two, so that squares neither overflow nor underflow, and the inverse scale. float32
+    is computed in float64, unscaled (None).
+    """
     if source.dtype != "float64":
         return source, None
     sizes = total(absolute(source, name=f"{name}_sizes"), (-2, -1), name=f"{name}_size")
@@ -95,7 +93,7 @@ def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
     """LU factorization P A = L U by Gaussian elimination with partial pivoting.
 
     The first result contains U, and below it L without its unit diagonal; the second the row exchanged with row k at
-    each step k. A pivot of 0 leaves zeros below it, as in LAPACK's getrf.
+    step k. A pivot of 0 leaves zeros below it, as LAPACK's getrf.
 
     Dtypes: float32, float64; rows are int64.
     Equals: `scipy.linalg.lu_factor(data)`.
@@ -139,7 +137,7 @@ def lu(data: Tensor, *, name: str = "lu") -> tuple[Tensor, Tensor]:
 
 
 def lu_solve(factors: Tensor, pivots: Tensor, rhs: Tensor, *, name: str = "lu_solve") -> Tensor:
-    """The solutions X of A X = rhs, from the results of `lu` for A.
+    """The solutions X of A X = rhs, from `lu` of A.
 
     Dtypes: float32, float64, one for factors and rhs; pivots are integers.
     Equals: `scipy.linalg.lu_solve((factors, pivots), rhs)`.
@@ -175,7 +173,6 @@ def _substitute(
     upper: bool,
     unit: bool,
 ) -> None:
-    """A triangular system, in place."""
     with code.loop(size, "k") as k:
         row = size - 1 - k if upper else k
         with code.loop(k, "j") as j:
@@ -192,7 +189,7 @@ def _substitute(
 def solve_triangular(
     matrix: Tensor, rhs: Tensor, lower: bool = True, unit_diagonal: bool = False, *, name: str = "solve_triangular"
 ) -> Tensor:
-    """The solutions X of A X = rhs for a triangular A. Only its triangle is read, without the diagonal if it is unit.
+    """The solutions X of A X = rhs for a triangular A, of which only the triangle is read, without a unit diagonal.
 
     Dtypes: float32, float64, one for both.
     Equals: `scipy.linalg.solve_triangular(matrix, rhs, lower=lower, unit_diagonal=unit_diagonal)`.
@@ -210,8 +207,8 @@ def solve_triangular(
 
 
 def cholesky(data: Tensor, *, name: str = "cholesky") -> tuple[Tensor, Tensor]:
-    """The Cholesky factor, the lower triangular L with L L^T = A, of symmetric positive definite matrices, whose lower
-    triangle is read; and the order of the first leading minor that is not positive, or 0. L is NaN from that row on.
+    """The lower triangular L with L L^T = A of symmetric positive definite matrices, of which the lower triangle is
+    read; and the order of the first leading minor that is not positive, or 0. L is NaN from that row on.
 
     Dtypes: float32, float64; orders are int64.
     Equals: `np.linalg.cholesky(data)`.
@@ -242,9 +239,8 @@ def cholesky(data: Tensor, *, name: str = "cholesky") -> tuple[Tensor, Tensor]:
 
 
 def householder_factors(data: Tensor, *, name: str = "householder_factors") -> tuple[Tensor, Tensor]:
-    """The factorization A = Q R in the format of LAPACK's geqrf. The first result contains R on and above the diagonal
-    and, below it, the vectors v without their leading ones of the reflections H = I - tau v v^T whose product is Q. The
-    second result is the values of tau.
+    """A = Q R in the format of LAPACK's geqrf. The first result contains R and, below it, the vectors v without leading
+    ones of the reflections H = I - tau v v^T whose product is Q; the second the values of tau.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.qr(data, "raw")`, transposed.
@@ -319,8 +315,7 @@ def _reflect(
 def householder_product(
     vectors: Tensor, tau: Tensor, columns: int | None = None, *, name: str = "householder_product"
 ) -> Tensor:
-    """The first columns of the product of the reflections that `householder_factors` returns, by default the number of
-    columns of `vectors`.
+    """The first `columns` of the product of reflections of `householder_factors`; by default, those of `vectors`.
 
     Dtypes: float32, float64, one for both.
     Equals: `torch.linalg.householder_product(vectors, tau)`.
@@ -348,7 +343,7 @@ def householder_product(
 
 
 def _rotation(one: Expr, other: Expr, product: Expr) -> tuple[Expr, Expr]:
-    """Sine and cosine of the rotation that makes two vectors orthogonal, from their squared norms and inner product."""
+    """Sine and cosine that make two vectors orthogonal, from squared norms and inner product."""
     slope = (other - one) / (2.0 * product)
     root = math.abs(slope) + math.sqrt(1.0 + slope * slope)
     tangent = math.select(slope < 0.0, -1.0 / root, 1.0 / root)
@@ -376,7 +371,6 @@ def _sort_columns(
     *,
     descending: bool,
 ) -> None:
-    """Selection sort of values and columns of matrices."""
     with code.loop(size, "k") as k:
         place.store(k, *at)
         with code.loop(size - k - 1, "j") as j:
@@ -403,7 +397,7 @@ def _fix_signs(
     columns: Extent,
     others: Sequence[tuple[Written, Extent]] = (),
 ) -> None:
-    """Negate columns, also of other matrices, whose entry of greatest magnitude is negative."""
+    """Negate columns whose entry of greatest magnitude is negative."""
     with code.loop(columns, "k") as k:
         place.store(0, *at)
         with code.loop(rows, "r") as r:
@@ -423,10 +417,9 @@ def _store_identity(code: Statements, at: Sequence[Expr], result: Written, size:
 
 
 def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tensor, Tensor]:
-    """The eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns, by Jacobi's
-    method in float64. The triangle below the diagonal is read, or the one above with `lower=False`. The entry of a
-    vector with the greatest magnitude is positive; the basis of the eigenspace of a repeated eigenvalue is not
-    specified.
+    """The eigenvalues of symmetric matrices, ascending, and orthonormal eigenvectors as columns, by Jacobi's method in
+    float64. Reads the lower triangle, or the upper with `lower=False`. A vector's entry of greatest magnitude is
+    positive; the basis for a repeated eigenvalue is not specified.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.eigh(data)`.
@@ -471,12 +464,11 @@ def eigh(data: Tensor, lower: bool = True, *, name: str = "eigh") -> tuple[Tenso
 
 
 def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tuple[Tensor, Tensor, Tensor]:
-    """The singular value decomposition A = U diag(S) V^T with S in descending order: U, S and V^T, by one-sided Jacobi
-    in float64.
+    """The singular value decomposition A = U diag(S) V^T, S descending: U, S and V^T, by one-sided Jacobi in float64.
 
-    U and V have a column for each value, or are square with `full_matrices`. The entry with the greatest magnitude of a
-    column of V, or of U if that has fewer rows, is positive; the basis for a repeated value, and the additional columns
-    of square matrices, are not specified.
+    U and V have a column per value, or are square with `full_matrices`. The entry of greatest magnitude of a column of
+    V, or of U if that has fewer rows, is positive; the basis for a repeated value, and additional columns, are not
+    specified.
 
     Dtypes: float32, float64.
     Equals: `np.linalg.svd(data, full_matrices)`.
@@ -535,7 +527,7 @@ def svd(data: Tensor, full_matrices: bool = False, *, name: str = "svd") -> tupl
         Result(batch, "int64", f"{name}_place"),
     ]
     values, scaled, right, *_ = extern(batch, results, [source], write, name)
-    # The scaled vectors are orthogonal: their R is diagonal, and Q extends them to a basis.
+    # The scaled vectors are orthogonal: R is diagonal, and Q extends them to a basis.
     factors, tau = householder_factors(scaled, name=f"{name}_factors")
     basis = householder_product(factors, tau, width, name=f"{name}_basis")
 

@@ -1,4 +1,4 @@
-"""Softmax, and normalisation by mean and variance. 16-bit floats are computed in float32."""
+"""Softmax, and normalisation by mean and variance. 16-bit floats use float32."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _others(indices: tuple[Expr, ...], along: int) -> tuple[Expr, ...]:
 
 
 def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, without overflow, because the maximum is subtracted from x.
+    """exp(x) / sum(exp(x)) along an axis, without overflow: the maximum is subtracted.
 
-    Four stages: `<name>_max`, `<name>_exp`, `<name>_sum`, `<name>`; each exponential is computed once. 16-bit floats
-    are computed in float32.
+    Stages `<name>_max`, `<name>_exp`, `<name>_sum`, `<name>`; exponentials are computed once. 16-bit floats use
+    float32.
 
     Dtypes: floats.
     Equals: `torch.softmax(data, axis)`.
@@ -63,8 +63,8 @@ def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
 def log_softmax(data: Tensor, axis: int = -1, *, name: str = "log_softmax") -> Tensor:
     """The logarithm of `softmax`: x - max - log(sum(exp(x - max))).
 
-    Four stages: `<name>_max`, `<name>_sum` of the exponentials, `<name>_log` of the sums, `<name>`. 16-bit floats are
-    computed in float32.
+    Stages `<name>_max`, `<name>_sum` of the exponentials, `<name>_log` of the sums, `<name>`. 16-bit floats use
+    float32.
 
     Dtypes: floats.
     Equals: `torch.log_softmax(data, axis)`.
@@ -120,11 +120,10 @@ def _normalized(
     *,
     centred: bool = True,
 ) -> Tensor:
-    """(x - mean) / sqrt(mean of squares of x - mean + epsilon), scaled and shifted along the axes `scaled`; without the
+    """(x - mean) / sqrt(mean of squares of x - mean + epsilon), scaled and shifted along axes `scaled`; without the
     mean unless `centred`.
 
-    `shape` is that of the means, computed `over` the `values` at an index; `place` maps an element's indices to its
-    mean's.
+    `shape` is that of the means `over` the `values` at an index; `place` maps an element's indices to its mean's.
     """
     wide = sum_dtype(source.dtype)
     count = float_of(product([axis.extent for axis in over]), wide)
@@ -175,7 +174,6 @@ def _over_axes(
 def _own_axes(
     what: str, data: Tensor, axis: int | Sequence[int], gamma: Tensor | None, beta: Tensor | None
 ) -> tuple[Tensor, Sequence[int]]:
-    """The data, and the axes of normalization, `gamma` and `beta`."""
     source = floating(data, f"{what}: data")
     axes = sorted(checked_axes(what, axis, source.ndim))
     if not axes:
@@ -195,9 +193,9 @@ def layer_norm(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, over one or several axes.
 
-    `gamma` and `beta` have the extents of these axes, in the order of the data. The variance is the mean square of x -
-    mean, which takes an additional pass but does not cancel if the mean is large. Stages `<name>_mean` and
-    `<name>_rstd`, each preceded by its sum, and `<name>`.
+    `gamma` and `beta` have these axes' extents, in the order of the data. The variance is the mean square of x - mean:
+    an additional pass, without cancellation if the mean is large. Stages `<name>_mean` and `<name>_rstd`, each after
+    its sum, and `<name>`.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.layer_norm(data, shape_of_the_axes, gamma, beta, epsilon)`.
@@ -231,7 +229,7 @@ def instance_norm(
     *,
     name: str = "instance_norm",
 ) -> Tensor:
-    """`layer_norm` of each channel of (N, C, ...) separately; `gamma` and `beta` have the shape (C,).
+    """`layer_norm` of each channel of (N, C, ...); `gamma` and `beta` are (C,).
 
     Dtypes: floats.
     Equals: `torch.nn.functional.instance_norm(data, weight=gamma, bias=beta, eps=epsilon)`.
@@ -252,7 +250,7 @@ def group_norm(
     *,
     name: str = "group_norm",
 ) -> Tensor:
-    """`layer_norm` of each group of consecutive channels of (N, C, ...); `gamma` and `beta` have the shape (C,).
+    """`layer_norm` of each group of consecutive channels of (N, C, ...); `gamma` and `beta` are (C,).
 
     Raises CompileError if `num_groups` does not divide the channels.
 
@@ -292,9 +290,9 @@ def batch_norm(
     *,
     name: str = "batch_norm",
 ) -> Tensor:
-    """Inference: (x - mean) / sqrt(variance + epsilon) * gamma + beta with a given mean and variance per channel.
+    """Inference: (x - mean) / sqrt(variance + epsilon) * gamma + beta with given mean and variance per channel.
 
-    The factor of each channel, gamma / sqrt(variance + epsilon), is a separate stage, `<name>_scale`.
+    Stage `<name>_scale`: gamma / sqrt(variance + epsilon).
 
     Dtypes: floats.
     Equals: `torch.nn.functional.batch_norm(data, moving_mean, moving_var, gamma, beta, eps=epsilon)`.
@@ -333,10 +331,9 @@ def lrn(
     name: str = "lrn",
 ) -> Tensor:
     """Local response normalisation (Krizhevsky et al. 2012): x / (bias + alpha / size * s)^beta. s is the sum of
-    squares of the channel, of (size - 1) // 2 channels before it and of size // 2 channels after it, as far as they
-    exist.
+    squares of the channel, (size - 1) // 2 channels before and size // 2 after it, if they exist.
 
-    The sums are a stage, `<name>_sum`. 16-bit floats are computed in float32.
+    Stage `<name>_sum`. 16-bit floats use float32.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.local_response_norm(data, size, alpha, beta, bias)` for odd sizes; ONNX LRN.

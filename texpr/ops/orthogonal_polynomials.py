@@ -39,11 +39,11 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Expr], Expr], Step]]] = {
 def orthogonal_polynomial(
     data: Tensor, degree: Tensor, kind: str, shifted: bool = False, *, name: str = "orthogonal_polynomial"
 ) -> Tensor:
-    """The polynomial of a family with the given degree at each element; 0 for negative degrees.
+    """The polynomial of a family with the given degree; 0 for negative degrees.
 
-    The families are Chebyshev's `chebyshev_t`, `_u`, `_v` and `_w`, the physicists' Hermite `hermite_h`, the
-    probabilists' Hermite `hermite_he`, `laguerre_l` and `legendre_p`. `shifted` evaluates at 2 x - 1. Degrees are
-    truncated to integers, and the work is proportional to them. Raises CompileError for another kind.
+    Families: Chebyshev's `chebyshev_t`, `_u`, `_v` and `_w`, the physicists' `hermite_h`, the probabilists'
+    `hermite_he`, `laguerre_l`, `legendre_p`. `shifted` evaluates at 2 x - 1. Degrees are truncated to integers; the
+    work is proportional to them.
 
     Dtypes: floats; the degrees are numbers.
     Equals: `np.polynomial.chebyshev.chebval(data, [0] * degree + [1])`.

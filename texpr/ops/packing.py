@@ -1,4 +1,4 @@
-"""Packed layouts: tiles of dimensions are the last dimensions."""
+"""Packed layouts, whose last dimensions are tiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class Packing:
 
     @staticmethod
     def of(what: str, rank: int, inner_dims_pos: object, inner_tiles: object, outer_dims_perm: object) -> Packing:
-        """Raises CompileError for invalid arguments."""
         positions = checked_axes(f"{what}: inner_dims_pos", items(inner_dims_pos), rank)
         tiles = integers(items(inner_tiles), f"{what}: inner_tiles", len(positions), least=1)
         order = checked_axes(f"{what}: outer_dims_perm", outer_dims_perm, rank)
@@ -36,7 +35,7 @@ class Packing:
         return Packing(positions, tiles, order)
 
     def tile(self, dimension: int) -> int:
-        """1 if the dimension is not packed."""
+        """The inner extent; 1 if not packed."""
         return self.tiles[self.positions.index(dimension)] if dimension in self.positions else 1
 
     def outer(self, shape: Sequence[Extent]) -> list[Extent]:
@@ -54,13 +53,12 @@ def pack(
     name: str = "pack",
 ) -> Tensor:
     """The tensor with some dimensions tiled: dimension `inner_dims_pos[k]` of extent n becomes ceil(n / t) tiles of t =
-    `inner_tiles[k]` elements, which are inner dimension k of the result.
+    `inner_tiles[k]` elements, inner dimension k of the result.
 
-    Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. The last tile is padded
-    with `padding_value`. Without it, the tile must divide the extent; calls check symbolic extents. Images (N, C, H, W)
-    in blocks of 16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products
-    are `pack(w, 0, 4)`: (K / 4, N, 4). Raises CompileError for dimensions out of range or repeated, tiles below 1, and
-    an invalid `outer_dims_perm`.
+    Inner dimensions follow the outer ones, in the order of the source or `outer_dims_perm`. `padding_value` fills the
+    last tile; without it the tile divides the extent, which calls check if symbolic. Images (N, C, H, W) in blocks of
+    16 channels are `pack(x, 1, 16)`: (N, C / 16, H, W, 16); weights (K, N) in groups of 4 for dot products `pack(w, 0,
+    4)`: (K / 4, N, 4).
 
     Dtypes: all.
     Equals: `linalg.pack` of MLIR.
@@ -100,10 +98,7 @@ def unpack(
     *,
     name: str = "unpack",
 ) -> Tensor:
-    """The inverse of `pack` with the same arguments.
-
-    `shape` is the shape of the result, by default outer extents times tiles. Raises CompileError as `pack` does, for
-    inner dimensions that differ from the tiles, and for a `shape` with other numbers of tiles.
+    """The inverse of `pack` with the same arguments, in `shape`, by default outer extents times tiles.
 
     Dtypes: all.
     Equals: `linalg.unpack` of MLIR.

@@ -43,7 +43,6 @@ _KINDS = ("avg", "max", "sum")
 
 
 def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: int) -> Laid:
-    """Raises CompileError for unsupported kinds, dtypes, ranks and layouts."""
     if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
     is_packed = isinstance(layout, str) and layout.endswith("c")
@@ -67,7 +66,6 @@ def _pool(
     *,
     name: str | None = None,
 ) -> Tensor:
-    """A kind of pool over a number of spatial axes."""
     kind, rank = of
     what = f"{kind}_pool{rank}d"
     name = what if name is None else name
@@ -103,7 +101,6 @@ def _pool(
 def _windows(
     what: str, source: Laid, kernel: object, strides: object, padding: object, dilation: object, ceil_mode: bool
 ) -> tuple[tuple[KernelWindow, ...], dict[str, KernelWindow]]:
-    """Windows as given, and with the padding of `ceil_mode`."""
     letters = source.space
     sizes = integers(kernel, f"{what}: kernel", len(letters), least=1)
     extents = [source.extent(c) for c in letters]
@@ -121,7 +118,6 @@ def _shape(what: str, source: Laid, moving: Mapping[str, KernelWindow]) -> dict[
 
 
 def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
-    """The product of integers as a float."""
     result: Expr | None = None
     number = 1
     for count in counts:
@@ -135,7 +131,7 @@ def float_of_product(counts: Sequence[int | Expr], dtype: str) -> Expr:
 
 
 def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
-    """Padded for one more position, if it starts in the axis or the padding before it."""
+    """A window padded for one more position, if that starts in the axis or the padding before."""
     stride, reach = window.stride, as_expr(extent) + window.before
     padded, span = simplified(reach + window.after), window.span
     if isinstance(padded, int) and isinstance(span, int) and padded < span:
@@ -145,7 +141,6 @@ def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
-    """Elements of a window from `low` to `high` (exclusive) in the padded axis."""
     whole = simplified(extent + (window.before + window.after))
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
@@ -223,10 +218,10 @@ def lp_pool(
     *,
     name: str = "lp_pool",
 ) -> Tensor:
-    """The p-norm of each window of data (N, C, ...), with 1 to 3 spatial axes: sum(abs(x)^p)^(1 / p).
+    """The p-norm of each window of data (N, C, ...), 1 to 3 spatial axes: sum(abs(x)^p)^(1 / p).
 
-    Arguments as in `max_pool2d`. Stages: `<name>_power`, those of the pool `<name>_sum`, `<name>`; 16-bit floats are
-    computed in float32. Raises CompileError for a p of 0.
+    Arguments as in `max_pool2d`. Stages: `<name>_power`, those of the pool `<name>_sum`, `<name>`; 16-bit floats use
+    float32. Raises CompileError for a p of 0.
 
     Dtypes: floats.
     Equals: `torch.nn.functional.lp_pool2d(data, p, kernel, strides, ceil_mode)` and its like; ONNX LpPool.
@@ -263,10 +258,10 @@ def max_pool_with_indices(
     *,
     name: str = "max_pool",
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of data (N, C, ...), and its row-major index in its plane as int64, the first of equal
-    maxima. NaN propagates. There are 1 to 3 spatial axes; arguments as in `max_pool2d`.
+    """The maximum of each window of data (N, C, ...), 1 to 3 spatial axes, and its row-major index in its plane as
+    int64, the first of equal ones. NaN propagates. Arguments as in `max_pool2d`.
 
-    The results are `<name>_values` and `<name>_indices`.
+    Results: `<name>_values`, `<name>_indices`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.max_pool2d(data, kernel, strides, padding, dilation, ceil_mode, True)` and its like.
@@ -288,7 +283,7 @@ def max_pool_with_indices(
             flat = place if flat is None else flat * source.extent(c) + place
         is_there = all_of(*inside)
         value = if_then_else(is_there, source.at({**at, **places}), low)
-        # The border follows all elements equal to it.
+        # The border follows equal elements.
         place = select(is_there, flat if flat is not None else 0, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 
@@ -316,7 +311,7 @@ class _Parts:
         return position * self.longest if self.even else position * self.extent // self.count
 
     def place(self, position: Expr, offset: Expr) -> Expr:
-        """Indices after the end of a shorter part are in range."""
+        """An index in range, even after the end of a shorter part."""
         place = offset + self.start(position)
         return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
 
@@ -380,7 +375,7 @@ def adaptive_pool(
 def global_pool(
     data: Tensor, pool_type: str = "avg", layout: str | None = None, *, name: str = "global_pool"
 ) -> Tensor:
-    """The mean (avg), maximum (max) or sum of each channel of data (N, C, ...), with spatial axes of extent 1.
+    """The mean (avg), maximum (max) or sum per channel of data (N, C, ...), with spatial axes of extent 1.
 
     Dtypes: numbers; floats for means.
     Equals: `np.mean(data, axes_in_space, keepdims=True)` and its like.
@@ -391,10 +386,10 @@ def global_pool(
 def adaptive_max_pool_with_indices(
     data: Tensor, output_size: int | Sequence[int], layout: str | None = None, *, name: str = "adaptive_max_pool"
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each part of the 1 to 3 spatial axes of data (N, C, ...), and its row-major index in its plane as
-    int64, the first of equal maxima. NaN propagates. The parts are those of `adaptive_pool`.
+    """The maximum of each part, as in `adaptive_pool`, and its row-major index in its plane as int64, the first of
+    equal ones. NaN propagates.
 
-    The results are `<name>_values` and `<name>_indices`.
+    Results: `<name>_values`, `<name>_indices`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.adaptive_max_pool2d(data, output_size, True)` and its like.
@@ -419,7 +414,7 @@ def adaptive_max_pool_with_indices(
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         if inside:
             is_there = all_of(*inside)
-            # a shorter part at the end cannot be read to the length of the longest
+            # a shorter part cannot be read to the longest length
             value, place = if_then_else(is_there, value, low), select(is_there, place, max_value("int64"))
         return argmax(value, list(offsets.values()), place=place)
 

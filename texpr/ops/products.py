@@ -44,10 +44,8 @@ def matmul(
 ) -> Tensor:
     """The product of matrices (m, k) and (k, n), with broadcast leading dimensions; vectors as in NumPy.
 
-    A transposed operand is given as (k, m) or (n, k). With `out_dtype`, operands of any dtypes are converted to it, and
-    products and sums are formed in it: uint8 and int8 matrices give exact int32 results. Floats of at most 16 bits are
-    summed in float32. Raises CompileError for extents that differ, for dtypes that differ without `out_dtype`, and for
-    scalars.
+    Transposed operands are (k, m) or (n, k). With `out_dtype`, operands are converted to it, and products and sums
+    formed in it: uint8 and int8 give exact int32 results.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
@@ -58,7 +56,6 @@ def matmul(
 
 
 def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, dtype: str, name: str) -> Tensor:
-    """`matmul` of possibly different dtypes."""
     for tensor in (a, b):
         if tensor.ndim == 0:
             raise error(f"{what} takes vectors and matrices, {tensor.name} has rank 0")
@@ -83,7 +80,6 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
 
 
 def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> None:
-    """Raises CompileError for different reduction extents."""
     if not agree(a.shape[axis_a], b.shape[axis_b]):
         raise error(
             f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[axis_a]} elements in axis {axis_a}, "
@@ -92,7 +88,6 @@ def _check_inner(what: str, a: Tensor, axis_a: int, b: Tensor, axis_b: int) -> N
 
 
 def _element(tensor: Tensor, batch: tuple[Extent, ...], outer: tuple[Expr, ...], inner: tuple[Expr, ...]) -> Expr:
-    """The element of a matrix of a broadcast batch."""
     extents = tensor.shape[len(tensor.shape) - len(inner) :]
     if len(tensor.shape) == len(inner):
         return tensor(*inner)
@@ -108,9 +103,8 @@ def batch_matmul(
     *,
     name: str = "batch_matmul",
 ) -> Tensor:
-    """The products of matrices of two batches, (b, m, k) and (b, n, k), where b may be 1 in one of them.
-
-    As in topi, the second operand is transposed unless `transpose_b=False`. See `matmul`.
+    """The products of batches of matrices, (b, m, k) and (b, n, k), with b of 1 in at most one. As in topi, the second
+    is transposed by default. See `matmul`.
 
     Dtypes: numbers.
     Equals: `np.matmul(a, np.swapaxes(b, 1, 2))`.
@@ -122,9 +116,8 @@ def batch_matmul(
 def dense(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: object = None, *, name: str = "dense"
 ) -> Tensor:
-    """A linear layer: data (..., in) times weight (out, in) transposed, plus bias (out,).
-
-    The bias is added by a separate stage. Dtypes and sums as in `matmul`.
+    """A linear layer: data (..., in) times weight (out, in) transposed, plus bias (out,), a separate stage. Dtypes as
+    in `matmul`.
 
     Dtypes: numbers.
     Equals: `data @ weight.T + bias`; `torch.nn.functional.linear(data, weight, bias)`.
@@ -139,12 +132,11 @@ def dense(
 
 
 def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "grouped_matmul") -> Tensor:
-    """The products of groups of rows with a separate matrix for each group: data (m, k), weight (groups, k, n), as in
-    mixtures of experts for tokens sorted by expert.
+    """Products of groups of rows with a matrix per group: data (m, k), weight (groups, k, n), as in mixtures of experts
+    for tokens sorted by expert.
 
-    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease, and a group may be empty. Rows
-    after the last end are zero in the result. Floats of at most 16 bits are summed in float32. Raises CompileError for
-    extents that differ, and if there is no group.
+    Group g has the rows from `ends[g - 1]`, or 0, to `ends[g]`; ends do not decrease. Rows after the last end give
+    zero. Raises CompileError without groups.
 
     Dtypes: numbers; `ends` of an integer dtype.
     Equals: `np.concatenate([rows @ w for rows, w in zip(np.split(data, ends[:-1]), weight)])` where the last end is m.
@@ -196,7 +188,7 @@ def outer(a: Tensor, b: Tensor, *, name: str = "outer") -> Tensor:
 def det(data: Tensor, *, name: str = "det") -> Tensor:
     """The determinants of matrices of 1 to 4 rows, the last two axes, expanded along the first row.
 
-    16-bit floats are computed in float32. Raises CompileError for matrices that are not square, or larger.
+    16-bit floats use float32. Raises CompileError for other matrices.
 
     Dtypes: floats.
     Equals: `np.linalg.det(data)`.
@@ -224,7 +216,7 @@ def _determinant(rows: Sequence[Sequence[Expr]]) -> Expr:
 
 
 def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tensor:
-    """The cross products along an axis of 3 elements, counted in the result; the other axes are broadcast.
+    """The cross products along an axis of 3 elements, counted in the result; other axes are broadcast.
 
     Dtypes: numbers.
     Equals: `np.linalg.cross(a, b, axis=axis)`.
@@ -249,13 +241,11 @@ def cross(a: Tensor, b: Tensor, axis: int = -1, *, name: str = "cross") -> Tenso
 
 
 def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
-    """The sum of products described by subscripts: "ij,jk->ik" is a matrix product.
+    """The sum of products by subscripts: "ij,jk->ik" is a matrix product.
 
-    Each letter is an axis. A letter that occurs twice in an operand is a diagonal, a letter that is not in the result
-    is summed over; extents of 1 are broadcast. All operands are multiplied in one stage, in the given order. Sums are
-    formed in `out_dtype` (by default the dtype of the operands), and of 16-bit floats in float32. Raises CompileError
-    for subscripts without "->", for a rank that differs from the number of letters, and for different extents of a
-    letter.
+    A letter twice in an operand is a diagonal, one not in the result is summed over; extents of 1 are broadcast. One
+    stage multiplies the operands in order. Sums are in `out_dtype` (that of the operands by default). Raises
+    CompileError for subscripts without "->".
 
     Dtypes: numbers.
     Equals: `np.einsum(subscripts, *tensors)`.
@@ -287,7 +277,6 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
 
 
 def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
-    """The letters of each operand and the result."""
     if not isinstance(subscripts, str) or subscripts.count("->") != 1:
         raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
     left, output = subscripts.replace(" ", "").split("->")
@@ -300,7 +289,6 @@ def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
 
 
 def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict[str, Extent]:
-    """The extent of each letter, in the order of first use."""
     extents: dict[str, Extent] = {}
     for letters, tensor in zip(inputs, operands, strict=True):
         if len(letters) != tensor.ndim:

@@ -1,4 +1,4 @@
-"""Quantization with a scale and a zero point, and products of quantized numbers."""
+"""Quantization with scale and zero point, and products of quantized numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SMALL_INTEGERS: Final = STORED.difference(SMALL_FLOATS)
 def _parameter(
     what: str, value: object, source: Tensor, axis: int | None, integral: bool, group: int | None = None
 ) -> Tensor | int | float:
-    """A number, a tensor of one number, or a number per index along the axis, or per group."""
+    """A number, a tensor of one, or a number per index along the axis or per group."""
     if isinstance(value, Tensor) and value.ndim and group is not None:
         if axis is None or group < 1:
             raise error(f"{what} of groups needs axis= and a group_size of at least 1, got {axis} and {group}")
@@ -101,10 +101,10 @@ def quantize(
     *,
     name: str = "quantize",
 ) -> Tensor:
-    """round(x / scale) + zero_point, ties to even, clamped to the range of `dtype`, an integer type of 8 or 16 bits.
+    """round(x / scale) + zero_point, ties to even, clamped to the range of `dtype`, an 8-bit or 16-bit integer type.
 
-    `scale` and `zero_point` are numbers, tensors of one number, or tensors with a number per index along `axis`. NaN
-    becomes an unspecified number.
+    `scale` and `zero_point` are numbers, tensors of one, or have one per index along `axis`. NaN gives an unspecified
+    number.
 
     Dtypes: floats; the result is of `dtype`.
     Equals: `np.clip(np.rint(data / scale) + zero_point, -128, 127).astype(np.int8)`; ONNX QuantizeLinear.
@@ -137,8 +137,8 @@ def dequantize(
 ) -> Tensor:
     """(x - zero_point) * scale, with an exact difference. See `quantize`.
 
-    With `group_size`, scales and zero points have the rank of x and an element for each group of `group_size` elements
-    along `axis`; the last group may be smaller. Zero points may be floats; the difference is then rounded.
+    With `group_size`, scales and zero points have the rank of x and an element per `group_size` along `axis`; the last
+    group may be smaller. Zero points may be floats; the difference is then rounded.
 
     Dtypes: integers, of 2 and 4 bits too; the result is of the float `dtype`.
     Equals: `(data - zero_point) * scale`; ONNX DequantizeLinear.
@@ -178,8 +178,9 @@ def _requantized(
     dtype: str,
     name: str,
 ) -> Tensor:
-    """round(x * scale) + zero_point, clamped to `dtype`. The scale is that of two factors, divided by that of the
-    result; each is a number, or one per index along an axis."""
+    """round(x * scale) + zero_point, clamped to `dtype`. The scale is that of two factors over the result's; each is a
+    number, or one per index along an axis.
+    """
 
     def element(*i: Expr) -> Expr:
         first, second, result = (_at(factor, i, axis, "float32") for factor, axis in scale)
@@ -216,10 +217,9 @@ def qlinear_matmul(
 ) -> Tensor:
     """The product of quantized matrices (..., m, k) and (..., k, n), quantized as `dtype`, int8 or uint8.
 
-    (a - a_zero_point) @ (b - b_zero_point) is computed exactly in int32, as the product of the integers minus sums of
-    rows and columns. It is multiplied by a_scale * b_scale / y_scale in float32, rounded with ties to even, added to
-    y_zero_point and clamped to the range of `dtype`. Scales and zero points are numbers or tensors of one number; those
-    of b may have a number per column, and the scale of a a number per row.
+    (a - a_zero_point) @ (b - b_zero_point) is exact in int32: the integers' product minus sums of rows and columns. It
+    is multiplied by a_scale * b_scale / y_scale in float32, rounded with ties to even, added to y_zero_point and
+    clamped. Scales and zero points are numbers or tensors of one; b may have one per column, a_scale one per row.
 
     Dtypes: int8 and uint8.
     Equals: ONNX QLinearMatMul.
@@ -264,7 +264,6 @@ def qlinear_matmul(
 
 
 def _of_batch(sums: Tensor, outer: tuple[Expr, ...], at: Expr) -> Expr:
-    """The sum of a row or column of a matrix of a broadcast batch."""
     inner = outer[len(outer) + 1 - sums.ndim :]
     places = [0 if isinstance(n, int) and n == 1 else i for n, i in zip(sums.shape, inner, strict=False)]
     return sums(*places, at)
@@ -291,12 +290,12 @@ def qlinear_conv(
     *,
     name: str = "qlinear_conv",
 ) -> Tensor:
-    """The convolution of quantized data (N, C, ...) with kernels (O, C / groups, ...), with 1 to 3 spatial axes,
-    quantized as `dtype`, int8 or uint8.
+    """The convolution of quantized data (N, C, ...) with kernels (O, C / groups, ...), 1 to 3 spatial axes, quantized
+    as `dtype`, int8 or uint8.
 
-    Zero points are subtracted first (`<name>_data`, `<name>_weight`, as int16), so that padding is 0. Sums are formed
-    in int32, and the int32 `bias` (O,) is added. Rounding is as in `qlinear_matmul`, arguments are as in `conv2d`.
-    Scale and zero point of the kernels may have a number per output channel.
+    Zero points are subtracted first (`<name>_data`, `<name>_weight`, as int16), so that padding is 0. Sums and `bias`
+    (O,) are int32. Rounding as in `qlinear_matmul`, arguments as in `conv2d`. Kernels may have a scale and zero point
+    per output channel.
 
     Dtypes: int8 and uint8; the bias is int32.
     Equals: ONNX QLinearConv.

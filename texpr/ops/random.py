@@ -1,7 +1,7 @@
 """Random numbers by seed and element index: Philox4x32-10 (Salmon et al. 2011).
 
-The element at row-major position p consists of the words for the counter (p mod 2^32, p div 2^32, 0, 0) and the key
-(seed mod 2^32, seed div 2^32), on every target and for every schedule.
+The words of the element at row-major position p have counter (p mod 2^32, p div 2^32, 0, 0) and key (seed mod 2^32,
+seed div 2^32), on every target and for every schedule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
-    """The seed as int64. Raises CompileError for other values than integers and tensors of one integer."""
+    """The seed as int64, of an integer or a tensor of one."""
     if not isinstance(seed, Tensor):
         number = integer(seed, f"{what}: the seed")
         if not -(1 << 63) <= number < 1 << 63:
@@ -42,7 +42,7 @@ def _seed(what: str, seed: Tensor | int) -> Callable[[], Expr]:
 
 
 def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """The words of an element, as int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
+    """Words as int64s from 0 to 2^32 - 1. Products wrap; shifts give upper words."""
     state = position & _WORD, (position >> 32) & _WORD, constant(0, "int64"), constant(0, "int64")
     keys = seed & _WORD, (seed >> 32) & _WORD
     for _ in range(_ROUNDS):
@@ -58,7 +58,7 @@ def _words(position: Expr, seed: Expr) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _fraction(words: tuple[Expr, Expr], dtype: str, *, from_one: bool = False) -> Expr:
-    """A number in [0, 1) or (0, 1], in the dtype of sums: upper bits of a word, of two for float64."""
+    """A number in [0, 1) or (0, 1]: upper bits of a word, of two for float64."""
     if dtype == "float64":
         count = (words[0] >> 5) * (1 << 26) + (words[1] >> 6)
         number, bits = count, 53
@@ -76,8 +76,6 @@ def _drawn(
     element: Callable[[tuple[Expr, Expr, Expr, Expr]], Expr],
     name: str,
 ) -> Tensor:
-    """Elements are functions of their words."""
-
     def at(*indices: Expr) -> Expr:
         position: Expr = as_expr(0)
         for index, extent in zip(indices, shape, strict=True):
@@ -98,9 +96,9 @@ def random_uniform(
 ) -> Tensor:
     """Uniformly distributed numbers from `low` to `high` (exclusive, up to rounding).
 
-    They are low + u * (high - low), with u = (w0 >> 8) / 2^24 of the first word of an element (Philox4x32-10, see
-    `weft.texpr.ops.random`). u consists of the upper 11 bits for float16, of the upper 8 bits for bfloat16, and is ((w0
-    >> 5) * 2^26 + (w1 >> 6)) / 2^53 for float64. The seed is a 64-bit integer, or a tensor of one.
+    low + u * (high - low), with u = (w0 >> 8) / 2^24 of the first word (Philox4x32-10, see `weft.texpr.ops.random`);
+    the upper 11 bits for float16, 8 for bfloat16; ((w0 >> 5) * 2^26 + (w1 >> 6)) / 2^53 for float64. The seed is a
+    64-bit integer, or a tensor of one.
 
     Dtypes: floats.
     Equals: `low + philox_fractions(shape, seed) * (high - low)`; ONNX RandomUniform, with other numbers.
@@ -124,11 +122,10 @@ def random_normal(
     *,
     name: str = "random_normal",
 ) -> Tensor:
-    """Normally distributed numbers with the given mean and standard deviation.
+    """Normally distributed numbers with given mean and standard deviation.
 
-    They are mean + scale * sqrt(-2 log(u)) * cos(2 pi v) (Box and Muller 1958), with u = ((w0 >> 8) + 1) / 2^24 and v =
-    (w1 >> 8) / 2^24 of the words of an element, see `random_uniform`. 16-bit floats are computed in float32; u and v
-    consist of two words each for float64.
+    mean + scale * sqrt(-2 log(u)) * cos(2 pi v) (Box and Muller 1958), with u = ((w0 >> 8) + 1) / 2^24 and v = (w1 >>
+    8) / 2^24, see `random_uniform`. 16-bit floats use float32; float64 takes two words for u and v each.
 
     Dtypes: floats.
     Equals: `mean + scale * np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)`; ONNX RandomNormal, with other numbers.
@@ -177,11 +174,10 @@ def dropout(
     *,
     name: str = "dropout",
 ) -> tuple[Tensor, Tensor]:
-    """The data with elements set to 0 with probability `ratio` and the others divided by 1 - ratio, and the mask of
-    kept elements. Outside of training, the unchanged data and a mask of ones. An element is kept if u >= ratio, with u
-    of float32 as in `random_uniform`.
+    """Elements set to 0 with probability `ratio`, others divided by 1 - ratio, and the mask of kept ones: u >= ratio,
+    with u of float32 as in `random_uniform`. Outside of training, the data and ones.
 
-    The results are `<name>` and `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
+    Results: `<name>`, `<name>_mask`. Raises CompileError for a ratio outside of 0 to 1 (exclusive).
 
     Dtypes: floats; the mask is bool.
     Equals: `torch.nn.functional.dropout(data, ratio, is_training)`, with other numbers; ONNX Dropout.

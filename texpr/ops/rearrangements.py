@@ -28,7 +28,7 @@ __all__ += ["swapaxes", "unstack"]
 
 
 def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") -> Tensor:
-    """The tensor with two axes exchanged.
+    """Two axes exchanged.
 
     Dtypes: all.
     Equals: `np.swapaxes(data, axis1, axis2)`.
@@ -43,8 +43,7 @@ def swapaxes(data: Tensor, axis1: int, axis2: int, *, name: str = "swapaxes") ->
 def moveaxis(
     data: Tensor, source: int | Sequence[int], destination: int | Sequence[int], *, name: str = "moveaxis"
 ) -> Tensor:
-    """The tensor with some axes moved; the others keep their order. Raises CompileError for different numbers of
-    sources and destinations.
+    """Some axes moved; the others keep their order.
 
     Dtypes: all.
     Equals: `np.moveaxis(data, source, destination)`.
@@ -63,8 +62,7 @@ def moveaxis(
 def roll(
     data: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, *, name: str = "roll"
 ) -> Tensor:
-    """The tensor with its elements moved circularly by `shift` along some axes; without an axis, the flattened tensor
-    is rolled. Raises CompileError for different numbers of shifts and axes.
+    """Elements moved circularly by `shift` along some axes; without an axis, in the flattened tensor.
 
     Dtypes: all.
     Equals: `np.roll(data, shift, axis)`.
@@ -86,8 +84,7 @@ def roll(
 
 
 def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tensor, ...]:
-    """The slices of a tensor along an axis, without that axis. They are called `<name>0`, `<name>1`, ... Raises
-    CompileError for a symbolic extent.
+    """The slices along an axis, without it, called `<name>0`, `<name>1`, ... Raises CompileError for a symbolic extent.
 
     Dtypes: all.
     Equals: `np.unstack(data, axis=axis)`.
@@ -106,7 +103,7 @@ def unstack(data: Tensor, axis: int = 0, *, name: str = "unstack") -> tuple[Tens
 
 
 def diagonal(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "diagonal") -> Tensor:
-    """The diagonals of the matrices formed by two axes, as a last axis; `offset` 1 is the diagonal above the main one.
+    """The diagonals of matrices formed by two axes, as a last axis; `offset` 1 is the one above the main diagonal.
 
     Dtypes: all.
     Equals: `np.diagonal(data, offset, axis1, axis2)`.
@@ -133,9 +130,9 @@ def _diagonal_length(rows: Extent, columns: Extent, down: int, right: int) -> Ex
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> tuple[Tensor, ...]:
-    """The coordinates of a grid: for each vector a tensor over the grid, called `<name>0`, `<name>1`, ...
+    """The coordinates of a grid: per vector a tensor over it, called `<name>0`, `<name>1`, ...
 
-    With `indexing` "ij" the axes are in the order of the vectors, with "xy" the first two are exchanged.
+    Axes are in the order of the vectors with `indexing` "ij"; "xy" exchanges the first two.
 
     Dtypes: all.
     Equals: `np.meshgrid(*tensors, indexing=indexing)`.
@@ -156,7 +153,6 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> 
 
 
 def _blocks(what: str, data: Tensor, block_size: int, mode: str, layout: str) -> tuple[Tensor, int, dict[str, Extent]]:
-    """The tensor, the edge of blocks, and extents by letter."""
     source = ranked(data, f"{what}: data", 4)
     letters = checked_layout(f"{what}: layout", layout, "NCHW")
     if not is_one_of(mode, ("DCR", "CRD")):
@@ -177,8 +173,8 @@ def depth_to_space(
 ) -> Tensor:
     """Images (N, C, H, W) with channels rearranged into spatial blocks: (N, C / b^2, H * b, W * b).
 
-    The channel index is (row, column, channel) in terms of the result with the mode DCR, (channel, row, column) with
-    CRD. Raises CompileError if b^2 does not divide the channels.
+    The channel index is (row, column, channel) with mode DCR, (channel, row, column) with CRD. Raises CompileError if
+    b^2 does not divide the channels.
 
     Dtypes: all.
     Equals: ONNX DepthToSpace; with CRD `torch.pixel_shuffle(data, block_size)`.
@@ -201,8 +197,8 @@ def depth_to_space(
 def space_to_depth(
     data: Tensor, block_size: int, mode: str = "DCR", layout: str = "NCHW", *, name: str = "space_to_depth"
 ) -> Tensor:
-    """Images (N, C, H, W) with spatial blocks rearranged into channels: (N, C * b^2, H / b, W / b), the inverse of
-    `depth_to_space`. Raises CompileError if b does not divide the height and the width.
+    """The inverse of `depth_to_space`: (N, C * b^2, H / b, W / b). Raises CompileError if b does not divide height and
+    width.
 
     Dtypes: all.
     Equals: ONNX SpaceToDepth; with CRD `torch.pixel_unshuffle(data, block_size)`.
@@ -224,8 +220,8 @@ def space_to_depth(
 
 
 def channel_shuffle(data: Tensor, groups: int, axis: int = 1, *, name: str = "channel_shuffle") -> Tensor:
-    """Interleave the channels of `groups` equal parts (Zhang et al. 2018). Raises CompileError if the groups do not
-    divide the channels.
+    """Interleave the channels of `groups` equal parts (Zhang et al. 2018). Raises CompileError if they do not divide
+    the channels.
 
     Dtypes: all.
     Equals: `torch.nn.functional.channel_shuffle(data, groups)`.

@@ -1,10 +1,10 @@
 """Recurrent networks with the semantics of ONNX: scans over time.
 
-Products of the data and weights are one contraction for all times (`<name>_inputs`). The rest depends on the previous
-step: statements (`te.extern`) run all steps of a sequence in one direction.
+Products of data and weights are one contraction for all times (`<name>_inputs`); statements (`te.extern`) then run all
+steps of a sequence in one direction.
 
-Weights may be quantized, with a scale for each gate element. Data are then integers, whose scale is part of that of the
-weights, and each step rounds the states to 8 bits: both products are int32 sums.
+Quantized weights have a scale per gate element, which contains that of the integer data; each step rounds states to 8
+bits, so that both products are int32 sums.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ _ACTIVATIONS: Final[dict[str, _Activation]] = {
 
 
 def _activation(word: object) -> Callable[[Expr], Expr] | None:
-    """The function called `tanh`, `elu(0.5)` etc., or None."""
     match = fullmatch(r"(\w+)(?:\((.*)\))?", word) if isinstance(word, str) else None
     known = _ACTIVATIONS.get(match[1]) if match else None
     if match is None or known is None:
@@ -85,8 +84,6 @@ def _activation(word: object) -> Callable[[Expr], Expr] | None:
 
 
 def _of_direction(functions: Sequence[Callable[[Expr], Expr]]) -> Callable[[Expr, Expr], Expr]:
-    """The activation of a direction."""
-
     def apply(x: Expr, direction: Expr) -> Expr:
         first, *others = (function(x) for function in functions)
         return select(direction == 0, first, others[0]) if others else first
@@ -99,8 +96,6 @@ _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 @dataclass(frozen=True)
 class _Cell:
-    """The number of gates, default activations, and names of states."""
-
     what: str
     gates: int
     activations: tuple[str, ...]
@@ -114,8 +109,6 @@ _LSTM: Final = _Cell("lstm", 4, ("sigmoid", "tanh", "tanh"), ("initial_h", "init
 
 @dataclass(frozen=True)
 class _CellWeights:
-    """Weights of data and states, biases, and scales of quantized weights."""
-
     data: Tensor | None
     """None if the data are products with the weights."""
     states: Tensor
@@ -128,8 +121,6 @@ class _CellWeights:
 
 @dataclass(frozen=True)
 class _Options:
-    """Attributes of all operators, and the lengths of sequences."""
-
     lengths: Tensor | None
     direction: str
     activations: Sequence[str] | None
@@ -156,14 +147,11 @@ class _Part:
 
     @property
     def padded(self) -> Extent:
-        """Gate elements of all tiles."""
         return simplified(self.tiles * self.columns)
 
 
 @dataclass(frozen=True)
 class _Network:
-    """Checked operands, with gates of `hidden` elements."""
-
     what: str
     name: str
     inputs: Tensor
@@ -208,7 +196,6 @@ class _Network:
 
     @property
     def width(self) -> Extent:
-        """Elements of all gates."""
         return simplified(self.hidden * self.gates)
 
     @property
@@ -220,7 +207,6 @@ class _Network:
         return self.inputs.shape[2 if len(self.inputs.shape) == 4 else 1]
 
     def given(self, at: _Step, gate: int, h: Expr) -> Expr:
-        """Element `h` of a gate: the product of the data, and the biases."""
         g = self.place(gate, h)
         if len(self.inputs.shape) == 4:
             value = self.inputs(at.time, *at.outer, g)
@@ -245,7 +231,7 @@ class _Network:
         return less(greater(value, -self.clip), self.clip) if self.clip else value
 
     def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Block], None]) -> tuple[Tensor, ...]:
-        """The output at each time, and the last of each state; `step` has buffers of `scratch` elements."""
+        """Outputs of all times, and last states; `step` has buffers of `scratch` elements."""
         times, directions, batch = self.inputs.shape[0], self.parts[0].weights.shape[0], self.batch
         labels = [f"{self.name}_state{d}" for d in range(len(self.states))]
         shapes = [(times, directions, batch, self.hidden), *[(directions, batch, self.hidden)] * len(self.states)]
@@ -284,7 +270,7 @@ class _Network:
                     with code.loop(self.hidden, "h") as h:
                         value = const(0.0, self.wide) if initial is None else initial(d, b, h).astype(self.wide)
                         state.store(value, d, b, h)
-                # Products of a sequence that has ended are computed, but unused.
+                # Products of ended sequences are computed, but unused.
                 first = self.hidden if self.lengths is None else 0
                 rest = simplified(self.groups * self.group - first)
                 if self.rounded and not is_same(rest, 0):
@@ -340,7 +326,6 @@ class _Block:
 
     @contextmanager
     def sequences(self) -> Generator[Expr]:
-        """Statements for each sequence."""
         with self.code.loop(self.count, "c") as c:
             yield self.first + c
 
@@ -350,7 +335,6 @@ class _Block:
 
     @contextmanager
     def each(self) -> Generator[_Step]:
-        """Statements for each sequence that is not at its end."""
         with self.sequences() as b:
             back = self.length(b) - 1 - self.time
             time = {"forward": self.time, "reverse": back}.get(self.network.direction)
@@ -362,7 +346,6 @@ class _Block:
                 yield self.at(b, time)
 
     def multiply(self, part: int, factor: Callable[[_Step], Written]) -> None:
-        """Compute the products of a part of the recurrence and the states in a buffer of each sequence."""
         if self.network.rounded:
             with self.each() as at:
                 self._round(at, lambda k: factor(at).load(*at.outer, k))
@@ -375,7 +358,6 @@ class _Block:
             self._tiles(part, factor, sequences, range(-(-self.network.sequences // _WHOLE)))
 
     def _tiles(self, part: int, factor: Callable[[_Step], Written], sequences: int, groups: range) -> None:
-        """The sums of all tiles of the groups that have `sequences` sequences."""
         code, tiles = self.code, self.network.parts[part].tiles
         if not groups:
             return
@@ -401,7 +383,6 @@ class _Block:
     def _tile(
         self, part: int, factor: Callable[[_Step], Written], first: Expr, sequences: int, tile: Expr, tiles: int
     ) -> None:
-        """Sums that registers contain: of the columns of some tiles, for some sequences."""
         code, network = self.code, self.network
         columns, weights = network.parts[part].columns, network.parts[part].weights
 
@@ -423,7 +404,6 @@ class _Block:
                 at.sums[part].store(total, *at.outer, place)
 
     def _round(self, at: _Step, factor: Callable[[Expr], Expr]) -> None:
-        """Round the states of a sequence."""
         code, network, target = self.code, self.network, at.rounding[0]
         if network.scales is None:
             with code.loop(network.hidden, "k") as k:
@@ -451,7 +431,6 @@ class _Block:
 
 
 def _steps(value: Expr, scale: Expr) -> Expr:
-    """A state divided by a scale, rounded to 8 bits."""
     return less(greater(round(value / scale), -_MOST), _MOST)
 
 
@@ -470,8 +449,6 @@ _WHOLE: Final = max(_TILES)
 
 @dataclass(frozen=True)
 class _Step:
-    """One step of a sequence."""
-
     time: Expr
     direction: Expr
     sequence: Expr
@@ -489,7 +466,6 @@ class _Step:
 
 
 def _state(at: _Step) -> Written:
-    """The multiplied state."""
     return at.states[0]
 
 
@@ -504,8 +480,9 @@ def _network(
     apart: bool = False,
     parts: Sequence[int] | None = None,
 ) -> _Network:
-    """Check the operands. With `apart`, the last gate's recurrent bias is not added. `parts` are the numbers of gates
-    multiplied at a time, by default all."""
+    """Check the operands. With `apart`, the last gate's recurrent bias is not added. `parts`: gates multiplied at a
+    time, all by default.
+    """
     what, gates, usual, name = cell.what, cell.gates, cell.activations, options.name
     bias, lengths, direction = weights.bias, options.lengths, options.direction
     x, r = ranked(data, f"{what}: data", 3), ranked(weights.states, f"{what}: recurrence", 3)
@@ -608,7 +585,6 @@ def _network(
 def _inputs(
     name: str, x: Tensor, w: Tensor | None, scale: Tensor | None, gates: int, hidden: Extent, wide: str
 ) -> Tensor:
-    """The products of the data with their weights, without the bias."""
     if w is None:
         return x
     times, batch, size = x.shape
@@ -630,7 +606,7 @@ def _inputs(
 
 
 def _columns_for(count: Extent, most: int) -> int:
-    """Gate elements of a tile: the half of `most` if padding to `most` adds a quarter or more."""
+    """Half of `most` if padding to `most` adds a quarter or more."""
     half = most // 2
     is_padded = isinstance(count, int) and half and 4 * (-count % most) >= count
     return half if is_padded and -count % half < -count % most else most
@@ -639,7 +615,6 @@ def _columns_for(count: Extent, most: int) -> int:
 def _part_of(
     recurrence: Tensor, first: Extent, count: Extent, columns: int, group: int, offset: int, name: str
 ) -> _Part:
-    """Pack rows of the recurrence plus `offset` by tiles and groups."""
     directions, _, hidden = recurrence.shape
     tiles, groups = (simplified((size + (by - 1)) // by) for size, by in ((count, columns), (hidden, group)))
     dtype = "uint8" if offset else recurrence.dtype
@@ -689,26 +664,24 @@ def rnn(
 ) -> tuple[Tensor, Tensor]:
     """h = f(x W + h R + b) at each time: the states (times, directions, batch, hidden), and the last one.
 
-    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones
-    (directions, gates * hidden, hidden), the bias (directions, 2 * gates * hidden) holds one for the data and one for
-    the states; there is one gate here. Without a weight the data are products with weights, (times, batch,
-    directions * gates * hidden). `direction` is forward, reverse or bidirectional, with 2 directions. Steps after
-    `sequence_lens` (batch) give 0 and leave the states, which are 0 at first unless given, as
-    (directions, batch, hidden). `activations` are those of both directions, or those of the first and of the second:
-    relu, sigmoid, tanh, softsign, softplus, and with defaults that others in parentheses replace, affine(1, 0),
-    leaky_relu(0.01), thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). If `clip` is not 0, their
-    arguments are limited to the range from -clip to clip. Floats of 16 bits are computed in float32.
+    Data are (times, batch, inputs), weights (directions, gates * hidden, inputs), recurrent ones (directions, gates *
+    hidden, hidden); the bias (directions, 2 * gates * hidden) has one for the data, then one for the states; there is
+    one gate. Without a weight, data are products with weights, (times, batch, directions * gates * hidden). `direction`
+    is forward, reverse or bidirectional (2 directions). Steps after `sequence_lens` (batch) give 0 and keep the states.
+    Initial states are (directions, batch, hidden), by default 0. `activations` of both directions, or of the first and
+    the second: relu, sigmoid, tanh, softsign, softplus, and, with defaults, affine(1, 0), leaky_relu(0.01),
+    thresholded_relu(1), scaled_tanh(1, 1), hard_sigmoid(0.2, 0.5), elu(1). A nonzero `clip` limits their arguments to
+    -clip to clip. 16-bit floats use float32.
 
-    With `weight_scale` and `recurrence_scale` (directions, gates * hidden) data and weights are integers less their
-    zero points: int8, uint8 or int16. x W is then the exact sum of int32 times `weight_scale`, which contains the scale
-    of the data. The recurrence has a zero point for each row in `recurrence_zero_point` (directions, gates * hidden).
-    Without a weight there is only `recurrence_scale`, and the data are floats. States are rounded before their product
-    to whole multiples, -127 to 127, of `state_scale`, or if that is 0, of a 127th of the greatest absolute one at each
-    step; of floats they are rounded by a `state_scale` other than 0. A recurrence of float16 or bfloat16 may have
-    another dtype than the other floats. With one of bfloat16, states are rounded to bfloat16 before their product.
+    With `weight_scale` and `recurrence_scale` (directions, gates * hidden), data and weights are integers less their
+    zero points: int8, uint8 or int16. x W is the exact int32 sum times `weight_scale`, which contains the data's scale.
+    `recurrence_zero_point` (directions, gates * hidden) has one per row. Without a weight, data are floats and only
+    `recurrence_scale` is given. Before their product, states are rounded to multiples, -127 to 127, of `state_scale`,
+    or if 0, of a 127th of the greatest absolute one at each step; with float recurrences only if it is not 0. A 16-bit
+    float recurrence may differ from other floats' dtype; bfloat16 rounds states to bfloat16.
 
-    A thread computes `tile[0]` sequences together. The weights of states are packed in tiles of `tile[1]` gate
-    elements, whose sums of up to 4 sequences are in registers. Results do not depend on `tile`.
+    A thread computes `tile[0]` sequences. Weights of states are packed in tiles of `tile[1]` gate elements, with sums
+    of up to 4 sequences in registers. Results do not depend on `tile`.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: `torch.nn.RNN`; ONNX RNN.
@@ -749,9 +722,9 @@ def gru(
     name: str = "gru",
 ) -> tuple[Tensor, Tensor]:
     """Gated recurrent units (Cho et al. 2014), gates z, r and n: n = g(x Wn + (r * h) Rn + b), or with
-    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. The states, and the last one.
+    `linear_before_reset` g(x Wn + r * (h Rn + b)), then h = (1 - z) * n + z * h. The states and the last one.
 
-    Arguments as in `rnn`. The activations are f of z and r, and g.
+    Arguments as in `rnn`. Activations: f of z and r, and g.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX GRU; `torch.nn.GRU` with `linear_before_reset`, its gates in another order.
@@ -815,10 +788,10 @@ def lstm(
     name: str = "lstm",
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Long short-term memory (Hochreiter and Schmidhuber 1997), gates i, o, f and c: cell = f * cell + i * g(c), then h
-    = o * h(cell). The states h, the last of them, and the last cell.
+    = o * h(cell). The states h, the last one, and the last cell.
 
-    Arguments as in `rnn`. The activations are f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden) are
-    the weights of the cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
+    Arguments as in `rnn`. Activations: f of i, o and f, then g and h. `peepholes` (directions, 3 * hidden) weight the
+    cell in i, o and f (o uses the new cell); with `input_forget`, f is 1 - i.
 
     Dtypes: floats; `sequence_lens` are integers.
     Equals: ONNX LSTM; `torch.nn.LSTM`, its gates in another order.

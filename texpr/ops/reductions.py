@@ -1,4 +1,4 @@
-"""Reductions over axes of a tensor."""
+"""Reductions over axes."""
 
 from __future__ import annotations
 
@@ -50,19 +50,16 @@ Axes: TypeAlias = "int | Sequence[int] | None"
 
 
 def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
-    """A shape without reduced axes, or with extents of 1."""
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
 
 
 def reduce_axes(shape: Sequence[Extent], axes: Sequence[int]) -> dict[int, IterVar]:
-    """A reduce axis for each of `axes` of a shape, in memory order."""
     names = ["k"] if len(axes) == 1 else [f"k{axis}" for axis in sorted(axes)]
     return {axis: te.reduce_axis((0, shape[axis]), name) for axis, name in zip(sorted(axes), names, strict=True)}
 
 
 def merged(indices: Sequence[Expr], over: dict[int, IterVar], rank: int, keepdims: bool = False) -> list[Expr]:
-    """The indices of a tensor: reduce axes, and the result's indices."""
     rest = iter(indices)
     found: list[Expr] = []
     for axis in range(rank):
@@ -83,7 +80,6 @@ def reduction(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """`element` of an element of `source` and the reduce axes."""
     over = reduce_axes(source.shape, axes)
 
     def at(*indices: Expr) -> Expr:
@@ -97,7 +93,6 @@ def float_of(extent: Extent, dtype: str) -> Expr:
 
 
 def mean_over(source: Tensor, axes: Sequence[int], name: str, *, keepdims: bool = False, dtype: str = "") -> Tensor:
-    """The mean over axes, in the dtype of sums, or `dtype`."""
     wide = sum_dtype(source.dtype)
     count = float_of(product([source.shape[axis] for axis in axes]), wide)
 
@@ -123,8 +118,6 @@ def _folded(
     *,
     scalars: bool = False,
 ) -> Tensor:
-    """Combine elements as `wide` into `result`; with `scalars`, also without axes."""
-
     def element(value: Expr, over: list[IterVar]) -> Expr:
         value = value.astype(wide)
         return (combine(value, over) if over or scalars else value).astype(result)
@@ -133,7 +126,7 @@ def _folded(
 
 
 def sum(data: Tensor, axis: Axes = None, keepdims: bool = False, dtype: object = None, *, name: str = "sum") -> Tensor:
-    """The sum over axes, in `dtype` or the dtype of the data. Integers wrap; 16-bit floats are summed in float32.
+    """The sum over axes, in `dtype` or the dtype of the data. Integers wrap.
 
     Dtypes: all; bools need `dtype`.
     Equals: `np.sum(data, axis, dtype or data.dtype, keepdims=keepdims)`.
@@ -157,8 +150,8 @@ def prod(
 
 
 def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "max") -> Tensor:
-    """The maximum over axes; NaN propagates; the logical or of bools. Over a symbolic extent that is 0 it is -inf or
-    the least integer.
+    """The maximum over axes; NaN propagates; logical or of bools. -inf or the least integer over a symbolic extent of
+    0.
 
     Raises CompileError for an axis without elements.
 
@@ -172,7 +165,7 @@ def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = 
 
 
 def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "min") -> Tensor:
-    """The minimum over axes; NaN propagates; the logical and of bools; see `max`.
+    """The minimum over axes; NaN propagates; logical and of bools; see `max`.
 
     Dtypes: all.
     Equals: `np.min(data, axis, keepdims=keepdims)`.
@@ -231,10 +224,9 @@ def _located(
 def argmax(
     data: Tensor, axis: int | None = None, keepdims: bool = False, dtype: object = "int64", *, name: str = "argmax"
 ) -> Tensor:
-    """The index of the maximum along an axis, the first of equal ones; without an axis, the row-major index.
+    """The index of the first maximum along an axis; without an axis, the row-major index.
 
-    NaN is greater than all numbers. The maximum is also computed, as `<name>_value`. Raises CompileError for an empty
-    axis.
+    NaN is greater than all numbers. The maximum is stage `<name>_value`. Raises CompileError for an empty axis.
 
     Dtypes: numbers.
     Equals: `np.argmax(data, axis, keepdims=keepdims)`.
@@ -245,7 +237,7 @@ def argmax(
 def argmin(
     data: Tensor, axis: int | None = None, keepdims: bool = False, dtype: object = "int64", *, name: str = "argmin"
 ) -> Tensor:
-    """The index of the minimum along an axis, see `argmax`; NaN is less than all numbers.
+    """The index of the minimum, see `argmax`; NaN is less than all numbers.
 
     Dtypes: numbers.
     Equals: `np.argmin(data, axis, keepdims=keepdims)`.
@@ -254,7 +246,7 @@ def argmin(
 
 
 def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "mean") -> Tensor:
-    """The mean over axes: the sum, divided by the number of elements. 16-bit floats are summed in float32.
+    """The sum over axes, divided by the number of elements.
 
     Dtypes: floats.
     Equals: `np.mean(data, axis, keepdims=keepdims)`.
@@ -290,9 +282,9 @@ def _deviation(
 
 def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0, *, name: str = "var") -> Tensor:
     """The variance over axes: the sum of squares of x - mean, divided by the number of elements minus `ddof`, or by 0
-    if that is negative: then the result is infinite, or NaN if the sum is 0.
+    if negative: infinite, or NaN if the sum is 0.
 
-    The mean, `<name>_mean`, is a separate stage: squares of x - mean do not cancel if the mean is large.
+    The mean, `<name>_mean`, is a stage: squares of x - mean do not cancel if it is large.
 
     Dtypes: floats.
     Equals: `np.var(data, axis, ddof=ddof, keepdims=keepdims)`.
@@ -310,7 +302,7 @@ def std(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: float = 0
 
 
 def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "count_nonzero") -> Tensor:
-    """The number of nonzero elements over axes, including NaN; the number of true bools.
+    """The number of nonzero elements over axes, including NaN, or of true bools.
 
     Dtypes: all; the result is int64.
     Equals: `np.count_nonzero(data, axis, keepdims=keepdims)`.
@@ -326,11 +318,11 @@ def count_nonzero(data: Tensor, axis: Axes = None, keepdims: bool = False, *, na
 
 
 def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0, *, name: str = "histc") -> Tensor:
-    """The number of elements in each of `bins` equal intervals from `a_min` to `a_max`, the last one closed; if both
-    are equal, of the range of the data: (bins,). Elements outside, and NaN, are not counted.
+    """The number of elements in `bins` equal intervals from `a_min` to `a_max`, the last closed: (bins,). If both are
+    equal, the range is that of the data. Elements outside, and NaN, are not counted.
 
-    The ends of the range of the data are stages, `<name>_min` and `<name>_max`; if they are equal, the range is
-    extended by 1 at both ends. 16-bit floats are computed in float32.
+    Stages `<name>_min` and `<name>_max` are the range of the data; if equal, it is extended by 1 at both ends. 16-bit
+    floats use float32.
 
     Dtypes: floats.
     Equals: `torch.histc(data, bins, a_min, a_max)`.
@@ -356,7 +348,7 @@ def histc(data: Tensor, bins: int = 100, a_min: float = 0.0, a_max: float = 0.0,
 
 
 def sum_square(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "sum_square") -> Tensor:
-    """The sum of the squares over axes, of 16-bit floats in float32; integers wrap.
+    """The sum of squares over axes; integers wrap.
 
     Dtypes: numbers.
     Equals: `np.sum(data * data, axis, keepdims=keepdims)`.
@@ -373,7 +365,7 @@ def vector_norm(
     """The norm over axes: the sum of abs(x)^ord to the power of 1 / ord. If `ord` is inf, the maximum of abs(x); if
     -inf, the minimum; if 0, the number of nonzero elements.
 
-    16-bit floats are computed in float32. Raises CompileError for an empty axis if ord is infinite.
+    16-bit floats use float32. Raises CompileError for an empty axis if ord is infinite.
 
     Dtypes: floats.
     Equals: `np.linalg.vector_norm(data, axis=axis, keepdims=keepdims, ord=ord)`.
@@ -401,9 +393,9 @@ def vector_norm(
 
 
 def logsumexp(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "logsumexp") -> Tensor:
-    """log(sum(exp(x))) over axes, without overflow: the maximum of x, a separate stage `<name>_max`, is subtracted.
+    """log(sum(exp(x))) over axes, without overflow: the maximum of x, stage `<name>_max`, is subtracted.
 
-    16-bit floats are computed in float32. The result of an empty reduction is -inf.
+    16-bit floats use float32. -inf for an empty reduction.
 
     Dtypes: floats.
     Equals: `torch.logsumexp(data, axis, keepdims)`.
@@ -429,7 +421,7 @@ def logsumexp(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: 
 
 
 def trace(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, name: str = "trace") -> Tensor:
-    """The sums of the diagonals of the matrices formed by two axes, see `diagonal`.
+    """The sums of the diagonals of matrices formed by two axes, see `diagonal`.
 
     Dtypes: numbers.
     Equals: `np.trace(data, offset, axis1, axis2, dtype=data.dtype)`.

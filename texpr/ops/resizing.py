@@ -56,7 +56,6 @@ class _SourceLine:
     divisor: Extent
 
     def rounded(self, rounding: str) -> _SourceLine:
-        """The line whose floor is this one rounded by `rounding`."""
         slope, shift, divisor = self.slope, self.shift, self.divisor
         match rounding:
             case "floor":
@@ -69,7 +68,6 @@ class _SourceLine:
                 return _SourceLine(slope * 2, shift * 2 + divisor, divisor * 2)
 
     def at(self, index: Expr) -> tuple[Expr, Extent]:
-        """Numerator and denominator."""
         slope, shift, divisor = (simplified(part) for part in (self.slope, self.shift, self.divisor))
         if isinstance(slope, int) and isinstance(shift, int) and isinstance(divisor, int):
             common = math.gcd(slope, shift, divisor)
@@ -82,8 +80,6 @@ class _SourceLine:
 
 @dataclass(frozen=True)
 class _ResizedAxis:
-    """`extent` elements resized to `size`."""
-
     extent: Extent
     size: Extent
     ratio: Fraction | None
@@ -91,7 +87,7 @@ class _ResizedAxis:
     roi: tuple[Fraction, Fraction] | None
 
     def line(self, mode: str) -> _SourceLine:
-        """The coordinates of the elements, by a coordinate transformation mode of ONNX."""
+        """The transformation modes of ONNX."""
         n, size = self.extent, self.size
         top, bottom = (n, size) if self.ratio is None else (self.ratio.numerator, self.ratio.denominator)
         single = isinstance(size, int) and size == 1
@@ -99,7 +95,7 @@ class _ResizedAxis:
             case "asymmetric":
                 return _SourceLine(top, 0, bottom)
             case "align_corners" if self.ratio is not None:
-                # The last of possibly fractional `n / ratio` elements has the coordinate n - 1.
+                # The last of possibly fractional `n / ratio` elements has coordinate n - 1.
                 return _SourceLine((n - 1) * top, 0, _at_least(n * bottom - top, 1))
             case "align_corners":
                 return _SourceLine(n - 1, 0, _at_least(size - 1, 1))
@@ -124,7 +120,7 @@ class _ResizedAxis:
 
     @property
     def widening(self) -> tuple[Extent, Extent]:
-        """A filter without aliasing is wider by the distance between elements, at least 1."""
+        """Without aliasing, a filter is wider by the distance between elements, at least 1."""
         if self.ratio is not None:
             wide = max(self.ratio, Fraction(1))
             return wide.numerator, wide.denominator
@@ -136,7 +132,7 @@ class _ResizedAxis:
 
 
 def cubic_weight(distance: Expr, a: float) -> Expr:
-    """The weight of an element at a non-negative distance (Keys 1981)."""
+    """The weight at a non-negative distance (Keys 1981)."""
     t = distance
     near = ((t * (a + 2.0)) - (a + 3.0)) * t * t + 1.0
     far = ((t * a - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
@@ -157,8 +153,6 @@ _WEIGHTS: Mapping[str, tuple[int, Callable[[Expr, float], Expr]]] = {
 
 @dataclass(frozen=True)
 class _Resizing:
-    """The parameters of a resizing along each axis of `axes`."""
-
     what: str
     axes: Mapping[str, _ResizedAxis]
     method: str
@@ -170,7 +164,6 @@ class _Resizing:
     extrapolation: float
 
     def _inside(self, letter: str, index: Expr) -> Expr | None:
-        """Whether a coordinate is in the data, if the mode allows others."""
         if self.mode != "tf_crop_and_resize":
             return None
         axis = self.axes[letter]
@@ -192,7 +185,7 @@ class _Resizing:
         return value
 
     def between(self, source: Laid, at: dict[str, Expr], rest: Sequence[str], places: dict[str, Expr | int]) -> Expr:
-        """The two elements around a coordinate along each axis of `rest`, weighted by distance."""
+        """The elements around a coordinate along `rest`, weighted by distance."""
         wide = sum_dtype(source.tensor.dtype)
         if not rest:
             return source.at(places).astype(wide)
@@ -204,7 +197,6 @@ class _Resizing:
         return self._or_extrapolated(first * (1.0 - part) + second * part, c, at[c])
 
     def along(self, source: Laid, c: str, dtype: str, name: str) -> Laid:
-        """A stage: weighted means along one axis."""
         axis, wide = self.axes[c], sum_dtype(source.tensor.dtype)
         reach, weigh = _WEIGHTS[self.method]
         top, bottom = axis.widening if self.antialias else (1, 1)
@@ -219,7 +211,6 @@ class _Resizing:
             floor, part = _parts(axis.line(self.mode).at(at[c]), wide)
 
             def term(step: Expr | int) -> tuple[Expr, Expr]:
-                """The weight, and the weighted element."""
                 offset = step + start
                 distance = absolute((cast(offset, wide) if isinstance(offset, Expr) else float(offset)) - part)
                 place = floor + offset
@@ -248,7 +239,6 @@ def _total(values: Sequence[Expr]) -> Expr:
 
 
 def _scaled(value: Expr, top: Extent, bottom: Extent) -> Expr:
-    """Times a quotient of extents."""
     if isinstance(top, int) and isinstance(bottom, int):
         return value if top == bottom else value * (top / bottom)
     return value * (cast(top, value.dtype) / cast(bottom, value.dtype))
@@ -263,7 +253,6 @@ def _within(place: Expr, extent: Extent) -> Expr:
 
 
 def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:
-    """Floor and fraction."""
     numerator, divisor = place
     if isinstance(divisor, int) and divisor == 1:
         return numerator, const(0.0, dtype)
@@ -341,7 +330,6 @@ def _axes(
     scales: float | Sequence[float] | None,
     roi: Sequence[float] | None,
 ) -> list[_ResizedAxis]:
-    """Raises CompileError for invalid sizes, scales and regions."""
     rank = len(extents)
     if size is None and scales is None:
         raise error(f"{what} needs size= or scales=")

@@ -1,4 +1,4 @@
-"""Sampling of images at coordinates given by tensors."""
+"""Sampling of images at given coordinates."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 class _Line:
-    """An axis of an image with float coordinates."""
-
     def __init__(self, extent: Extent, dtype: str, padding: str, align_corners: bool) -> None:
         self.extent = extent
         self._dtype = dtype
@@ -52,13 +50,11 @@ class _Line:
         self._last = self._count - 1.0
 
     def place(self, coordinate: Expr) -> Expr:
-        """The position of a coordinate from -1 to 1."""
         if self._align_corners:
             return (coordinate + 1.0) * 0.5 * self._last
         return ((coordinate + 1.0) * self._count - 1.0) * 0.5
 
     def padded(self, place: Expr) -> Expr:
-        """The position that pads one out of range."""
         if self._padding == "reflection":
             place = self._reflected(place)
         if self._padding == "zeros":
@@ -66,7 +62,7 @@ class _Line:
         return select(place > 0.0, less(place, self._last), 0.0)
 
     def _reflected(self, place: Expr) -> Expr:
-        """Reflected at the first and last elements, or half an element outside."""
+        """A reflection at the first and last elements, or half an element outside."""
         low = const(0.0 if self._align_corners else -0.5, self._dtype)
         span = self._last if self._align_corners else self._count
         # one element has a span of 0
@@ -78,7 +74,7 @@ class _Line:
         return select(is_even, rest, span - rest) + low
 
     def index(self, place: Expr) -> tuple[Expr, Expr]:
-        """The index of a whole position, and whether it was in range; NaN never is."""
+        """A whole position's index, and whether it is in range; NaN never is."""
         safe = select(place >= 0.0, less(place, self._last), 0.0)
         inside = (place >= 0.0) & (place <= self._last)
         # as an integer too, for range analyses
@@ -94,13 +90,12 @@ def grid_sample(
     *,
     name: str = "grid_sample",
 ) -> Tensor:
-    """Images (N, C, H, W) sampled at the coordinates of a grid (N, h, w, 2): (N, C, h, w); volumes (N, C, D, H, W) at
-    those of (N, d, h, w, 3). The last axis of the grid is (x, y) or (x, y, z), from -1 to 1 over the image.
+    """Images (N, C, H, W) sampled at a grid (N, h, w, 2): (N, C, h, w); volumes (N, C, D, H, W) at (N, d, h, w, 3). The
+    last axis is (x, y) or (x, y, z), from -1 to 1 over the image.
 
-    -1 and 1 are the centres of the outermost elements with `align_corners`, else their outer edges. `method` is
-    `nearest` (ties to even), `linear` between two elements along each axis, or `cubic` between four (Keys 1981,
-    coefficient -0.75). Outside of the image are zeros, its border, or its reflection. 16-bit floats are computed in
-    float32. Raises CompileError for other modes, shapes and dtypes, and for empty images.
+    With `align_corners`, -1 and 1 are centres of the outermost elements, else outer edges. `method` is `nearest` (ties
+    to even), `linear` between two elements per axis, or `cubic` between four (Keys 1981, coefficient -0.75). Outside
+    are zeros, the border, or the reflection. 16-bit floats use float32. Raises CompileError for empty images.
 
     Dtypes: floats, one for both.
     Equals: `torch.nn.functional.grid_sample(data, grid, mode, padding_mode, align_corners)`; ONNX GridSample.
@@ -128,7 +123,6 @@ def grid_sample(
         taps = [_taps(line, place, method) for line, place in zip(lines, given, strict=True)]
 
         def mixed(axis: int, chosen: Sequence[Expr]) -> Expr:
-            """Weighted sums along the axes from `axis` on."""
             if axis == rank:
                 return image(n, c, *chosen).astype(wide)
             total: Expr | None = None
@@ -145,7 +139,6 @@ def grid_sample(
 
 
 def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr | None]]:
-    """Elements for a position: index, whether it is in range, and weight."""
     if method == "nearest":
         return [(*line.index(round(line.padded(place))), None)]
     if method == "linear":
@@ -159,7 +152,6 @@ def _taps(line: _Line, place: Expr, method: str) -> list[tuple[Expr, Expr, Expr 
 
 
 def _linear_taps(line: _Line, place: Expr) -> list[tuple[Expr, Expr, Expr]]:
-    """The two elements around a position."""
     first = floor(place)
     part = place - first
     return [(*line.index(first), 1.0 - part), (*line.index(first + 1.0), part)]
@@ -178,15 +170,14 @@ def roi_align(
     *,
     name: str = "roi_align",
 ) -> Tensor:
-    """Regions (x1, y1, x2, y2), times `spatial_scale`, of images (N, C, H, W), each pooled to `output_size` (h, w) bins
-    (He et al. 2017): (R, C, h, w). `batch_indices` is the image index of each of the R regions.
+    """Regions (x1, y1, x2, y2), times `spatial_scale`, of images (N, C, H, W), pooled to `output_size` (h, w) bins (He
+    et al. 2017): (R, C, h, w). `batch_indices` (R) are their images.
 
-    A bin is the mean, or the maximum (`mode` max), of `sampling_ratio` x `sampling_ratio` points in it, interpolated
-    bilinearly; 0 means one point per element of the region. With `aligned`, the centre of an element has an offset of
-    half an element from its coordinate; without it, the offset is 0, and regions have at least one element. With
-    `position_sensitive`, each bin has its own channels (Dai et al. 2016): bin (i, j) of channel c of the result
-    (R, C / (h * w), h, w) reads channel (c * h + i) * w + j. It is computed by statements (`te.extern`), because the
-    number of points depends on the region. 16-bit floats are computed in float32.
+    A bin is the mean, or maximum (`mode` max), of `sampling_ratio` x `sampling_ratio` bilinear points; 0 means one
+    point per element of the region. With `aligned`, element centres are half an element from their coordinates;
+    without, at them, and regions have at least one element. With `position_sensitive` (Dai et al. 2016), bin (i, j) of
+    channel c of the result (R, C / (h * w), h, w) reads channel (c * h + i) * w + j. Statements (`te.extern`): the
+    number of points depends on the region. 16-bit floats use float32.
 
     Dtypes: floats, one for data and regions; `batch_indices` are integers.
     Equals: `torchvision.ops.roi_align(data, rois, output_size, spatial_scale, sampling_ratio, aligned)`; ONNX RoiAlign.
@@ -249,7 +240,6 @@ def roi_align(
 def _regions(
     what: str, data: Tensor, rois: Tensor, batch_indices: Tensor, output_size: int | Sequence[int], sensitive: bool
 ) -> tuple[Tensor, Tensor, Tensor, tuple[int, int], Extent]:
-    """The checked operands of a pool of regions, the number of bins, and the number of channels of the result."""
     image = floating(ranked(data, f"{what}: data", 4), f"{what}: data")
     regions = floating(ranked(rois, f"{what}: rois", 2), f"{what}: rois")
     one_dtype(what, image, regions)
@@ -276,13 +266,12 @@ def roi_pool(
     *,
     name: str = "roi_pool",
 ) -> Tensor:
-    """Regions of images as in `roi_align`, with borders rounded to whole elements, half an element away from 0. Bins
-    are the whole elements that they touch, within the image; empty ones give 0.
+    """Regions as in `roi_align`, with borders rounded to whole elements, half away from 0. Bins are the whole elements
+    that they touch, within the image; empty ones give 0.
 
-    With `mode` max (Girshick 2015), a bin is the maximum, and the end of a region belongs to it. With
-    position_sensitive_avg (Dai et al. 2016), it is the mean, channels are those of `roi_align` with
-    `position_sensitive`, and neither the end of a region nor the last row and column of an image belong to it. It is
-    computed by statements (`te.extern`). 16-bit floats are computed in float32.
+    With `mode` max (Girshick 2015), a bin is the maximum, and includes the region's end. With position_sensitive_avg
+    (Dai et al. 2016), it is the mean, channels are those of `position_sensitive`, and regions' ends and the last row
+    and column of an image are excluded. Statements (`te.extern`). 16-bit floats use float32.
 
     Dtypes: floats, one for data and regions; `batch_indices` are integers.
     Equals: `torchvision.ops.roi_pool(data, rois, output_size, spatial_scale)` and `ps_roi_pool`; ONNX MaxRoiPool.
@@ -328,7 +317,7 @@ def roi_pool(
 
 
 def _rounded(value: Expr) -> Expr:
-    """Round half away from 0."""
+    """Rounding half away from 0."""
     size = absolute(value)
     whole = floor(size)
     whole = whole + select(size - whole >= 0.5, const(1.0, value.dtype), const(0.0, value.dtype))
@@ -336,8 +325,9 @@ def _rounded(value: Expr) -> Expr:
 
 
 def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: Expr, x: Expr, mode: str) -> Expr:
-    """Bilinear interpolation, or with `max` the maximum of the weighted elements, as in ONNX. 0 more than one element
-    outside of the image."""
+    """Bilinear interpolation, or with `max` the maximum weighted element, as in ONNX. 0 more than one element
+    outside.
+    """
     dtype = y.dtype
     ends = {axis: float_of(extent, dtype) for axis, extent in extents.items()}
     inside = all_of(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])
@@ -371,12 +361,10 @@ def deform_conv2d(
     """The convolution of images (N, C, H, W) with kernels (O, C / groups, kh, kw) whose elements read at separate
     offsets (Dai et al. 2017): (N, O, h, w).
 
-    For the result (y, x), the element (i, j) of a kernel reads at its position in `te.ops.conv2d` plus
-    `offset[n, 2 * k, y, x]` rows and `offset[n, 2 * k + 1, y, x]` columns. k is `i * kw + j` plus `kh * kw` times the
-    index of the group of channels, of which there are `offset_groups`. Reads are interpolated bilinearly, with zeros
-    outside of the image. The value is multiplied by `mask[n, k, y, x]` if given (Zhu et al. 2019). The values read are
-    a separate stage, `<name>_columns`. 16-bit floats are computed in float32. Raises CompileError for other shapes and
-    dtypes, and for empty images.
+    For result (y, x), element (i, j) of a kernel reads at its position in `te.ops.conv2d` plus `offset[n, 2 * k, y, x]`
+    rows and `offset[n, 2 * k + 1, y, x]` columns, k = `i * kw + j` plus `kh * kw` times the index of the group of
+    channels (`offset_groups`). Reads are bilinear, zero outside the image, and times `mask[n, k, y, x]` if given (Zhu
+    et al. 2019); they are stage `<name>_columns`. 16-bit floats use float32. Raises CompileError for empty images.
 
     Dtypes: floats, one for all.
     Equals: `torchvision.ops.deform_conv2d(data, offset, weight, None, strides, padding, dilation, mask)`; ONNX

@@ -1,4 +1,4 @@
-"""Updates at indices given by tensors, in order."""
+"""Updates at given indices, in order."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ _REDUCTIONS = {"add": BinaryKind.ADD, "mul": BinaryKind.MUL, "max": BinaryKind.M
 
 
 class _Updates:
-    """A copy of the data with updates. Sums and products of 16-bit floats are in float32."""
-
     def __init__(self, what: str, data: object, updates: object, reduction: str, mode: str, name: str) -> None:
         checked_mode(what, mode)
         if reduction != "none" and reduction not in _REDUCTIONS:
@@ -48,7 +46,6 @@ class _Updates:
         self.wide = sum_dtype(dtype) if reduction in ("add", "mul") else dtype
 
     def copy(self, code: Statements, outer: Sequence[Expr], result: Written) -> None:
-        """The slice at the indices `outer`."""
         inner = self.data.shape[len(outer) :]
         with code.loops(inner, [f"d{d}" for d in range(len(inner))]) as at:
             result.store(self.data(*outer, *at).astype(self.wide), *outer, *at)
@@ -79,10 +76,9 @@ def scatter_elements(
 ) -> Tensor:
     """The tensor with each element of `updates` stored at its index along an axis, and the same other indices.
 
-    Of several updates of an element the last one is stored; with a `reduction` (add, mul, max, min) they are combined
-    with the data in order. Indices have the shape of the updates, whose other extents are at most those of the data.
-    Modes as in `take`: with `wrap`, -1 is the last element. Raises CompileError for shapes and dtypes that do not
-    match.
+    The last of several updates is stored; a `reduction` (add, mul, max, min) combines them with the data in order.
+    Indices have the shape of the updates, whose other extents are at most those of the data. Modes as in `take`: with
+    `wrap`, -1 is the last.
 
     Dtypes: all, numbers with a reduction; indices are integers.
     Equals: `torch.scatter(data, axis, indices, updates)`; ONNX ScatterElements.
@@ -95,7 +91,7 @@ def scatter_elements(
     if not is_empty(places.shape):
         check_nonempty(what, source, [along])
     names = [f"u{d}" for d in range(source.ndim)]
-    # Along possibly shorter axes of the data, loops over the updates would store out of bounds.
+    # Along shorter axes of the data, loops over updates would store out of bounds.
     short = [d for d in range(along) if not is_same(places.shape[d], source.shape[d])]
     unknown = [d for d in short if not isinstance(places.shape[d], int) or not isinstance(source.shape[d], int)]
     depth = min(unknown, default=along)
@@ -124,9 +120,9 @@ def scatter_elements(
 def put_along_axis(
     data: Tensor, indices: Tensor, values: Tensor, axis: int = -1, mode: str = "wrap", *, name: str = "put_along_axis"
 ) -> Tensor:
-    """The tensor with `values`, broadcast to the shape of the indices, stored at the indices along an axis.
+    """The tensor with `values`, broadcast to the indices' shape, stored at the indices along an axis.
 
-    See `scatter_elements`. Unlike NumPy's function it does not modify the data.
+    See `scatter_elements`. Unlike NumPy's, does not modify the data.
 
     Dtypes: all; indices are integers.
     Equals: `np.put_along_axis(data, indices, values, axis)`.
@@ -158,11 +154,11 @@ def scatter_nd(
     *,
     name: str = "scatter_nd",
 ) -> Tensor:
-    """The tensor with slices stored at coordinates: `indices[0]` is the index along its first axis, `indices[1]` along
-    the second, and so on.
+    """The tensor with slices stored at coordinates, as `gather_nd` reads: `indices[0]` is the index along the first
+    axis, and so on.
 
     Updates have the shape of the indices without their first axis, then that of the slices. Reductions as in
-    `scatter_elements`, modes as in `take`. It is the inverse of `gather_nd`.
+    `scatter_elements`, modes as in `take`.
 
     Dtypes: all, numbers with a reduction; indices are integers.
     Equals: `data[tuple(indices)] = updates`; ONNX ScatterND, whose coordinates are the last axis.
@@ -194,9 +190,8 @@ def scatter_nd(
 def max_unpool(
     data: Tensor, indices: Tensor, output_size: Extent | Sequence[Extent], *, name: str = "max_unpool"
 ) -> Tensor:
-    """The elements of data (N, C, ...) stored at their row-major indices in planes of `output_size`, zeros elsewhere:
-    the inverse of `max_pool_with_indices`. Out-of-range indices are clamped. Of elements with equal indices the last is
-    stored.
+    """Data (N, C, ...) stored at row-major indices in planes of `output_size`, zeros elsewhere: the inverse of
+    `max_pool_with_indices`. Out-of-range indices are clamped. Of equal indices the last is stored.
 
     Dtypes: all; indices are integers.
     Equals: `torch.nn.functional.max_unpool2d(data, indices, ..., output_size=output_size)` and its like.

@@ -1,7 +1,7 @@
 """Data-dependent selection.
 
-Results have a fixed size, the maximum or `size`, and are returned with their count (as with `size=` in `jax.numpy`):
-elements after the last one are `fill_value`, those beyond `size` are dropped.
+Results have a fixed size, the maximum or `size`, and a count (as with `size=` in `jax.numpy`): `fill_value` follows the
+last element, those beyond `size` are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ __all__ = ["compress", "nms", "nonzero", "unique"]
 
 
 def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
-    """`size`, or else the product of `most`."""
     if size is None:
         return reduce(lambda left, right: simplified(left * right), most, 1)
     if (number := integer(size, f"{what}: the size")) < 0:
@@ -44,7 +43,6 @@ def _size(what: str, size: int | None, most: Sequence[Extent]) -> Extent:
 
 
 def _is_true(value: Expr) -> Expr:
-    """Nonzero or NaN."""
     if value.dtype == "bool":
         return value
     zero = constant(0, value.dtype)
@@ -55,9 +53,8 @@ def _is_true(value: Expr) -> Expr:
 def nonzero(
     data: Tensor, size: int | None = None, fill_value: int = 0, *, name: str = "nonzero"
 ) -> tuple[Tensor, Tensor]:
-    """The coordinates of the nonzero elements, in the order of the elements, and their number.
-
-    The first result has a row for each axis and a column for each element, as `gather_nd` expects. NaN is nonzero.
+    """The coordinates of the nonzero elements, in order, and their number; a row per axis, as `gather_nd` expects. NaN
+    is nonzero.
 
     Dtypes: all; results are int64.
     Equals: `np.nonzero(data)`; ONNX NonZero.
@@ -95,11 +92,9 @@ def compress(
     *,
     name: str = "compress",
 ) -> tuple[Tensor, Tensor]:
-    """The slices of the data along an axis whose condition holds, and their number; without an axis, of the flattened
-    data.
+    """The slices along an axis whose condition holds, and their number; without an axis, of the flattened data.
 
-    The condition may be shorter than the axis. Raises CompileError if it is longer; symbolic extents are checked at
-    calls.
+    The condition may be shorter than the axis; calls check symbolic extents. Raises CompileError if it is longer.
 
     Dtypes: all; the condition is bool, the count int64.
     Equals: `np.compress(condition, data, axis)`; ONNX Compress.
@@ -135,12 +130,11 @@ def compress(
 def unique(
     data: Tensor, size: int | None = None, fill_value: Number = 0, axis: int | None = None, *, name: str = "unique"
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The distinct elements of the flattened data, or the distinct slices along an axis, in ascending order; the index
-    of the first occurrence and the number of occurrences of each; for each element or slice of the data the index of
-    its value; and the number of distinct ones.
+    """The distinct elements of the flattened data, or slices along an axis, ascending; the first index and the count of
+    each; for each element or slice of the data the index of its value; and the number of distinct ones.
 
-    The results are `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size`
-    values are kept. NaN is one value, greater than all numbers. Slices are compared lexicographically.
+    Results: `<name>`, `<name>_indices`, `<name>_inverse`, `<name>_counts`, `<name>_count`. The smallest `size` values
+    are kept. NaN is one value, greater than all numbers. Slices compare lexicographically.
 
     Dtypes: numbers; places and counts are int64.
     Equals: `np.unique(data, True, True, True, axis=axis)`; ONNX Unique.
@@ -222,15 +216,15 @@ def nms(
     *,
     name: str = "nms",
 ) -> tuple[Tensor, Tensor]:
-    """The boxes that non-maximum suppression keeps, by descending score, and their number: at most `limit`, and at most
-    `size`, which is the extent of the result.
+    """The boxes that non-maximum suppression keeps, by descending score, and their number: at most `limit`, and `size`,
+    the extent of the result.
 
-    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. It is suppressed if its intersection with a kept box is more
-    than `iou_threshold` of their union, or if its score is not above `score_threshold`. The thresholds and the limit
-    may be tensors of rank 0. Axes before that of the boxes are separate batches. Indices after the last one are -1.
+    A box is x1, y1, x2, y2, with x1 <= x2 and y1 <= y2. It is suppressed if its intersection with a kept box exceeds
+    `iou_threshold` of their union, or its score is not above `score_threshold`. Thresholds and limit may be tensors of
+    rank 0. Leading axes are batches. -1 follows the last index.
 
-    The boxes are taken from a binary heap, `<name>_heap`, so that a limit bounds the work: O(n + k log n) for n boxes
-    of which k are taken, and k times the number of kept boxes for the intersections.
+    A binary heap, `<name>_heap`, lets a limit bound the work: O(n + k log n) for k boxes taken of n, and k times the
+    kept boxes for intersections.
 
     Dtypes: float32, float64, one for boxes and scores; results are int64.
     Equals: `torchvision.ops.nms(boxes, scores, iou_threshold)`; ONNX NonMaxSuppression, of one batch and class.
@@ -278,7 +272,6 @@ def nms(
             return precedes(first, second, descending=True) | is_tie
 
         def sift(item: Expr) -> None:
-            """Move the heap's hole down to the position of `item`, and store it."""
             size = left.load(*at)
             with code.loop(64 - clz(size), "level"):
                 child = hole.load(*at) * 2 + 1
@@ -291,7 +284,6 @@ def nms(
             heap.store(item, *at, hole.load(*at))
 
         def is_suppressed(begins: Sequence[Expr], ends: Sequence[Expr], area: Expr, k: Expr) -> Expr:
-            """The intersection over union with box `k` exceeds the threshold."""
             zero = constant(0, dtype)
             sides = [
                 greater(lesser(end, corners.load(*at, axis + 2, k)) - greater(begin, corners.load(*at, axis, k)), zero)

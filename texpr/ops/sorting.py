@@ -40,8 +40,6 @@ def precedes(left: Expr, right: Expr, descending: bool) -> Expr:
 def _order(
     source: Tensor, along: int, descending: bool, count: Extent, name: str, columns: Extent | None = None
 ) -> Tensor:
-    """See `order_by`."""
-
     def is_before(left: Sequence[Expr], right: Sequence[Expr]) -> Expr:
         return precedes(left[0], right[0], descending)
 
@@ -56,10 +54,9 @@ def order_by(
     name: str,
     columns: Extent | None = None,
 ) -> Tensor:
-    """The indices of the first `count` elements along an axis in sorted order, as int64, by a bottom-up merge sort
-    between the halves of a buffer. `is_before` compares elements of all `sources`, of one shape, at two indices.
-    Requires that `count` is at most the extent. With `columns`, rows of a matrix of that width are sorted
-    lexicographically.
+    """The first `count` indices along an axis in sorted order, as int64, by a bottom-up merge sort between halves of a
+    buffer. `is_before` compares elements of `sources`, of one shape, at two indices. `count` is at most the extent.
+    With `columns`, rows of a matrix of that width are sorted lexicographically.
 
     The cursors of a merge are in memory, because loops carry no values.
     """
@@ -121,14 +118,14 @@ def _picked(source: Tensor, order: Tensor, along: int, name: str) -> Tensor:
 
 
 def order_of_rows(rows: Tensor, name: str) -> Tensor:
-    """The indices of the rows of a matrix in lexicographic order, as int64; equal rows keep their order."""
+    """Lexicographic row indices, as int64; equal rows keep their order."""
     return _order(rows, 0, False, rows.shape[0], name, rows.shape[1])
 
 
 def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "argsort") -> Tensor:
-    """The indices of the elements along an axis in ascending or descending order; equal elements keep their order.
+    """The indices of the elements along an axis, ascending or descending; equal elements keep their order.
 
-    NaN is greater than all numbers. It is a merge sort with the buffers `<name>_runs` and `<name>_cursors`.
+    NaN is greater than all numbers. A merge sort with buffers `<name>_runs` and `<name>_cursors`.
 
     Dtypes: numbers; the result is int64.
     Equals: `np.argsort(data, axis, stable=True)`.
@@ -138,7 +135,7 @@ def argsort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str
 
 
 def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = "sort") -> Tensor:
-    """The elements along an axis in ascending or descending order, by `argsort` (stage `<name>_order`).
+    """The elements along an axis, ascending or descending, by `argsort` (stage `<name>_order`).
 
     Dtypes: numbers.
     Equals: `np.sort(data, axis, stable=True)`.
@@ -149,11 +146,10 @@ def sort(data: Tensor, axis: int = -1, descending: bool = False, *, name: str = 
 
 
 def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name: str = "topk") -> tuple[Tensor, Tensor]:
-    """The `k` greatest elements along an axis in descending order, and their indices; the least ones, in ascending
-    order, unless `largest`.
+    """The `k` greatest elements along an axis, descending, and their indices; unless `largest` the least, ascending.
 
-    Of equal elements the first are taken. NaN is greater than all numbers. The results are `<name>_values` and
-    `<name>_indices`. Raises CompileError for a k above the extent.
+    Of equal elements the first are taken. NaN is greater than all numbers. Results: `<name>_values`, `<name>_indices`.
+    Raises CompileError for a k above the extent.
 
     Dtypes: numbers; the places are int64.
     Equals: `torch.topk(data, k, axis, largest)`; ONNX TopK.
@@ -170,10 +166,10 @@ def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name:
 
 
 def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "mode") -> tuple[Tensor, Tensor]:
-    """The most frequent element along an axis, the least of several, and the index of its last occurrence. All pairs of
-    elements are compared. Raises CompileError for an empty axis.
+    """The most frequent element along an axis, the least of several, and its last index. All pairs of elements are
+    compared. Raises CompileError for an empty axis.
 
-    The results are `<name>_values` and `<name>_indices`.
+    Results: `<name>_values`, `<name>_indices`.
 
     Dtypes: numbers, whose NaN has no equal; places are int64.
     Equals: `torch.mode(data, axis)`.
@@ -220,8 +216,8 @@ def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "m
 def searchsorted(
     data: Tensor, values: Tensor, side: str = "left", dtype: object = "int64", *, name: str = "searchsorted"
 ) -> Tensor:
-    """For each value, the index in a sorted vector at which inserting it keeps the order: the first one (`left`) or the
-    last one (`right`). A binary search, whose steps are one expression.
+    """For each value, the first (`left`) or last (`right`) index in a sorted vector at which inserting it keeps the
+    order: a binary search in one expression.
 
     Dtypes: numbers, one for both; the result is of the integer `dtype`.
     Equals: `np.searchsorted(data, values, side)`.

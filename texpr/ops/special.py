@@ -1,6 +1,6 @@
 """Special functions, functions of the bits of numbers, and divisors of integers.
 
-They are computed in float64, so that float32 results are within one unit in the last place unless documented otherwise.
+Computed in float64: float32 results are within one ulp unless documented otherwise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ __all__ = ["erf_inv", "erfc", "erfcx", "frexp", "gcd", "ndtri", "nextafter", "si
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """Evaluate a polynomial by Horner's scheme, highest power first."""
     total: Expr = constant(coefficients[0], "float64")
     for coefficient in coefficients[1:]:
         total = total * x + coefficient
@@ -47,7 +46,7 @@ _ERFC: Final = (
 
 
 def _squares(x: Expr) -> tuple[Expr, Expr]:
-    """Two numbers whose sum is x * x, the first of which is exact: the square of a float32."""
+    """Two numbers whose sum is x * x, the first exact: the square of a float32."""
     leading = x.astype("float32").astype("float64")
     return leading * leading, (x - leading) * (x + leading)
 
@@ -64,10 +63,10 @@ def _tail_of_erfc(size: Expr, square: Expr | float) -> Expr:
 
 def _erfc(x: Expr) -> Expr:
     size = math.abs(x)
-    # The rounding error of a square would be multiplied by it.
+    # A square's rounding error would be multiplied by it.
     square, rest = _squares(size)
     tail = _tail_of_erfc(size, rest) * math.exp(-square)
-    # The difference does not cancel near 0, and the exponential is 0 beyond 28.
+    # The difference does not cancel near 0; the exponential is 0 beyond 28.
     found = math.select(size < 0.5, 1.0 - math.erf(size), math.select(size > 28.0, 0.0, tail))
     return math.select(math.isnan(x), x, math.select(x < 0.0, 2.0 - found, found))
 
@@ -75,7 +74,7 @@ def _erfc(x: Expr) -> Expr:
 def _erfcx(x: Expr) -> Expr:
     found = _tail_of_erfc(math.abs(x), 0.0)
     square, rest = _squares(x)
-    # Larger squares overflow, and their rest is no number.
+    # Larger squares overflow; their rest is NaN.
     grown = math.select(x < -27.0, inf, 2.0 * math.exp(square) * math.exp(rest) - found)
     return math.select(math.isnan(x), x, math.select(x < 0.0, grown, found))
 
@@ -104,7 +103,7 @@ _NDTRI_Q2: Final = (
 
 
 def _middle_of_ndtri(x: Expr) -> Expr:
-    """The quantile at 0.5 + x, accurate for small x, for 0.5 - |x| > exp(-2)."""
+    """The quantile at 0.5 + x, accurate for small x, if 0.5 - |x| > exp(-2)."""
     square = x * x
     ratio = polynomial(square, _NDTRI_P0) / polynomial(square, _NDTRI_Q0)
     return (x + x * (square * ratio)) * sqrt(2 * pi)
@@ -123,7 +122,7 @@ def _tail_of_ndtri(p: Expr) -> Expr:
 
 
 def _erf_inv(y: Expr) -> Expr:
-    """The quantile at (1 + y) / 2, divided by the square root of 2. The distance of y from 1 is exact."""
+    """The quantile at (1 + y) / 2, over the square root of 2. The distance of y from 1 is exact."""
     size = math.abs(y)
     p = (1.0 - size) * 0.5
     x = math.select(p > _EXP_2, _middle_of_ndtri(size * 0.5), _tail_of_ndtri(p)) * sqrt(0.5)
@@ -145,8 +144,6 @@ _EXP_2: Final = exp(-2)
 
 
 def special_function(label: str, doc: str, equals: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
-    """`scalar` of each float, in float64."""
-
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = floating(data, f"{label}: data")
 
@@ -185,7 +182,7 @@ erf_inv = special_function(
 
 
 def signbit(data: Tensor, *, name: str = "signbit") -> Tensor:
-    """Whether the sign bit of a number is set, including zeros and NaN.
+    """Whether the sign bit is set, including zeros and NaN.
 
     Dtypes: all.
     Equals: `np.signbit(data)`.
@@ -203,7 +200,7 @@ def frexp(data: Tensor, *, name: str = "frexp") -> tuple[Tensor, Tensor]:
     """Numbers as m * 2^e with m in [0.5, 1): m, and e as int32. For zeros, infinities and NaN, m is the number and e is
     0.
 
-    The results are `<name>_mantissas` and `<name>_exponents`.
+    Results: `<name>_mantissas`, `<name>_exponents`.
 
     Dtypes: floats.
     Equals: `np.frexp(data)`.
@@ -250,8 +247,8 @@ def nextafter(lhs: Operand, rhs: Operand, *, name: str = "nextafter") -> Tensor:
 
 
 def gcd(lhs: Tensor, rhs: Tensor, *, name: str = "gcd") -> Tensor:
-    """The greatest common divisor of the absolute values of integers, 0 for two zeros. Euclid's algorithm, with the
-    maximum number of steps for the dtype.
+    """The greatest common divisor of absolute values, 0 for two zeros, by Euclid's algorithm with the dtype's maximum
+    number of steps.
 
     Dtypes: integers, one for both.
     Equals: `np.gcd(lhs, rhs)`.

@@ -28,7 +28,6 @@ __all__ = ["dft", "stft"]
 
 
 def _parts(what: str, source: Tensor) -> int:
-    """1 for real, 2 for complex numbers."""
     last = source.shape[-1] if source.shape else 0
     if not isinstance(last, int) or last not in (1, 2):
         raise error(
@@ -39,7 +38,6 @@ def _parts(what: str, source: Tensor) -> int:
 
 
 def _length(value: object, what: str) -> Extent:
-    """Raises CompileError for a number below 1."""
     (found,) = counts(value, what, 1)
     if isinstance(found, int) and found < 1:
         raise error(f"{what} must be at least 1, got {found}")
@@ -48,7 +46,8 @@ def _length(value: object, what: str) -> Extent:
 
 def _roots(rows: Extent, length: Extent, taps: Extent, inverse: bool, dtype: str, name: str) -> Tensor:
     """The contribution of part p of tap n to part q of frequency k, at [k, n, p, q]: exp(-2 pi i k n / length), or its
-    conjugate for the inverse."""
+    conjugate for the inverse.
+    """
     period = float_of(length, dtype)
 
     def element(k: Expr, n: Expr, p: Expr, q: Expr) -> Expr:
@@ -69,14 +68,13 @@ def dft(
     *,
     name: str = "dft",
 ) -> Tensor:
-    """The discrete Fourier transform along an axis. The last axis contains the real and imaginary parts, or only the
-    real part; the last axis of the result contains both.
+    """The discrete Fourier transform along an axis. The last axis has real and imaginary parts, or only real ones; the
+    result has both.
 
-    The axis is truncated or zero-padded to `length`, by default its extent. The inverse is divided by the length. There
-    are length // 2 + 1 `onesided` frequencies. Their inverse is real, with a last axis of extent 1 and a default length
-    of 2 * (extent - 1). It is a product with the matrix `<name>_roots`, of length^2 multiplications per transform.
-    16-bit floats are computed in float32. Raises CompileError if `axis` is the last axis, and for other extents of the
-    last axis.
+    The axis is truncated or zero-padded to `length`, by default its extent. The inverse is divided by the length.
+    `onesided` gives length // 2 + 1 frequencies; their inverse is real, with a last axis of extent 1 and a default
+    length of 2 * (extent - 1). A product with `<name>_roots`: length^2 multiplications per transform. 16-bit floats use
+    float32. Raises CompileError if `axis` is the last, and for other last extents.
 
     Dtypes: floats.
     Equals: `np.fft.fft(data, length, axis)`, its parts apart, and `ifft`, `rfft`, `irfft`; ONNX DFT.
@@ -118,13 +116,12 @@ def stft(
     *,
     name: str = "stft",
 ) -> Tensor:
-    """The discrete Fourier transforms (B, frames, frequencies, 2) of windowed frames of signals (B, L, 1), or (B, L, 2)
-    if they are complex, in steps of `frame_step`.
+    """Discrete Fourier transforms (B, frames, frequencies, 2) of windowed frames of signals (B, L, 1), or complex ones
+    (B, L, 2), in steps of `frame_step`.
 
-    The length of a frame is that of the window, or `frame_length`; all frames are inside of the signal. There are
-    frame_length // 2 + 1 `onesided` frequencies. Stages: `<name>_roots`, `<name>_window` (the roots times the window),
-    `<name>`, a product over frames. 16-bit floats are computed in float32. Raises CompileError for a frame longer than
-    the signal.
+    Frames have the length of the window, or `frame_length`, and are inside the signal. `onesided` gives frame_length //
+    2 + 1 frequencies. Stages: `<name>_roots`, `<name>_window` (roots times window), `<name>`, a product over frames.
+    16-bit floats use float32. Raises CompileError for a frame longer than the signal.
 
     Dtypes: floats.
     Equals: `torch.stft(signal, frame_length, frame_step, window=window, center=False)`, its parts apart; ONNX STFT.

@@ -43,14 +43,13 @@ def attention(
 ) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
 
-    `scale` is 1 / sqrt(e) by default, and required for a symbolic e. `mask` is broadcast to (..., l, s): bools that are
-    true for the keys to attend to, or numbers that are added. With `is_causal`, query i attends to keys 0 to i. With
-    `enable_gqa`, queries (..., h, l, e) share fewer keys and values (..., k, s, e): each h / k consecutive queries have
-    the same (Ainslie et al. 2023). With a `softcap` c, scores x before the mask become c * tanh(x / c). Stages:
-    `<name>_product`, `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; 16-bit floats are computed in
-    float32 until the result. With `out_dtype`, which is also the dtype of a mask of numbers, sums and the result are
-    formed in it, and the weights are rounded to the dtype of the values (stage `<name>_factors`), so that both products
-    have factors of that dtype. The result is NaN for a query that attends to no key.
+    `scale` is 1 / sqrt(e) by default, required for a symbolic e. `mask`, broadcast to (..., l, s), has bools, true for
+    keys to attend to, or numbers to add. `is_causal`: query i attends to keys 0 to i. `enable_gqa`: queries (..., h, l,
+    e) share keys and values (..., k, s, e), h / k consecutive ones the same (Ainslie et al. 2023). `softcap` c makes
+    scores x before the mask c * tanh(x / c). Stages: `<name>_product`, `<name>_scores`, those of `softmax` as
+    `<name>_weights`, `<name>`; 16-bit floats use float32 until the result. `out_dtype`, also that of a mask of numbers,
+    is the dtype of sums and result; weights are rounded to the dtype of values (stage `<name>_factors`), the dtype of
+    all factors. NaN for a query without keys.
 
     Dtypes: floats; the mask may be bool.
     Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
@@ -72,10 +71,10 @@ def cached_attention(
     *,
     name: str = "attention",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`attention` with the keys and values appended to those of earlier calls, (..., p, e) and (..., p, v); and all
-    keys and values, for the next call. With `is_causal`, query i attends to keys 0 to p + i.
+    """`attention` with keys and values appended to earlier ones, (..., p, e) and (..., p, v); and all keys and values,
+    for the next call. `is_causal`: query i attends to keys 0 to p + i.
 
-    The results are called `<name>`, `<name>_keys` and `<name>_values`.
+    Results: `<name>`, `<name>_keys`, `<name>_values`.
 
     Dtypes: floats; the mask may be bool.
     Equals: `attention(query, np.concatenate([past_key, key], -2), np.concatenate([past_value, value], -2), ...)`.
@@ -166,7 +165,6 @@ def _attention(
 
 
 def _shared_queries(what: str, q: Tensor, k: Tensor, v: Tensor) -> Extent:
-    """The number of queries with the same keys."""
     if min(q.ndim, k.ndim, v.ndim) < 3 or not agree(k.shape[-3], v.shape[-3]):
         raise error(
             f"{what}: grouped queries have as many heads of keys as of values, (..., k, s, e) and (..., k, s, v): got "
@@ -190,11 +188,11 @@ def rotary_embedding(
 ) -> Tensor:
     """Queries or keys (..., s, e) with pairs of elements rotated by the angles of their positions (Su et al. 2021).
 
-    A pair (x, y) becomes (x cos - y sin, x sin + y cos). Pairs are the elements k and k + r / 2, or 2k and 2k + 1 if
-    `interleaved`, of the first r = `rotary_dim` elements (by default all); the others are unchanged. `cos` and `sin`
-    are broadcast to (..., s, r / 2). With `positions`, integers broadcast to (..., s), they are tables (positions, r /
-    2), and out-of-range positions are clamped. 16-bit floats are computed in float32. Raises CompileError for an odd or
-    symbolic number of elements, and for shapes and dtypes that do not match.
+    (x, y) becomes (x cos - y sin, x sin + y cos). Pairs are elements k and k + r / 2, or 2k and 2k + 1 if
+    `interleaved`, of the first r = `rotary_dim` (all by default); others are unchanged. `cos` and `sin` are broadcast
+    to (..., s, r / 2). With `positions`, integers broadcast to (..., s), they are tables (positions, r / 2), and
+    out-of-range positions are clamped. 16-bit floats use float32. Raises CompileError for an odd or symbolic number of
+    elements.
 
     Dtypes: floats.
     Equals: ONNX RotaryEmbedding.
@@ -243,7 +241,6 @@ def rotary_embedding(
 
 
 def _check_broadcast(what: str, tensor: Tensor, shape: tuple[Extent, ...]) -> None:
-    """Raises CompileError if it cannot."""
     common = broadcast_shape(what, shape, tensor.shape)
     if len(common) != len(shape) or not all(map(agree, common, shape)):
         raise error(f"{what}: {tensor.name} of shape {shape_text(tensor.shape)} is larger than {shape_text(shape)}")

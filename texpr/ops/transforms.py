@@ -1,4 +1,4 @@
-"""Tensors transposed, reshaped, concatenated, split, repeated and padded."""
+"""Tensors transposed, reshaped, joined, split, repeated and padded."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def moved(source: Tensor, shape: Sequence[Extent], place: Callable[[int, Expr], 
 
 
 def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "transpose") -> Tensor:
-    """The tensor with its axes permuted, by default reversed.
+    """The axes permuted, by default reversed.
 
     Dtypes: all.
     Equals: `np.transpose(data, axes)`.
@@ -89,7 +89,7 @@ def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "t
 
 
 def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "flip") -> Tensor:
-    """The tensor with the elements along some axes, or all, in reverse order.
+    """The elements along some axes, or all, in reverse order.
 
     Dtypes: all.
     Equals: `np.flip(data, axis)`.
@@ -101,9 +101,7 @@ def flip(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "
 
 
 def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> Tensor:
-    """The tensor broadcast to a shape: repeated along axes of extent 1, and along new leading axes.
-
-    Raises CompileError if the tensor cannot be broadcast to the shape.
+    """The tensor repeated along axes of extent 1, and along new leading axes.
 
     Dtypes: all.
     Equals: `np.broadcast_to(data, shape)`.
@@ -117,7 +115,7 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
 
 
 def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_dims") -> Tensor:
-    """The tensor with axes of extent 1 inserted at `axis`, counted in the result.
+    """Axes of extent 1 inserted at `axis`, counted in the result.
 
     Dtypes: all.
     Equals: `np.expand_dims(data, axis)`.
@@ -131,7 +129,7 @@ def expand_dims(data: Tensor, axis: int | Sequence[int], *, name: str = "expand_
 
 
 def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str = "squeeze") -> Tensor:
-    """The tensor without some axes of extent 1, or without all of them. Raises CompileError for other extents.
+    """The tensor without some or all axes of extent 1. Raises CompileError for other extents.
 
     Dtypes: all.
     Equals: `np.squeeze(data, axis)`.
@@ -151,10 +149,9 @@ def squeeze(data: Tensor, axis: int | Sequence[int] | None = None, *, name: str 
 
 
 def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
-    """The elements, in row-major order, in another shape; one extent may be -1 and is inferred.
+    """The elements, row-major, in another shape; an extent of -1 is inferred.
 
-    Symbolic extents are accepted if the numbers of elements are equal polynomials. Raises CompileError if the numbers
-    of elements differ or cannot be compared.
+    Symbolic numbers of elements must be equal polynomials. Raises CompileError if they differ or cannot be compared.
 
     Dtypes: all.
     Equals: `np.reshape(data, newshape)`.
@@ -181,7 +178,6 @@ def reshape(data: Tensor, newshape: object, *, name: str = "reshape") -> Tensor:
 
 
 def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Extent, ...]:
-    """-1 is the quotient of the numbers of elements."""
     unknown = [d for d, extent in enumerate(newshape) if isinstance(extent, int) and extent == -1]
     if not unknown:
         return checked_shape(newshape, "reshape: the shape")
@@ -216,13 +212,12 @@ def _equal_parts(old: Sequence[Extent], new: Sequence[Extent]) -> list[tuple[ran
 
 
 def _equal_ends(old: Sequence[Extent], new: Sequence[Extent]) -> int:
-    """The number of equal last dimensions, if calls ensure that the first ones have equally many elements."""
+    """The number of equal last dimensions, if calls ensure that the others agree."""
     pairs = zip(reversed(old[1:]), reversed(new[1:]), strict=False)
     return sum(1 for _ in takewhile(lambda pair: is_same(*pair), pairs))
 
 
 def _end_of_part(shape: Sequence[Extent], first: int, size: Extent) -> int | None:
-    """The end of dimensions from `first` with `size` elements."""
     ends = range(first + 1, len(shape) + 1)
     return next((end for end in ends if is_same(product(shape[first:end]), size)), None)
 
@@ -236,7 +231,6 @@ def _position(indices: Sequence[Expr], shape: Sequence[Extent]) -> ExprLike:
 
 
 def _positions(position: ExprLike, shape: Sequence[Extent]) -> list[ExprLike]:
-    """The indices of the element at a row-major position."""
     found: list[ExprLike] = []
     first = next((d for d, extent in enumerate(shape) if not is_same(extent, 1)), None)
     for d, extent in enumerate(shape):
@@ -250,7 +244,7 @@ def _positions(position: ExprLike, shape: Sequence[Extent]) -> list[ExprLike]:
 
 
 def flatten(data: Tensor, start_axis: int = 0, end_axis: int = -1, *, name: str = "flatten") -> Tensor:
-    """The tensor with the axes from `start_axis` to `end_axis` (inclusive) merged into one.
+    """The axes from `start_axis` to `end_axis` (inclusive) merged into one.
 
     Dtypes: all.
     Equals: `torch.flatten(data, start_axis, end_axis)`.
@@ -276,7 +270,6 @@ def _listed(what: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
-    """Raises CompileError for different extents in another axis than `but`."""
     first = tensors[0]
     for tensor in tensors[1:]:
         same = tensor.ndim == first.ndim and all(
@@ -295,7 +288,7 @@ def _common(tensors: Sequence[Tensor]) -> list[Extent]:
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concatenate") -> Tensor:
-    """Tensors concatenated along an axis; their other extents are equal.
+    """Concatenation along an axis; other extents are equal.
 
     Dtypes: all, one for all tensors.
     Equals: `np.concatenate(tensors, axis)`.
@@ -345,10 +338,10 @@ def stack(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "stack") -> T
 def split(
     data: Tensor, indices_or_sections: int | Sequence[Extent], axis: int = 0, *, name: str = "split"
 ) -> tuple[Tensor, ...]:
-    """The parts of a tensor along an axis: a number of equal parts, or the parts between the given indices.
+    """Equal parts along an axis, or the parts between indices.
 
-    The parts are called `<name>0`, `<name>1`, ... Raises CompileError for an extent that is not a multiple of the
-    number of parts, and for indices that do not increase within the axis.
+    Parts are `<name>0`, `<name>1`, ... Raises CompileError for an extent that is no multiple of the number of parts,
+    and indices that do not increase within the axis.
 
     Dtypes: all.
     Equals: `np.split(data, indices_or_sections, axis)`.
@@ -379,7 +372,7 @@ def _part(source: Tensor, along: int, start: Extent, end: Extent, name: str) -> 
 
 
 def tile(data: Tensor, reps: Extent | Sequence[Extent], *, name: str = "tile") -> Tensor:
-    """The tensor repeated along its axes, the last repetition for the last axis; additional ones add leading axes.
+    """Repetition along axes, the last for the last axis; additional ones add leading axes.
 
     Dtypes: all.
     Equals: `np.tile(data, reps)`.
@@ -424,14 +417,13 @@ Border: TypeAlias = "tuple[Extent, Extent]"
 def pad(
     data: Tensor, pad_width: object, mode: str = "constant", constant_values: Number = 0, *, name: str = "pad"
 ) -> Tensor:
-    """Pad with a constant, the edge element (edge), elements mirrored without (reflect) or with (symmetric) the edge
-    element, or elements of the other end (wrap).
+    """Pad with a constant, the edge element (edge), elements mirrored without (reflect) or with (symmetric) the edge,
+    or elements of the other end (wrap).
 
-    `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. Padding may be longer than
-    its axis. Widths that are expressions over variables may be negative if the mode is constant, and then remove
-    elements. `reflect` requires axes of symbolic extent to be longer than their padding, `symmetric` at least as long;
-    both are checked at calls. Raises CompileError for negative widths, for padding of an empty axis that is not
-    constant, and for other modes.
+    `pad_width` is an integer, a pair (before, after) for all axes, or a pair per axis; it may exceed the axis. Constant
+    widths that are expressions over variables may be negative, and remove elements. Calls check that symbolic extents
+    exceed `reflect` padding, and are at least `symmetric` padding. Raises CompileError for negative widths, and
+    non-constant padding of an empty axis.
 
     Dtypes: all.
     Equals: `np.pad(data, pad_width, mode, constant_values=...)`.
@@ -468,7 +460,6 @@ def _edge(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """The index mirrored at the first and the last element."""
     if isinstance(extent, int) and border is not None and border >= extent:
         place = place % max(2 * extent - 2, 1)
     inside = greater(place, 0 - place)
@@ -476,7 +467,6 @@ def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
 
 
 def _symmetric(place: Expr, extent: Extent, border: int | None) -> Expr:
-    """Before the first and after the last element."""
     if isinstance(extent, int) and border is not None and border > extent:
         place = place % (2 * extent)
     inside = greater(place, -1 - place)

@@ -36,19 +36,18 @@ neural networks: efficient point selection" (2022).
 def conv2d_winograd(
     data: Tensor, weight: Tensor, padding: object = 0, out_dtype: object = None, *, name: str = "conv2d_winograd"
 ) -> Tensor:
-    """The convolution of data packed by channels (N, C / c, H, W, c) with windows of 3 x 3 elements, with stride 1 and
-    packed filters: (N, F / f, H, W, f). Kernels are given transformed: (F / f, t + 2, t + 2, C / c, c, f).
+    """The convolution of packed data (N, C / c, H, W, c) with 3 x 3 windows, stride 1 and packed filters: (N, F / f, H,
+    W, f). Kernels are transformed: (F / f, t + 2, t + 2, C / c, c, f).
 
-    Tiles of t x t results, t = 2 or 4, take (t + 2)^2 multiplications for each channel and filter: 2.25 and 4 times
-    fewer than direct convolution. Tiles of data, which overlap by two elements, are transformed, multiplied with the
-    kernels element by element, summed over channels, and transformed back:
+    Tiles of t x t results, t = 2 or 4, take (t + 2)^2 multiplications per channel and filter: 2.25 and 4 times fewer
+    than direct convolution. Tiles of data, overlapping by two elements, are transformed, multiplied with kernels
+    elementwise, summed over channels, and transformed back:
 
         Y = A^T (sum over channels of (G g G^T) * (B^T d B)) A
 
-    (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Each transform is a stage for rows and
-    one for columns; the padding, rounded up to whole tiles, is also a stage. Rounding errors are several times those of
-    `conv2d`. Padding and dtypes as in `conv2d`. Raises CompileError for channels that do not match, kernels of other
-    sizes and windows that do not fit.
+    (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016). Stages: padding to whole tiles, and for
+    each transform rows and columns. Rounding errors are several times those of `conv2d`. Padding and dtypes as in
+    `conv2d`.
 
     Dtypes: floats.
     Equals: `conv2d` of unpacked data and kernels that are not transformed, its result packed.
@@ -72,7 +71,7 @@ def conv2d_winograd(
     moving = windows(what, (WINDOW, WINDOW), 1, padding, 1, extents)
     results = [w.positions(extent, what) for w, extent in zip(moving, extents, strict=True)]
     tiles = [simplified((extent + tile - 1) // tile) for extent in results]
-    # dynamic extents get the maximum padding of the last tile
+    # dynamic extents get the last tile's maximum padding
     outside = [-extent % tile if isinstance(extent, int) else tile - 1 for extent in results]
     around = [(w.before, w.after + out) for w, out in zip(moving, outside, strict=True)]
     borders = [(0, 0), (0, 0), *around, (0, 0)]
@@ -111,7 +110,7 @@ def conv2d_winograd(
 
 
 def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
-    """G g G^T of windows along the last two axes, computed in float64 and rounded once."""
+    """G g G^T of windows along the last two axes, in float64, rounded once."""
     points = [0.0, *(sign * sqrt(square) for square in SQUARES[tile] for sign in (1, -1))]
     # at a point, divided by the product of distances to the others
     rows = [
@@ -122,7 +121,7 @@ def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
     windows = kernel.reshape(kernel.shape[0], -1, WINDOW, WINDOW)
     found = np.empty((*windows.shape[:2], size, size), kernel.dtype)
     for result, filters in zip(found, windows, strict=True):  # one filter at a time, whose float64 fits in L2
-        # Products of a tall matrix by a small one are many times as fast as a product per window.
+        # A product with a tall matrix is many times as fast as one per window.
         columns = filters.astype(np.float64).transpose(0, 2, 1).reshape(-1, WINDOW) @ matrix.T
         rows_of_windows = columns.reshape(-1, WINDOW, size).transpose(0, 2, 1).reshape(-1, WINDOW)
         result[...] = (rows_of_windows @ matrix.T).reshape(-1, size, size)
@@ -130,8 +129,9 @@ def transformed_kernel(kernel: NDArray[Any], tile: int) -> NDArray[Any]:
 
 
 def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """B^T d: elements weighted by the polynomial whose roots are the other points. Those of p and -p share even powers,
-    and odd powers differ in sign."""
+    """B^T d, by the polynomial whose roots are the other points. Those of p and -p share even powers; odd ones differ
+    in sign.
+    """
     whole = _polynomial(squares)
     found = [_weighted(whole, elements[0::2])]
     for square in squares:
@@ -142,7 +142,7 @@ def _transformed_data(elements: Sequence[Expr], squares: Sequence[float]) -> lis
 
 
 def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
-    """A^T m: values weighted by powers of the points, those of p and -p combined, and the last with infinity."""
+    """A^T m, by powers of the points, p and -p combined, the last with infinity."""
     first, *pairs, last = values
     even = [plus + minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
     odd = [plus - minus for plus, minus in zip(pairs[0::2], pairs[1::2], strict=True)]
@@ -154,7 +154,7 @@ def _results(values: Sequence[Expr], squares: Sequence[float]) -> list[Expr]:
 
 
 def _polynomial(squares: Sequence[float]) -> list[float]:
-    """The coefficients of the even powers, lowest first, of the polynomial with roots p and -p for each square."""
+    """Coefficients of even powers, lowest first, of the polynomial with roots p and -p per square."""
     return [float(c) for c in polyfromroots(squares)]
 
 
@@ -170,7 +170,6 @@ def _times(weight: float, element: Expr) -> Expr:
 
 
 def _chosen(index: Expr, values: Sequence[Expr]) -> Expr:
-    """Constant in unrolled loops."""
     *others, found = values
     for at, value in reversed(list(enumerate(others))):
         found = select(index == at, value, found)

@@ -1,7 +1,7 @@
-"""NumPy references of operators, which the interpreter runs for graphs; one module for each family of `te.ops`.
+"""NumPy references of operators, which the interpreter runs; one module per family of `te.ops`.
 
-A reference takes the arguments of the function of the same name, with arrays for tensors (float32 for 16-bit floats);
-the caller rounds its results to their element types.
+A reference takes the operator's arguments, with arrays for tensors (float32 for 16-bit floats); the caller rounds
+results.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ _ELEMENTARY: Final = frozenset(
 
 
 def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An elementwise function that computes float32 arrays in float64, so that results are rounded once."""
-
     @wraps(function)
     def rounded(*operands: Any, **attributes: Any) -> Any:
         if not any(getattr(operand, "dtype", None) == np.float32 for operand in operands):
@@ -53,7 +51,7 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def reference_of(name: str) -> Callable[..., Any]:
-    """A function of its family, else NumPy's of that name. Raises `NotImplementedError` without one."""
+    """A function of its family, else NumPy's. Raises `NotImplementedError` without one."""
     for family in _FAMILIES:
         if name in vars(family):
             found = vars(family)[name]

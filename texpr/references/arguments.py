@@ -16,7 +16,6 @@ def listed(value: Any) -> list[Any]:
 
 
 def each(value: Any, rank: int) -> list[Any]:
-    """One value for each of `rank` axes."""
     return listed(value) if isinstance(value, list | tuple) else [value] * rank
 
 
@@ -25,10 +24,8 @@ def axes_of(axis: object) -> Any:
 
 
 def array_dtype(dtype: str) -> str:
-    """The dtype of arrays that represent numbers of `dtype`."""
     return "float32" if dtype == "bfloat16" else dtype
 
 
 def accumulator(dtype: str | None, *arrays: Array) -> list[Array]:
-    """Arrays converted to the dtype of sums, if given."""
     return [array.astype(dtype) for array in arrays] if dtype not in (None, "bfloat16") else list(arrays)

@@ -28,7 +28,6 @@ def _quadrature() -> tuple[Array, Array]:
 
 
 def _over(low: float, high: float, integrand: Callable[[Array], Array]) -> float:
-    """Gauss-Legendre quadrature."""
     half = (high - low) / 2
     nodes, weights = _quadrature()
     return float(half * np.sum(weights * integrand(low + half * (nodes + 1))))

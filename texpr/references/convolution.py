@@ -50,7 +50,7 @@ SPACE: Final = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def reordered(data: Array, layout: str, order: str, tile: int = 1) -> Array:
-    """Axes of `layout` in another order; packed channels, a trailing c, are unpacked, or packed in tiles."""
+    """Axes in another order; packed channels, a trailing c, are unpacked, or packed in tiles."""
     if layout.endswith("c"):
         return reordered(unpack(data, layout.index("C"), data.shape[-1]), layout[:-1], order)
     found = np.transpose(data, [layout.index(letter) for letter in order.removesuffix("c")])
@@ -86,7 +86,6 @@ def _convolution(rank: int) -> Callable[..., Array]:
 
 
 def convolved(x: Array, w: Array, strides: Ints, padding: Any, dilation: Ints, groups: int) -> Array:
-    """(N, C, ...) with (O, C / groups, ...), by windows of each group."""
     rank = x.ndim - 2
     steps, gaps, sizes = each(strides, rank), each(dilation, rank), w.shape[2:]
     view = windows(bordered(x, borders(padding, x.shape[2:], sizes, steps, gaps)), sizes, steps, gaps)
@@ -135,7 +134,6 @@ def _transposed(rank: int) -> Callable[..., Array]:
         kernel_layout: str = "",
         out_dtype: str | None = None,
     ) -> Array:
-        """Scatter elements times the kernel."""
         x, w = accumulator(out_dtype, data, weight)
         default = "IO" + space if data_layout.index("C") == 1 else space + "IO"
         x, w = reordered(x, data_layout, "NC" + space), reordered(w, kernel_layout or default, "IO" + space)

@@ -13,7 +13,6 @@ def _unpacked(parameter: Array, columns: int) -> Array:
 
 
 def _rounded(data: Array, group: int) -> Array:
-    """8-bit integers times the step of their group."""
     depth = data.shape[-1]
     filled = np.zeros((*data.shape[:-1], -(-depth // group) * group), np.float32)
     filled[..., :depth] = data
@@ -24,7 +23,7 @@ def _rounded(data: Array, group: int) -> Array:
 
 
 def _words(weight: Array, bits: int) -> Array:
-    """Packed for dot products of bytes, (n / w, words, w, 4), as words."""
+    """Words of (n / w, words, w, 4), packed for dot products of bytes."""
     if bits == 4:  # rows 0 to 3 of a word are in the low halves of its bytes
         rows = np.concatenate([weight & 15, weight >> 4], -1)
         weight = rows[..., 0::2] | rows[..., 1::2] << 4

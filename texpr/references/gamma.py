@@ -1,4 +1,4 @@
-"""The gamma function, its derivatives, its incomplete forms, and Hurwitz's zeta function."""
+"""Gamma, its derivatives and incomplete forms, and Hurwitz's zeta function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _lgamma(x: float) -> float:
 
 
 def _digamma(x: float) -> float:
-    """The recurrence up to 20, then the asymptotic series."""
+    """Recurrence up to 20, then asymptotic series."""
     if x == 0 or math.isnan(x):
         return math.copysign(math.inf, -x) if x == 0 else x
     if x == -math.inf:
@@ -40,7 +40,7 @@ def _digamma(x: float) -> float:
 
 
 def _zeta(s: float, q: float) -> float:
-    """400 terms, and an integral with one correction for the rest; more terms for negative q."""
+    """400 terms, and an integral with one correction; more terms for negative q."""
     if not s > 1 or math.isnan(q):
         return math.inf if s == 1 else math.nan
     if q <= 0 and (q == math.floor(q) or s != math.floor(s)):

@@ -69,7 +69,6 @@ def householder_product(vectors: Array, tau: Array, columns: int | None = None) 
 
 
 def _signs(vectors: Array) -> Array:
-    """The sign of the entry of greatest magnitude of each column."""
     place = np.argmax(np.abs(vectors), axis=-2, keepdims=True)
     return np.where(np.take_along_axis(vectors, place, axis=-2) < 0, -1.0, 1.0)
 

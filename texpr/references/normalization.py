@@ -25,7 +25,6 @@ def normalized(data: Array, axes: Any, epsilon: float) -> Array:
 
 
 def _scaled(data: Array, gamma: Array | None, beta: Array | None, axes: Sequence[int]) -> Array:
-    """`data * gamma + beta`, with parameters along `axes`."""
     shape = [extent if axis in axes else 1 for axis, extent in enumerate(data.shape)]
     product = data if gamma is None else data * gamma.reshape(shape)
     return product if beta is None else product + beta.reshape(shape)

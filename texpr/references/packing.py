@@ -46,7 +46,6 @@ def _tiles(rank: int, inner_dims_pos: Ints, inner_tiles: Ints) -> dict[int, int]
 
 
 def _axes(rank: int, tiles: dict[int, int], outer_dims_perm: Sequence[int] | None) -> list[int]:
-    """The permutation from pairs of outer and inner axes to packed axes, unit axes last."""
     order = [d % rank for d in outer_dims_perm or range(rank)]
     inner = [*tiles, *(d for d in range(rank) if d not in tiles)]
     return [*(2 * d for d in order), *(2 * d + 1 for d in inner)]

@@ -33,7 +33,6 @@ def _pooled(
     count_include_pad: bool = True,
     layout: str | None = None,
 ) -> Array:
-    """Combine windows of data, and of a mask of included elements."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     x = reordered(data, layout or letters, letters)
@@ -91,7 +90,7 @@ def max_pool_with_indices(
     ceil_mode: bool = False,
     layout: str | None = None,
 ) -> tuple[Array, Array]:
-    """The index is the least of a maximum."""
+    """The least index of a maximum."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     order = layout or letters
@@ -136,7 +135,7 @@ def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) 
 
 
 def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str | None = None) -> tuple[Array, Array]:
-    """The index is the least of a part's maximum."""
+    """The least index of a part's maximum."""
     letters = _letters(data, layout)
     order, tile = layout or letters, data.shape[-1]
     x = reordered(data, order, letters)

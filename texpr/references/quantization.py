@@ -11,7 +11,6 @@ from weft.texpr.references.convolution import conv1d, conv2d, conv3d
 
 
 def _along(parameter: Array, rank: int, axis: int | None) -> Array:
-    """A number, or one per index along an axis."""
     if parameter.ndim == 0 or axis is None:
         return parameter
     shape = [1] * rank

@@ -13,7 +13,7 @@ _PARTS = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 def philox(counter: Array, key: Sequence[int]) -> list[Array]:
-    """The four words of each 64-bit counter; the upper half of the 128 bits is 0."""
+    """The words of each 64-bit counter, whose upper half of 128 bits is 0."""
     shift = np.uint64(32)
     words = [counter & _WORD, counter >> shift, np.zeros_like(counter), np.zeros_like(counter)]
     keys = [np.uint64(part) for part in key]

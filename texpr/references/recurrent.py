@@ -89,7 +89,6 @@ def _scaled(
     zero: Array | None,
     state_scale: float,
 ) -> tuple[Array | None, Array, Callable[[Array], Array]]:
-    """Weights as floats, and the rounding of states."""
     if weight is not None and weight_scale is not None:
         weight = weight.astype(np.float64) * weight_scale[..., None]
     if recurrence_scale is not None:

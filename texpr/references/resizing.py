@@ -1,4 +1,4 @@
-"""Resizing of images, by the weight matrix of each axis. Coordinates are exact quotients of integers."""
+"""Resizing by the weight matrix of each axis. Coordinates are exact quotients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.texpr.references.convolution import SPACE, reordered
 def places_of(
     mode: str, extent: int, size: int, scale: Fraction | None, start: Fraction, end: Fraction
 ) -> list[Fraction]:
-    """The coordinates of a resized axis, by ONNX Resize."""
+    """Coordinates of a resized axis, by ONNX Resize."""
     factor = Fraction(size, extent) if scale is None else scale
     half = Fraction(1, 2)
 
@@ -62,7 +62,6 @@ def cubic(distance: float, a: float) -> float:
 def _weights(
     places: Sequence[Fraction], extent: int, method: str, a: float, exclude: bool, shrunk: float, normalize: bool
 ) -> Array:
-    """The weight of each element in each result."""
     matrix = np.zeros((len(places), extent))
     reach = (1 if method == "linear" else 2) / shrunk
     for row, place in enumerate(places):

@@ -1,4 +1,4 @@
-"""Sampling of images at coordinates given by tensors."""
+"""Sampling of images at given coordinates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def _cubic(distances: Array) -> Array:
 def grid_sample(
     data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Array:
-    """Indices and weights of combined elements for each axis, then sums over combinations."""
     rank = data.ndim - 2
     taps: list[list[tuple[Array, Array]]] = []
     for axis in range(rank):
@@ -177,7 +176,6 @@ def deform_conv2d(
 
 
 def _bilinear(plane: Array, y: float, x: float) -> float:
-    """Zeros are outside of the plane."""
     top, left = math.floor(y), math.floor(x)
     return math.fsum(
         float(plane[row, column]) * (1 - abs(y - row)) * (1 - abs(x - column))

@@ -30,7 +30,6 @@ def _erf_inv(y: float) -> float:
 
 
 def _erfcx(x: float) -> float:
-    """By the asymptotic series if erfc is small."""
     if x < 20:
         return math.exp(x * x) * math.erfc(x) if x > -26 else math.inf
     return sum((-1) ** k * math.prod(range(1, 2 * k, 2)) / (2 * x * x) ** k for k in range(8)) / (
@@ -39,7 +38,6 @@ def _erfcx(x: float) -> float:
 
 
 def _ndtri(y: float) -> float:
-    """By bisection."""
     if not 0 < y < 1:
         return math.copysign(math.inf, y - 0.5) if y in (0, 1) else math.nan
     low, high = -40.0, 40.0

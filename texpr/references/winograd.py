@@ -31,9 +31,9 @@ def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str
 
 
 def _matrices(tile: int) -> tuple[Array, Array]:
-    """B^T and A^T. B^T is the transposed inverse of the evaluation of polynomials at the points, with rows scaled by
-    products of distances to other points. A^T is the transposed evaluation of polynomials with a term for each result
-    of a tile. The value at infinity is the last coefficient."""
+    """B^T is the transposed inverse of evaluation at the points, rows scaled by products of distances to other points;
+    A^T the transposed evaluation of polynomials with a term per result. The value at infinity is the last coefficient.
+    """
     points = np.array([0.0, *(sign * square**0.5 for square in SQUARES[tile] for sign in (1, -1))])
 
     def evaluation(terms: int) -> Array:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from weft.passes.pass_sequence import ForeignPassError
 from weft.support.errors import CompileError
 from weft.support.limited_calls import Failure, Limits, limited_call
-from weft.tools.failures import is_users, message_of
+from weft.tools.failures import is_user_error, message_of
 from weft.tools.weft_opt import WeftOptMain
 
 Kind: TypeAlias = Literal["test", "crash", "message", "validate", "differs"]
@@ -154,7 +154,7 @@ def _crash_name(error: Exception) -> str | None:
     """Returns a name of a bug by the class of the exception and the function that raised it, or None for an error about
     the program."""
     cause: BaseException | None = error.__cause__ if isinstance(error, ForeignPassError) else error
-    if cause is None or (isinstance(cause, Exception) and is_users(cause)):
+    if cause is None or (isinstance(cause, Exception) and is_user_error(cause)):
         return None
     frames = extract_tb(cause.__traceback__)
     if isinstance(cause, RecursionError) or not frames:  # the function that reaches the limit of recursion varies

@@ -8,7 +8,7 @@ from weft.runtime.c_compiler import llvm_of_source
 
 
 class CSource(str):
-    """C or C++, imported as such if clang is not available."""
+    """C or C++, used without clang."""
 
     __slots__ = ()
 
@@ -16,9 +16,9 @@ class CSource(str):
 def create_llvm(
     inputs: str | Sequence[str], output: str | None = None, options: Sequence[str] = (), cc: str = "clang"
 ) -> str:
-    """Compile a C or C++ source to LLVM IR with clang; also write it to the file `output`.
+    """Compile C or C++ to LLVM IR, also in the file `output`.
 
-    Without clang, return the source: as `pragma_import_llvm`, the system's C compiler compiles it.
+    Without clang, returns the source, which `pragma_import_llvm` compiles by the C compiler.
     """
     source = inputs if isinstance(inputs, str) else "\n".join(inputs)
     compiler = shutil.which(cc)

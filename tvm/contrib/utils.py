@@ -5,8 +5,6 @@ from pathlib import Path
 
 
 class TempDirectory(tempfile.TemporaryDirectory[str]):
-    """Removed with the object."""
-
     def relpath(self, name: str) -> str:
         return str(Path(self.name) / name)
 

@@ -35,9 +35,8 @@ def build(
     name: str = "main",
     binds: Any = None,
 ) -> Module:
-    """Compile a schedule of stages, a module, a function, or a mapping of one target to modules.
-
-    Unlike in `weft.build`, unscheduled functions get no default schedule. `target_host` has no effect.
+    """Compile a schedule of stages, a module, a function, or a mapping of one target to modules, without default
+    schedules.
     """
     if isinstance(inputs, Mapping):
         modules = cast("Mapping[Any, ModuleOp]", inputs)
@@ -55,7 +54,7 @@ def build(
 
 
 def compile(mod: Any, target: Any = None, **options: Any) -> Any:
-    """Compile a model (`relax.build`, with its options), or functions of block loops (`build`)."""
+    """Compile a model (`relax.build`), or functions of block loops (`build`)."""
     if any(holds_graph_ops(op) for op in mod.body.block.ops if isinstance(op, FuncOp)):
         return import_module("weft.tvm.relax.vm_build").build(mod, target or "llvm", **options)
     return build(mod, target=target)
@@ -64,11 +63,10 @@ def compile(mod: Any, target: Any = None, **options: Any) -> Any:
 def lower(
     inputs: Any, args: Sequence[Any] | None = None, name: str = "main", binds: Any = None, simple_mode: bool = False
 ) -> IRModule:
-    """Lower a schedule of stages, or a module, to loops without blocks and axes; reductions are initialised before
-    their loop.
+    """Lower to loops without blocks and axes; reductions are initialised before their loop.
 
-    Passes of `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` run before (phase 0) or after the lowering
-    of blocks. `simple_mode` has no effect.
+    `PassContext(config={"tir.add_lower_pass": [(phase, pass)]})` adds passes before (phase 0) or after the lowering of
+    blocks.
     """
     if isinstance(inputs, StageSchedule):
         inputs = inputs.schedule(_distinct(args), name, binds=binds, name_loops=True).mod

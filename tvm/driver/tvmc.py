@@ -1,4 +1,4 @@
-"""`tvm.driver.tvmc`: load, tune, compile and run models; also `python -m weft.tvm tvmc`."""
+"""`tvm.driver.tvmc`; also `python -m weft.tvm tvmc`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -46,14 +46,14 @@ class TVMCResult:
 def load(
     path: str, model_format: str | None = None, shape_dict: Mapping[str, Sequence[Any]] | None = None
 ) -> TVMCModel:
-    """Load an ONNX model. Raises `CompileError` for other formats."""
+    """Raises `CompileError` for formats other than ONNX."""
     if model_format not in (None, "onnx"):
         raise CompileError(f"tvmc.load: weft reads onnx here, got '{model_format}': weft.from_torch reads PyTorch")
     return TVMCModel(from_onnx(path, shape_dict))
 
 
 def tune(model: TVMCModel, target: Any, tuning_records: str = "tune.db", trials: int = 64) -> str:
-    """Search for schedules. Returns the path of the records."""
+    """Returns the path of the records."""
     _tune(plain(model.mod), trials=trials, database=Path(tuning_records), target=spelling(target))
     return tuning_records
 
@@ -61,7 +61,7 @@ def tune(model: TVMCModel, target: Any, tuning_records: str = "tune.db", trials:
 def compile(
     tvmc_model: TVMCModel, target: Any, tuning_records: str | None = None, package_path: str | None = None
 ) -> TVMCPackage:
-    """Compile with the records of a search, or default schedules; also to a library at `package_path`."""
+    """Apply records of a search, or default schedules; also writes a library to `package_path`."""
     database = None if tuning_records is None else Path(tuning_records)
     module = Module(build(plain(tvmc_model.mod), spelling(target), database=database))
     if package_path is not None:
@@ -70,7 +70,7 @@ def compile(
 
 
 def run(tvmc_package: TVMCPackage, device: str = "cpu", inputs: Mapping[str, Any] | None = None) -> TVMCResult:
-    """Run a model on its target. Inputs that are not given are random."""
+    """Missing inputs are random."""
     module, given = tvmc_package.module, dict(inputs or {})
     if device == "cpu" and module.imported_modules:
         raise CompileError("tvmc.run: the package is for a GPU")
@@ -85,7 +85,7 @@ def run(tvmc_package: TVMCPackage, device: str = "cpu", inputs: Mapping[str, Any
 
 
 def main() -> None:
-    """`python -m weft.tvm tvmc compile --target llvm model.onnx -o model.so`: weft's `tune`, `compile`, `run`."""
+    """Run weft's `tune`, `compile`, `run`: `python -m weft.tvm tvmc compile --target llvm model.onnx -o model.so`."""
     from weft.tools.weft_cli import main as command  # start-up: 11 ms
 
     sys.argv[1:] = translated(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""`tvm.ir`: modules, operators by name, intrinsics with lowering rules, equality of programs."""
+"""`tvm.ir`: modules, operators by name, intrinsics, equality."""
 
 from weft.analysis.structural_equality import assert_structural_equal, structural_equal
 from weft.texpr.expr import Expr as PrimExpr

@@ -1,4 +1,4 @@
-"""`tvm.IRModule`: an xDSL module, a mapping of functions by name that prints as script."""
+"""`tvm.IRModule`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.tvm.tir.function import PrimFunc
 
 
 class IRModule(Scripted):
-    """Functions by name: `IRModule({"main": func})`, `mod["main"]`, `mod.functions.items()`."""
+    """Functions by name, printed as script: `IRModule({"main": func})`, `mod["main"]`, `mod.functions.items()`."""
 
     is_class = True
 
@@ -32,11 +32,10 @@ class IRModule(Scripted):
 
     @classmethod
     def from_expr(cls, expr: ModuleOp | Function) -> IRModule:
-        """A module of one function."""
         return cls.of(expr) if isinstance(expr, ModuleOp) else cls({expr.func_op.sym_name.data: expr})
 
     def get_global_var(self, name: str) -> GlobalVar:
-        """The name of a function. Raises `CompileError` if there is none."""
+        """Raises `CompileError` for an unknown function."""
         return GlobalVar.of(lookup(self, name))
 
     @property
@@ -44,7 +43,7 @@ class IRModule(Scripted):
         return {var: self[var] for var in map(self.get_global_var, function_names(self))}
 
     def __getitem__(self, name: str | GlobalVar) -> PrimFunc | Function:
-        """A copy of a function; a graph function refers to the others of the module."""
+        """A copy; a graph function refers to others of the module."""
         function = lookup(self, symbol_of(name))
         over_tensors = any(isinstance(type_, TensorType) for type_ in function.function_type.inputs)
         is_graph = holds_graph_ops(function) or (

@@ -1,4 +1,4 @@
-"""`tvm.ir.Op`, and intrinsics that users declare."""
+"""`tvm.ir.Op`, and user-declared intrinsics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.texpr import math
 
 
 class CallEffectKind(Enum):
-    """`Pure`: the result depends on the arguments alone."""
+    """`Pure`: results depend on arguments only."""
 
     Pure = "pure"
     Opaque = "opaque"
@@ -22,7 +22,7 @@ class CallEffectKind(Enum):
 
 @dataclass(frozen=True)
 class Op:
-    """An operator by name: `relax.add`, `tir.exp`. A call checks that it exists."""
+    """An operator: `relax.add`, `tir.exp`. Calls check that it exists."""
 
     name: str
 
@@ -37,7 +37,7 @@ def short(name: str) -> str:
 
 
 def register_op_attr(op_name: str, attr_key: str, value: object = None, level: int = 10) -> object:
-    """Declare an intrinsic by its `TCallEffectKind`. `level` has no effect.
+    """Declare an intrinsic by its `TCallEffectKind`.
 
     Raises `CompileError` for other attributes.
     """
@@ -49,8 +49,6 @@ def register_op_attr(op_name: str, attr_key: str, value: object = None, level: i
 
 @dataclass(frozen=True)
 class _CallInRule:
-    """The call in a lowering rule, with dtype and arguments."""
-
     op: Op
     dtype: str
     args: list[int]
@@ -58,16 +56,14 @@ class _CallInRule:
 
 @dataclass(frozen=True)
 class ExternCall:
-    """A call of a function in the target's language."""
-
     dtype: str
     name: str
     args: tuple[object, ...]
 
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], object], level: int = 10) -> object:
-    """Register a lowering rule that returns a call of another function with the same arguments
-    (`tir.call_pure_extern("float32", "log", op.args[0])`), or the call itself, for the next rule."""
+    """A rule returns a call of another function with the same arguments (`tir.call_pure_extern("float32", "log",
+    op.args[0])`), or the call, for the next rule."""
     if short(op_name) not in intrinsics():
         register_intrinsic(short(op_name))
 
@@ -84,8 +80,7 @@ def register_intrin_lowering(op_name: str, target: str, *, f: Callable[[Any], ob
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any) -> object:
-    """Call an external function without effects: in lowering rules a function of the target's language, in tensor
-    expressions a function of C."""
+    """Call a function of the target's language in lowering rules, of C in tensor expressions."""
     if all(isinstance(arg, int) for arg in args):
         return ExternCall(dtype, func_name, args)
     if func_name not in intrinsics():

@@ -1,4 +1,4 @@
-"""Base classes of modules and functions that print as script."""
+"""Bases of modules and functions that print as script."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from weft.tvm.script.printer import print_module
 
 
 class Shown:
-    """Prints as script. Styles and options of TVM's printer have no effect."""
-
     script: Callable[..., Script]
 
     def show(self, *styles: object, color: bool | None = None, file: TextIO | None = None, **options: object) -> None:
-        """Show the script, in colours if the output supports them."""
+        """Show the script, coloured if possible."""
         show_text(self.script(), color=color, file=file)
 
     def astext(self, show_meta_data: bool = True) -> str:
@@ -37,7 +35,7 @@ class Scripted(Shown, Module):
     is_class = False
 
     def script(self, **options: object) -> Script:
-        """Script that `tvm.script.from_source` parses."""
+        """Script for `tvm.script.from_source`."""
         return Script(print_module(self, in_class=self.is_class))
 
 
@@ -52,7 +50,7 @@ def function_in(function: object) -> FuncOp:
 
 
 def with_attributes(module: ModuleOp, given: Any, value: Any) -> None:
-    """Set attributes of the function by key and value or by mapping. `global_symbol` renames it."""
+    """Set attributes by key and value or mapping. `global_symbol` renames."""
     attributes = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {given: value}
     for key, setting in attributes.items():
         function = function_in(module)

@@ -1,4 +1,4 @@
-"""`tvm.transform`, `tvm.ir.transform`: passes and their sequences."""
+"""`tvm.transform`, `tvm.ir.transform`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _LOWERING = "tir.add_lower_pass"
 
 
 class PassContext(AbstractContextManager["PassContext"]):
-    """Options of passes. `opt_level` and `required_pass` have no effect. `config` supports `tir.add_lower_pass`; raises
-    `CompileError` for other keys."""
+    """Raises `CompileError` for `config` keys except `tir.add_lower_pass`."""
 
     _open: ClassVar[list[PassContext]] = []
 
@@ -44,7 +43,6 @@ class PassContext(AbstractContextManager["PassContext"]):
         PassContext._open.pop()
 
     def run_lower_passes(self, mod: IRModule, phases: Sequence[int]) -> IRModule:
-        """The passes of `tir.add_lower_pass`."""
         for phase in phases:
             for number, step in self.config.get(_LOWERING, ()):
                 mod = step(mod) if number == phase and step is not None else mod
@@ -52,8 +50,6 @@ class PassContext(AbstractContextManager["PassContext"]):
 
 
 class Pass:
-    """Returns a new module."""
-
     def __init__(self, run: Callable[[IRModule, PassContext], Any], name: str = "pass", opt_level: int = 0) -> None:
         self._run, self.name, self.opt_level = run, name, opt_level
 
@@ -68,8 +64,7 @@ def Sequential(passes: Sequence[Callable[[IRModule], IRModule]], opt_level: int 
 def module_pass(
     pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: object = (), traceable: bool = False
 ) -> Any:
-    """Make a pass from a function `(mod, ctx)`, or a class with `transform_module(self, mod, ctx)`. `required` and
-    `traceable` have no effect."""
+    """A pass from a function `(mod, ctx)` or class with `transform_module(self, mod, ctx)`."""
 
     def decorate(decorated: Any) -> Any:
         label = name or decorated.__name__

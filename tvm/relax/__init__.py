@@ -1,4 +1,4 @@
-"""`tvm.relax`: functions of `weft.graph`, with expressions that call operators."""
+"""`tvm.relax`: functions of `weft.graph`, with expressions."""
 
 from weft.tvm.absent import named
 

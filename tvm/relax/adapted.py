@@ -1,4 +1,4 @@
-"""Operators of `relax.op` whose parameters or results differ from those of `weft.graph`."""
+"""Operators of `relax.op` whose parameters or results differ from `weft.graph`'s."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.tvm.relax.names import operator_of
 
 
 def apply(name: str, *args: Any, **options: Any) -> Any:
-    """Several results are a tuple of calls."""
+    """Several results are a tuple."""
     found = operator_of(name)(*args, **options)
     return Call.at(found.ssa) if isinstance(found, Value) else tuple(Call.at(one.ssa) for one in found)
 
@@ -122,14 +122,14 @@ def instance_norm(
 
 
 def view(x: Value, shape: Any = None, dtype: str | None = None, relative_byte_offset: Any = None) -> Any:
-    """The elements of `x` in another shape. Raises CompileError for another dtype or offset."""
+    """Reshape. Raises CompileError for another dtype or offset."""
     check_neutral("dtype", dtype, None, x.dtype)
     check_neutral("relative_byte_offset", number(relative_byte_offset), None, 0)
     return x if shape is None else apply("reshape", x, _shape(shape))
 
 
 def dropout(data: Value, rate: float = 0.5) -> Any:
-    """The tensor and a mask of ones, because models do not train."""
+    """The tensor and ones, because models do not train."""
     return data, apply("full", _shape(data.shape), 1, data.dtype)
 
 
@@ -176,7 +176,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 
 def concat(tensors: Any, axis: int | None = 0) -> Any:
-    """Tensors are flattened if the axis is None."""
+    """Flattens tensors if the axis is None."""
     parts = list(items(tensors))
     return apply("concat", parts if axis is not None else [apply("flatten", part) for part in parts], axis or 0)
 
@@ -212,7 +212,7 @@ def scatter_elements(data: Value, indices: Value, updates: Value, axis: int = 0,
 
 
 def scatter_nd(data: Value, indices: Value, updates: Value, reduction: str = "update") -> Any:
-    """Indices are on the last axis, in `weft.graph` on the first."""
+    """Indices are on the last axis, not the first."""
     order = [indices.ndim - 1, *range(indices.ndim - 1)]
     reduction = "none" if reduction == "update" else reduction
     return apply("scatter_nd", data, apply("permute_dims", indices, order), updates, reduction)
@@ -222,7 +222,7 @@ def grid_sample(
     data: Value, grid: Value, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> Any:  # fmt: skip
-    """Coordinates are on axis 1 of `grid`, in `weft.graph` on the last."""
+    """Coordinates are on axis 1 of `grid`, not the last."""
     check_neutral("layout", layout, "NCHW", "NCDHW")
     moved = apply("permute_dims", grid, [0, *range(2, grid.ndim), 1])
     method = {"bilinear": "linear", "bicubic": "cubic"}.get(method, method)
@@ -233,7 +233,7 @@ def roi_align(
     data: Value, rois: Value, pooled_size: Any, spatial_scale: float, sample_ratio: int = -1, aligned: bool = False,
     layout: str = "NCHW", mode: str = "avg",
 ) -> Any:  # fmt: skip
-    """In `rois`, the number of the image precedes the box."""
+    """The image's number precedes the box in `rois`."""
     check_neutral("layout", layout, "NCHW")
     batch, boxes = (apply("strided_slice", rois, [low], [high], 1, [1]) for low, high in ((0, 1), (1, 5)))
     images = apply("astype", apply("squeeze", batch, 1), "int64")

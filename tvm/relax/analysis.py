@@ -7,7 +7,6 @@ from weft.tvm.relax.function import Function
 
 
 def remove_all_unused(func: Function) -> Function:
-    """A copy without unused bindings."""
     function = copy_of(func.func_op)
     for op in reversed(operations_in(function.body)):
         is_binding = op.results and not op.regions and not isinstance(op, OutputOp | DataflowOp)

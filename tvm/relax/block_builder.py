@@ -1,4 +1,4 @@
-"""`relax.BlockBuilder`: `weft.graph.BlockBuilder` with TVM's names."""
+"""`relax.BlockBuilder`, by `weft.graph.BlockBuilder`."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
         attrs: Mapping[str, object] | None = None,
         private: bool = False,
     ) -> Generator[None]:
-        """Open a function; without `params`, `emit_func_output` takes them."""
+        """Without `params`, `emit_func_output` takes them."""
         self._late = params is None
         with super().function(name, params or (), attrs):
             yield
@@ -55,7 +55,7 @@ class BlockBuilder(graph_builder.BlockBuilder):
             super()._check_param(name, param)
 
     def emit(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call and its nested calls to variables."""
+        """Bind a call, and nested ones, to variables."""
         for op in detached_ops(value.ssa):
             for result in op.results if not isinstance(op, ConstantOp) else ():
                 result.name_hint = "lv"
@@ -70,7 +70,6 @@ class BlockBuilder(graph_builder.BlockBuilder):
         return (DataflowVar if in_region else Var).at(value.ssa)
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """See `weft.graph.BlockBuilder.emit_te`."""
         if (hint := options.pop("primfunc_name_hint", None)) is not None:
             func = partial(func)
             vars(func)["__name__"] = hint
@@ -83,14 +82,13 @@ class BlockBuilder(graph_builder.BlockBuilder):
     call_te = emit_te
 
     def emit_output(self, value: Value, name: str | None = None) -> Var:
-        """Bind a call to an output of the dataflow region."""
         super().emit_output(var := Var.at(value.ssa))
         if name or var.ssa.name_hint == "lv":
             var.ssa.name_hint = name or "gv"
         return var
 
     def emit_func_output(self, value: Value | Sequence[Value], params: Sequence[Value] | None = None) -> None:
-        """End the function with its results, and its parameters unless `function` had them."""
+        """End the function, with its parameters unless `function` had them."""
         if params is not None and not self._late:
             raise CompileError("emit_func_output: the function has its parameters already")
         _, body = self._open("emit_func_output")
@@ -105,14 +103,13 @@ class BlockBuilder(graph_builder.BlockBuilder):
         super().emit_func_output(value)
 
     def add_function(self, function: FuncOp) -> str:
-        """A name in use gets a number, as in TVM: `add`, `add1`."""
+        """A used name gets a number: `add`, `add1`."""
         wanted, taken = function.sym_name.data, self._taken()
         numbers = (str(number or "") for number in count())
         function.sym_name = StringAttr(next(name for n in numbers if (name := f"{wanted}{n}") not in taken))
         return super().add_function(function)
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
-        """Add a function under a free name like `func_name`."""
         function = copy_of(function_in(func))
         function.sym_name = StringAttr(func_name)
         return GlobalVar(self.add_function(function), function.function_type.outputs.data)

@@ -1,4 +1,4 @@
-"""`relax.dpl`, implemented by `weft.graph.pattern`."""
+"""`relax.dpl`, by `weft.graph.pattern`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _numbers = count()
 
 
 class DFPattern:
-    """All occurrences of a pattern in another one match the same value."""
+    """Occurrences of one pattern in another match the same value."""
 
     def __init__(self, pattern: Pattern, parts: Sequence[DFPattern] = ()) -> None:
         self.key = f"p{next(_numbers)}"
@@ -31,7 +31,7 @@ class DFPattern:
         self.parts = tuple(parts)
 
     def all_parts(self) -> dict[str, DFPattern]:
-        """The patterns in this one, by the names of their captures."""
+        """Contained patterns, by capture name."""
         found: dict[str, DFPattern] = {self.key: self}
         for part in self.parts:
             found.update(part.all_parts())
@@ -47,7 +47,7 @@ class DFPattern:
         return DFPattern(self.pattern.where(lambda ssa: Value(ssa).shape == tuple(shape)), (self,))
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
-        """The pattern, restricted to operators with these attributes, by weft's names."""
+        """Requires attributes, by weft's names."""
 
         def holds(ssa: Any) -> bool:
             known = graph_patterns.arguments_of(ssa.owner)
@@ -83,12 +83,11 @@ def is_op(op_name: str) -> _OpPattern:
 
 
 def wildcard() -> DFPattern:
-    """Matches every value."""
     return DFPattern(graph_patterns.var())
 
 
 def is_var(name: str = "") -> DFPattern:
-    """Matches parameters and bound values, optionally of a given name."""
+    """Matches parameters and bound values, optionally by name."""
     found = graph_patterns.var()
     return DFPattern(found.where(lambda ssa: ssa.name_hint == name) if name else found)
 
@@ -100,7 +99,7 @@ def is_const() -> DFPattern:
 def rewrite_call(
     pattern: DFPattern, rewriter: Callable[[Expr, Mapping[DFPattern, Expr]], Expr], func: Function
 ) -> Function:
-    """A copy in which `rewriter(value, matchings)` replaces each match; returning the value keeps it."""
+    """A copy with each match replaced by `rewriter(value, matchings)`; returning the value keeps it."""
     parts = pattern.all_parts()
     owner = func.func_op.parent_op()
     if isinstance(owner, ModuleOp):

@@ -1,4 +1,4 @@
-"""Values of `weft.graph` as variables, calls and constants."""
+"""Variables, calls and constants of `weft.graph`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def is_free(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class UnknownInfo:
-    """A tensor of unknown extents or rank, or no tensor. Bindings may have this type; parameters need the rank
-    (`ndim`)."""
+    """A tensor of unknown extents or rank, or no tensor, only of bindings; parameters need `ndim`."""
 
     what: str
     dtype: str = "float32"
@@ -49,7 +48,7 @@ class TupleInfo:
 
 @dataclass(frozen=True, repr=False)
 class TensorStructInfo:
-    """Extents are numbers, or expressions over names as text."""
+    """Extents are numbers, or text with expressions over names."""
 
     shape: Sequence[Any]
     dtype: str = "float32"
@@ -62,7 +61,7 @@ class TensorStructInfo:
 
 
 class Expr(Value):
-    """Equality is identity of the SSA value."""
+    """Equality is identity of SSA values."""
 
     @classmethod
     def at(cls: type[E], ssa: SSAValue) -> E:
@@ -88,7 +87,7 @@ class Expr(Value):
 
 
 class Var(Expr):
-    """A parameter, or the name of a call."""
+    """A parameter, or a call's name."""
 
     def __init__(self, name_hint: str, struct_info: TensorStructInfo) -> None:
         super().__init__(graph_builder.var(name_hint, struct_info.shape, struct_info.dtype).ssa)
@@ -101,7 +100,7 @@ class Var(Expr):
 
 
 class DataflowVar(Var):
-    """A variable of a dataflow region."""
+    pass
 
 
 class Constant(Expr):
@@ -115,7 +114,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class GlobalVar:
-    """A function's name, with its types if they are known."""
+    """A function's name, and types if available."""
 
     name_hint: str
     result_types: Sequence[Attribute] = field(default=(), compare=False)
@@ -127,7 +126,7 @@ class GlobalVar:
         return cls(function.sym_name.data, type_.outputs.data, type_.inputs.data)
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function; several results are a tuple."""
+        """Several results are a tuple."""
         if not self.result_types:
             return Call(self, args)
         names: dict[str, Any] = {}
@@ -147,7 +146,7 @@ class GlobalVar:
 
 
 class Call(Expr):
-    """A call of an operator (`Call(Op.get("relax.add"), [x, y])`) or of a function of the module."""
+    """A call of an operator (`Call(Op.get("relax.add"), [x, y])`) or a function of the module."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Rewrite graph functions, binding by binding."""
+"""Rewriting of graph functions by binding."""
 
 from contextlib import nullcontext
 from typing import Any, TypeVar, cast
@@ -18,12 +18,11 @@ C = TypeVar("C", bound=type)
 
 
 def mutator(cls: C) -> C:
-    """Has no effect."""
     return cls
 
 
 class PyExprMutator:
-    """Rebuilds a function; `visit_call_` returns the replacement of each call.
+    """Rebuilds a function; `visit_call_` returns a call's replacement.
 
     `builder_` has the new functions.
     """
@@ -34,7 +33,6 @@ class PyExprMutator:
         """Old values -> new expressions."""
 
     def visit_expr(self, expr: Any) -> Any:
-        """The replacement of an expression."""
         if isinstance(expr, Function):
             return self.visit_function_(expr)
         if isinstance(expr, Call):
@@ -51,7 +49,7 @@ class PyExprMutator:
         return self._new.setdefault(constant.ssa, Constant.at(cast("ConstantOp", constant.ssa.owner).clone().result))
 
     def visit_expr_post_order(self, expr: Any) -> Any:
-        """An expression with visited arguments."""
+        """Visits arguments."""
         if not isinstance(expr, Call):
             return self.visit_expr(expr)
         owner = cast("Any", expr.ssa.owner)
@@ -59,7 +57,7 @@ class PyExprMutator:
         return Call.at(owner.clone(mapping).results[expr.ssa.index])  # pyright: ignore[reportAttributeAccessIssue]
 
     def lookup_binding(self, var: Expr) -> Expr | None:
-        """The call bound to a variable of the new function; None for parameters."""
+        """The call bound to a new variable; None for parameters."""
         return Call.at(var.ssa) if isinstance(var.ssa.owner, Operation) else None
 
     def visit_function_(self, function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Graph functions and their blocks of bindings."""
+"""Graph functions and blocks of bindings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from weft.tvm.script.graph_printer import graph_lines
 
 
 class VarBinding:
-    """A variable, and its call."""
-
     def __init__(self, ssa: SSAValue) -> None:
         self.var, self.value = expr_of(ssa), Call.at(ssa)
 
@@ -30,7 +28,7 @@ class VarBinding:
 
 
 class BindingBlock:
-    """One binding per result of an operation other than a constant."""
+    """One binding per result, without constants."""
 
     def __init__(self, ops: Sequence[Operation]) -> None:
         calls = (op for op in ops if not isinstance(op, ConstantOp | OutputOp | ReturnOp))
@@ -41,7 +39,7 @@ class BindingBlock:
 
 
 class DataflowBlock(BindingBlock):
-    """Bindings without effects; some variables are outputs."""
+    """Bindings without effects; some are outputs."""
 
     def __init__(self, op: DataflowOp) -> None:
         super().__init__(list(op.body.block.ops))
@@ -55,8 +53,6 @@ class DataflowBlock(BindingBlock):
 
 
 class SeqExpr:
-    """Blocks, and the result."""
-
     def __init__(self, function: FuncOp) -> None:
         runs = groupby(function.body.block.ops, lambda op: op if isinstance(op, DataflowOp) else None)
         blocks = [BindingBlock(list(ops)) if op is None else DataflowBlock(op) for op, ops in runs]
@@ -70,7 +66,7 @@ class SeqExpr:
 
 
 class Function(Shown):
-    """A graph function, detached or in its module."""
+    """A detached function, or one in its module."""
 
     def __init__(self, func_op: FuncOp) -> None:
         self.func_op = func_op
@@ -88,12 +84,11 @@ class Function(Shown):
         return {key: value_of(value) for key, value in self.func_op.attributes.items()}
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Function:
-        """A copy with attributes; `global_symbol` is the name."""
+        """`global_symbol` is the name."""
         copy = copy_of(self.func_op)
         with_attributes(ModuleOp([copy]), attr_key_or_dict, attr_value)
         copy.detach()
         return Function(copy)
 
     def script(self, **options: object) -> Script:
-        """Options of TVM's printer have no effect."""
         return Script("\n".join(("# from weft.tvm.script import relax as R", "", *graph_lines(self.func_op))) + "\n")

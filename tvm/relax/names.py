@@ -22,7 +22,7 @@ def weft_name(name: str) -> str:
 
 
 def operator_of(name: str) -> Callable[..., Value | tuple[Value, ...]]:
-    """weft's operator for a name of `relax.op`. Raises `AttributeError` for unknown ones."""
+    """Raises `AttributeError` for unknown names of `relax.op`."""
     wanted = weft_name(name)
     if wanted not in operator_names():
         known = map(relax_name, operator_names())

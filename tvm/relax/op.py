@@ -1,4 +1,4 @@
-"""`relax.op` with `nn` and `image`, implemented by `weft.graph`."""
+"""`relax.op` with `nn` and `image`, by `weft.graph`."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from weft.tvm.relax.names import operator_of, weft_name
 
 
 def applied(name: str) -> Callable[..., Any]:
-    """An operator on expressions. Raises `AttributeError` for unknown ones."""
+    """Raises `AttributeError` for an unknown operator."""
     short = name.rpartition(".")[2]
     if reason := equivalents().get(f"relax.op.{short}"):
         raise AttributeError(f"relax.op has no '{name}' of TVM: {reason}")
@@ -38,8 +38,6 @@ def _takes(function: Callable[..., Any], args: Sequence[Any], options: Mapping[s
 
 
 class _Namespace:
-    """Operators in a namespace: `relax.op.nn`."""
-
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
 

@@ -38,7 +38,7 @@ def _passes(name: str, *passes: ModulePass) -> Pass:
 
 
 def mark_groups(module: ModuleOp) -> None:
-    """Mark functions of operators with the attribute `Primitive` as fused groups, in place: they become kernels."""
+    """Make functions with the attribute `Primitive` fused groups, in place."""
     for function in module.body.block.ops:
         callees = [lookup(module, op.callee.string_value()) for op in function.walk() if isinstance(op, CallTirOp)]
         written = any(isinstance(type_, MemRefType) for callee in callees for type_ in callee.function_type.inputs)
@@ -48,32 +48,31 @@ def mark_groups(module: ModuleOp) -> None:
 
 
 def BindParams(func_name: str, params: Mapping[str, Any]) -> Pass:
-    """Replace parameters of a function by constants."""
     return Pass(lambda mod, _: bind_params(mod, func_name, params), "BindParams")
 
 
 def LegalizeOps() -> Pass:
-    """Lower operators to functions of block loops."""
+    """Lower operators to block loops."""
     return _passes("LegalizeOps", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:
-    """Outline operators that one kernel computes. `fuse_opt_level` has no effect."""
+    """Outline operators that one kernel computes."""
     return _passes("FuseOps", GraphFusePass("llvm"))
 
 
 def FuseTIR() -> Pass:
-    """Lower functions with the attribute `Primitive`, and those of `FuseOps`, to block loops."""
+    """Lower functions with attribute `Primitive` or of `FuseOps` to block loops."""
     return _passes("FuseTIR", LegalizeGraphToTePass(), LowerTeToTirPass())
 
 
 def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
-    """Erase unused bindings. `entry_functions` has no effect: all functions are kept."""
+    """Erase unused bindings, not functions."""
     return _passes("DeadCodeElimination", GraphInferTypesPass(), GraphSimplifyPass())
 
 
 def CanonicalizeBindings() -> Pass:
-    """Merge equal operators, and remove identity operators."""
+    """Merge equal operators, and remove identities."""
     return _passes("CanonicalizeBindings", GraphInferTypesPass(), GraphSimplifyPass())
 
 
@@ -81,14 +80,13 @@ EliminateCommonSubexpr = RemoveRedundantReshape = CanonicalizeBindings
 
 
 def FoldConstant() -> Pass:
-    """Fold operators on constants."""
     return _passes("FoldConstant", GraphInferTypesPass(), GraphFoldConstantsPass())
 
 
 def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None) -> Pass:
-    """Store constant factors of products as float16, and accumulate in float32, if that is faster on the current target
-    (`with target:`), by default a CPU that converts float16. Raises `CompileError` for names of inputs and another
-    `out_dtype`: parameters and results keep their types."""
+    """Store constant factors as float16 and accumulate in float32, if faster on the current target (`with target:`), by
+    default a CPU that converts float16. Raises `CompileError` for names of inputs and another `out_dtype`: signatures
+    keep their types."""
     if out_dtype != "float32" or fp16_input_names:
         raise CompileError("ToMixedPrecision: parameters and results keep their types in weft: out_dtype='float32'")
     chosen = "llvm -mcpu=x86-64-v3" if (target := current_target()) is None else spelling(target)
@@ -97,14 +95,12 @@ def ToMixedPrecision(out_dtype: str = "float32", fp16_input_names: object = None
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]], layout_cb: object = None) -> Pass:
-    """Store images as NCHWc if weft estimates a gain. `desired_layouts` has no effect."""
+    """Store images as NCHWc if estimates favour it."""
     del desired_layouts, layout_cb
     return _passes("ConvertLayout", GraphInferTypesPass(), GraphFoldConstantsPass(), GraphBlockLayoutsPass("llvm"))
 
 
 def InlinePrivateFunctions() -> Pass:
-    """Inline calls of graph functions."""
-
     def run(mod: IRModule, _: object) -> IRModule:
         mark_groups(copy := mod.clone())
         inline_calls(copy)
@@ -114,8 +110,6 @@ def InlinePrivateFunctions() -> Pass:
 
 
 def _nothing(name: str, why: str) -> Callable[..., Pass]:
-    """No pass of weft is needed."""
-
     def make(*_: object, **__: object) -> Pass:
         return Pass(lambda mod, _: mod.clone(), name)
 

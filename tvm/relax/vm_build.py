@@ -26,7 +26,7 @@ def build(
     mod: IRModule, target: Any = "llvm", params: None = None, relax_pipeline: object = "default",
     tir_pipeline: object = "default", exec_mode: str = "compiled",
 ) -> Executable:  # fmt: skip
-    """Compile a model. Functions of block loops are not scheduled. Pipelines and `exec_mode` have no effect."""
+    """Compile a model without scheduling block loops."""
     if params:
         raise CompileError("relax.build: bind parameters before: relax.transform.BindParams(name, params)(mod)")
     mark_groups(module := plain(mod))
@@ -35,7 +35,7 @@ def build(
 
 
 class VirtualMachine:
-    """Runs the functions of a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`. `device` has no effect."""
+    """Runs a compiled model: `VirtualMachine(ex, tvm.cpu())["main"](x)`."""
 
     def __init__(self, rt_mod: Executable | Module, device: Device | list[Device] | None = None) -> None:
         self.module = rt_mod.mod if isinstance(rt_mod, Executable) else rt_mod
@@ -53,8 +53,7 @@ class VirtualMachine:
 
 
 def get_pipeline(name: str = "zero", **options: object) -> Callable[[IRModule], IRModule]:
-    """The passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` for names except "zero" and
-    "default"."""
+    """Passes before a build: `get_pipeline("zero")(mod)`. Raises `CompileError` except for "zero" and "default"."""
     if name not in ("zero", "default", "default_build") or options:
         raise CompileError(f"get_pipeline: weft has 'zero' and 'default', got {name!r} {options or ''}".rstrip())
     return Sequential([InlinePrivateFunctions(), FoldConstant(), FuseOps(), FuseTIR()], name=name)

@@ -1,4 +1,4 @@
-"""`tvm.runtime`: arrays, devices, compiled modules and registered functions."""
+"""`tvm.runtime`: arrays, devices, modules, registered functions."""
 
 from weft.tvm.absent import refuses
 from weft.tvm.runtime.functions import get_global_func, register_func

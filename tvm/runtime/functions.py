@@ -11,8 +11,7 @@ from weft.tvm.runtime.ndarray import NDArray
 
 
 def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
-    """Register a function under `func_name` or its own name; called or as a decorator. It gets `NDArray`s: operands,
-    then results, which it writes."""
+    """Register, also as a decorator. Functions get `NDArray`s: operands, then results to write."""
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
 

@@ -10,18 +10,16 @@ from weft.tvm.runtime.ndarray import Device
 
 
 class DeviceModule:
-    """The kernels' source."""
-
     def __init__(self, library: Library) -> None:
         self._library = library
 
     def get_source(self, fmt: str = "") -> str:
-        """The source of the kernels, or another form of them (`ptx`)."""
+        """The kernels' source, or another form (`ptx`)."""
         return self._library.get_source("" if fmt in ("", "cu", "cl") else fmt)
 
 
 class Module:
-    """A library of `weft.build`, called as its first function: `mod(a, b, c)`, or `mod["main"](a, b, c)`."""
+    """A library of `weft.build`: `mod(a, b, c)` calls the first function, or `mod["main"](a, b, c)`."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -30,7 +28,6 @@ class Module:
 
     @property
     def entry_name(self) -> str:
-        """The called function: "main", or the first."""
         return "main" if "main" in self.library else next(iter(self.library))
 
     def __getitem__(self, name: str) -> Function:
@@ -42,16 +39,15 @@ class Module:
         return self[self.entry_name](*args)
 
     def get_source(self, fmt: str = "") -> str:
-        """The program as text: "ll" and "asm" are LLVM's; by default, the code of the host."""
+        """LLVM's "ll" or "asm", by default the host's code."""
         return self.library.get_source("host" if self.imported_modules and not fmt else {"s": "asm"}.get(fmt, fmt))
 
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0
     ) -> TimeEvaluator:
-        """A function that measures; `.mean` of the result is in seconds. `dev` has no effect."""
+        """A measuring function; its result's `.mean` is in seconds."""
         del dev
         return self.library.time_evaluator(func_name, number, repeat, min_repeat_ms)
 
     def export_library(self, file_name: str | Path) -> Path:
-        """See `Library.export`."""
         return self.library.export(file_name)

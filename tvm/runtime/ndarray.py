@@ -1,4 +1,4 @@
-"""Arrays of NumPy in host memory, which calls for GPUs copy, and devices."""
+"""Devices, and arrays in host memory, which GPU calls copy."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Device:
-    """Has no effect: functions run on the target that they were built for."""
+    """Ignored: the build's target decides."""
 
     device_type: str = "cpu"
     device_id: int = 0
@@ -26,12 +26,11 @@ gpu = cuda
 
 
 def device(dev_type: str, dev_id: int = 0) -> Device:
-    """`tvm.device("llvm")` is the host."""
     return Device({"llvm": "cpu", "c": "cpu"}.get(dev_type, dev_type), dev_id)
 
 
 class NDArray(np.ndarray[Any, np.dtype[Any]]):
-    """An array of NumPy with TVM's methods."""
+    """A NumPy array with TVM's methods."""
 
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         return np.array(self, copy=True, subok=False)
@@ -39,16 +38,16 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
     asnumpy = numpy
 
     def __dlpack__(self, **options: Any) -> Any:
-        """PyTorch rejects read-only arrays, such as operands of registered functions: it gets a copy."""
+        """A copy if read-only, as operands of registered functions are, because PyTorch rejects those."""
         return np.ndarray.__dlpack__(self if self.flags.writeable else self.copy(), **options)
 
 
 def array(arr: Any, device: Device | None = None) -> NDArray:
-    """A copy; numbers are float32 by default. `device` has no effect."""
+    """A copy; numbers are float32 by default."""
     given = arr if hasattr(arr, "dtype") or hasattr(arr, "__dlpack__") else np.asarray(arr, "float32")
     return np.array(given, copy=True, order="C", subok=False).view(NDArray)
 
 
 def empty(shape: Any, dtype: Any = "float32", device: Device | None = None) -> NDArray:
-    """Uninitialised. `device` has no effect."""
+    """Uninitialised."""
     return array(np.empty(shape, dtype), device)

@@ -1,4 +1,4 @@
-"""`tvm.script`: modules and functions, read from Python source and printed as such."""
+"""`tvm.script`: Python source to modules and functions, and back."""
 
 from weft.frontends.script.show import show
 from weft.tvm.absent import named

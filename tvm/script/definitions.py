@@ -1,4 +1,4 @@
-"""Definitions under `@T.prim_func` and `@R.function`, which are read, not executed."""
+"""Definitions under `@T.prim_func` and `@R.function`, read, not executed."""
 
 import ast
 import sys
@@ -13,7 +13,7 @@ Reader = Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, Any]], Any]
 
 
 def decorator(func: Callable[..., Any] | None, read: Reader) -> Any:
-    """The result of `read` on the definition under `@T.prim_func` or `@R.function`, which must call this directly; the
-    decorator without `func`."""
+    """`read`'s result for the decorated definition, or the decorator. `@T.prim_func` and `@R.function` call this
+    directly."""
     decorate = partial(read_definition, frame=sys._getframe(2), read=read)  # pyright: ignore[reportPrivateUsage]
     return decorate if func is None else decorate(func)

@@ -34,12 +34,11 @@ _OWN = (
 
 
 def graph_lines(function: FuncOp) -> list[str]:
-    """Including the decorator."""
     return GraphPrinter().function(function)
 
 
 class GraphPrinter(_GraphPrinter):
-    """Prints one function, traversed by weft's printer."""
+    """Prints one function; weft's printer traverses it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +95,7 @@ class GraphPrinter(_GraphPrinter):
                     self._line(f"{', '.join(map(self._name, op.results))} = {call}")
 
     def _conditional(self, op: IfOp) -> None:
-        """`if condition:`, with the bodies of the called functions."""
+        """`if condition:`, with the called functions' bodies."""
         outer = self._target
         target = self._name(op.results[0])
         for head, callee in ((f"if {self._name(op.condition)}:", op.then_callee), ("else:", op.else_callee)):
@@ -152,7 +151,7 @@ class GraphPrinter(_GraphPrinter):
 
 
 def _type(type_: Any, *, quoted: bool = False) -> str:
-    """`R.Tensor((1, n), dtype="float32")`; signatures quote names of extents."""
+    """`R.Tensor((1, n), dtype="float32")`; signatures quote names."""
     extents = [str(e) if isinstance(e, int) or not quoted else string_text(str(e)) for e in shape_of(type_)]
     dtype = element_name(type_.element_type) or str(type_.element_type)
     return f'R.Tensor({tensor_shape(extents)}, dtype="{dtype}")'

@@ -1,6 +1,6 @@
 """Read functions under `@R.function` as graph functions.
 
-The right side of `=` is evaluated as Python on expressions, and bound in the function.
+The right side of `=` is Python on expressions, then bound.
 """
 
 import ast
@@ -42,7 +42,7 @@ def read_function(source: Source, nodes: Sequence[ast.FunctionDef], names: Mappi
 def read_graphs(
     source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, Any], module: IRModule, name: str = ""
 ) -> None:
-    """Add graph functions to the module of their callees. Raises CompileError."""
+    """Add graph functions to their callees' module. Raises CompileError."""
     functions = {name: GlobalVar(name) for name in (*function_names(module), *(node.name for node in nodes))}
     inside = SimpleNamespace(**functions)
     for node in _callees_first(nodes):
@@ -56,7 +56,7 @@ def read_graphs(
 
 
 def _callees_first(nodes: Sequence[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """The functions in topological order of calls, as far as it exists."""
+    """Functions in topological order, as far as possible."""
     by_name, found = {node.name: node for node in nodes}, dict[str, ast.FunctionDef]()
 
     def add(node: ast.FunctionDef, around: Sequence[str]) -> None:
@@ -101,7 +101,6 @@ class _GraphReader(Reader):
             self._module[node.name] = Function(lookup(self._module, node.name)).with_attr(self._attributes)
 
     def _parameter(self, node: ast.arg, name: str, info: Any, params: list[Var]) -> Any:
-        """A tuple is a parameter for each part."""
         if isinstance(info, TupleInfo):
             return tuple(self._parameter(node, f"{name}_{at}", part, params) for at, part in enumerate(info.fields))
         if isinstance(info, UnknownInfo) and info.ndim >= 0:
@@ -168,7 +167,6 @@ class _GraphReader(Reader):
         self._run(node, self._builder.emit_func_output, self._after(node, results))
 
     def _flat(self, node: ast.stmt, value: Any) -> list[Any]:
-        """The tensors of a possibly nested tuple."""
         if isinstance(value, tuple | list):
             return [one for part in cast("list[Any]", value) for one in self._flat(node, part)]
         if not isinstance(value, Value):
@@ -176,7 +174,7 @@ class _GraphReader(Reader):
         return [self._resolved(value)]
 
     def _match(self, call: ast.Call) -> None:
-        """`R.match_cast(x, R.Tensor((n, m)))` binds names; known extents must be equal."""
+        """`R.match_cast(x, R.Tensor((n, m)))` binds names; given extents must be equal."""
         value, info = (self._evaluate(argument) for argument in call.args[:2])
         if not isinstance(info, TensorStructInfo):
             return
@@ -190,7 +188,7 @@ class _GraphReader(Reader):
                 raise self.error(call, f"match_cast: an extent is {extent}, and {wanted} is not known to be equal")
 
     def _if(self, node: ast.If) -> None:
-        """The branches bind the same names, or return."""
+        """Branches bind the same names, or return."""
         parts = ast.walk(ast.Module([*node.body, *node.orelse], []))
         used = {part.id for part in parts if isinstance(part, ast.Name)}
         names = [name for name in sorted(used) if isinstance(self.scope.known(name), Value)]
@@ -224,7 +222,7 @@ class _GraphReader(Reader):
             self.scope[cast("ast.Name", target).id] = result
 
     def _definition(self, node: ast.FunctionDef) -> None:
-        """Calls of nested functions are inlined."""
+        """Calls are inlined."""
 
         def call(*args: Any) -> Any:
             names = [argument.arg for argument in node.args.args]
@@ -257,7 +255,6 @@ class _GraphReader(Reader):
                 raise self.meaningless(node)
 
     def _output(self, output: ast.expr) -> None:
-        """Mark an output of the region, or several results."""
         value = self._evaluate(output)
         known = isinstance(output, ast.Name) or isinstance(value, Constant)
         if not known or not all(isinstance(one, Value) for one in items(value)):
@@ -303,7 +300,6 @@ class _GraphReader(Reader):
         return self._run(node, found.build, DataSizes(self._builder)) if isinstance(found, Sized) else found
 
     def _run(self, node: ast.stmt | ast.expr, action: Callable[..., Any], *args: Any) -> Any:
-        """Errors are reported at `node`."""
         try:
             with self.source.placing(node):
                 return action(*args)

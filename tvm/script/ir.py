@@ -5,15 +5,15 @@ from weft.tvm.script.reader import ir_module
 
 
 def module_global_infos(infos: object) -> None:
-    """Has no effect: a module of weft runs on one device."""
+    """No effect: weft's modules run on one device."""
 
 
 def vdevice(target: object = None, vdevice_id: int = 0, memory_scope: str = "global") -> None:
-    """Has no effect: a module of weft runs on one device."""
+    """No effect: weft's modules run on one device."""
 
 
 def dummy_global_info() -> None:
-    """Has no effect."""
+    """No effect."""
 
 
 __all__ = ["dummy_global_info", "ir_module", "mlir", "module_attrs", "module_global_infos", "vdevice"]

@@ -15,8 +15,7 @@ from weft.tvm.script.graph_printer import graph_lines
 
 
 def print_module(module: ModuleOp, *, in_class: bool) -> str:
-    """Graph functions print as `R.function`, others as `T.prim_func`; a single function without a class, unless
-    `in_class`."""
+    """Print as `R.function` or `T.prim_func`; a single function without class, unless `in_class`."""
     rest = plain(module)
     functions = [op for op in rest.body.block.ops if isinstance(op, FuncOp)]
     branches = set(branches_of(rest))
@@ -42,6 +41,5 @@ def print_module(module: ModuleOp, *, in_class: bool) -> str:
 
 
 def plain(module: ModuleOp) -> ModuleOp:
-    """A copy as xDSL's module."""
     copy = copy_of(module)
     return ModuleOp(copy.detach_region(copy.body), dict(copy.attributes), copy.sym_name)

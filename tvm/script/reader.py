@@ -23,10 +23,9 @@ from weft.tvm.tir.function import PrimFunc
 
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True, s_tir: bool = False) -> Any:
-    """Read the functions under `@T.prim_func` and `@R.function` in a class as a module. Options have no effect: modules
-    are verified.
+    """Read a class's functions as a verified module.
 
-    Raises CompileError, with the place in the source, for invalid programs.
+    Raises CompileError, with the place in the source.
     """
     read = partial(read_definition_of_class, frame=sys._getframe(1), read=_read_class)  # pyright: ignore[reportPrivateUsage]
     return read if mod is None else read(mod)
@@ -58,7 +57,6 @@ def read_prim_func(source: Source, nodes: Sequence[ast.FunctionDef], names: Mapp
 
 
 def from_source(program: str | ModuleOp, extra_vars: Mapping[str, Any] | None = None) -> IRModule | PrimFunc | Function:
-    """Parse a script to a module or function."""
     if isinstance(program, ModuleOp):
         return IRModule.of(program)
     source = Source("<script>", program)

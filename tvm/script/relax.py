@@ -1,4 +1,4 @@
-"""`from tvm.script import relax as R`: the names in graph functions as script."""
+"""`from tvm.script import relax as R`."""
 
 from collections import abc
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from weft.tvm.script.graph_reader import read_function
 def Tensor(
     shape: Any = None, dtype: str | None = None, vdevice: object = None, ndim: int = -1
 ) -> TensorStructInfo | UnknownInfo:
-    """`R.Tensor((1, "n"), "float32")`. Without a shape, `ndim` is the rank. `vdevice` has no effect."""
+    """`R.Tensor((1, "n"), "float32")`, or a rank, `ndim`."""
     if isinstance(shape, str):  # R.Tensor("float32", ndim=2)
         shape, dtype = None, shape
     if shape is None:
@@ -43,8 +43,7 @@ Object, Any_, Shape, Prim, Callable_ = map(_unknown, ("Object", "Any", "Shape", 
 
 
 def function(func: abc.Callable[..., Any] | None = None, *, private: bool = False, pure: bool = True) -> Any:
-    """Read a graph function from the source of the decorated function. In a class under `@ir_module` it belongs to its
-    module. `pure` has no effect."""
+    """Read a function's source, in an `@ir_module` class as part of the module."""
     return decorator(func, read_function)
 
 
@@ -74,7 +73,7 @@ def dtype(name: str) -> str:
 def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, dtype: str | None = None, *, out_ty: Any = None, tir_vars: Any = None
 ) -> Any:
-    """Call a function, registered or of the module, that writes results. Older versions of TVM take shape and dtype
+    """Call a function, registered or of the module, that writes results. Older TVM passes shape and dtype
     separately."""
     if tir_vars is not None:
         raise CompileError("tir_vars: functions take their extents from the shapes of buffers in weft")
@@ -100,7 +99,7 @@ call_tir = call_dps_packed
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: object) -> Any:
-    """Call a registered function that returns a tensor, which `<name>.returned` copies. `attrs` has no effect."""
+    """The registered function returns a tensor, which `<name>.returned` copies."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, ())
 
 
@@ -110,7 +109,7 @@ call_packed = call_pure_packed
 def call_inplace_packed(
     func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
 ) -> Any:
-    """As `call_pure_packed`; the function may change the arguments at `inplace_indices`, which are copies."""
+    """`call_pure_packed` with copies at `inplace_indices`, which may be changed."""
     return _call_returning(func, args, sinfo_args if ty_args is None else ty_args, items(inplace_indices))
 
 
@@ -131,8 +130,7 @@ def _call_returning(func: Any, args: Sequence[Any], infos: Any, changed: Sequenc
 def call_tir_inplace(
     func: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any = None, *, out_ty: Any = None
 ) -> Any:
-    """Call a function of the module that changes arguments: a copy of it writes results. An index of -1 is a written
-    result."""
+    """Call a copy, which writes results, of a function that changes arguments; index -1 is a written result."""
     places = "_".join(str(place) for place in items(inplace_indices))
     return call_dps_packed(f"{func.name_hint}{INPLACE}{places}", args, out_sinfo, out_ty=out_ty)
 

@@ -1,4 +1,4 @@
-"""`from tvm.script import tir as T`: the names of `weft.script.tir`; functions are `tir.PrimFunc`s."""
+"""`from tvm.script import tir as T`, by `weft.script.tir`, with `tir.PrimFunc`s."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ from weft.tvm.tir.function import IndexMap
 def prim_func(
     func: Callable[..., Any] | None = None, private: bool = False, check_well_formed: bool = True, s_tir: bool = False
 ) -> Any:
-    """A function of block loops: see `weft.script.prim_func`."""
+    """See `weft.script.prim_func`."""
     return decorator(func, read_prim_func)
 
 
 def macro(*func: Callable[..., Any], hygienic: bool = True) -> Any:
-    """A function of statements. Unless `hygienic`, it sees the caller's names."""
+    """Statements. Unless `hygienic`, they see the caller's names."""
     return decorator(func[0] if func else None, Macro.read)
 
 

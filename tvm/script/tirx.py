@@ -1,4 +1,4 @@
-"""`from tvm.script import tirx as T`: `tir` since TVM 0.25."""
+"""`tirx` is `tir` since TVM 0.25."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`tvm.tir`: functions of block loops, schedules, and expressions."""
+"""`tvm.tir`: block-loop functions, schedules, expressions."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ Select = _math.select
 
 
 def call_intrin(dtype: str, func_name: str, *args: Any) -> Expr:
-    """Call a declared intrinsic (`tvm.ir.register_op_attr`) or a function of expressions: `tir.exp`."""
+    """Call a declared intrinsic (`tvm.ir.register_op_attr`) or `tir.exp` etc."""
     name = short(func_name)
     function = getattr(_math, name, None)
     if name not in intrinsics() and callable(function):

@@ -1,4 +1,4 @@
-"""`tvm.tir.PrimFunc`: a module of one function of block loops."""
+"""`tvm.tir.PrimFunc`: a one-function module of block loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.tvm.ir.scripted import Scripted, with_attributes
 
 
 class PrimFunc(Scripted):
-    """Accepted as a module by `tir.Schedule` and `tvm.build`."""
+    """A module, too, for `tir.Schedule` and `tvm.build`."""
 
     @property
     def func_op(self) -> FuncOp:
@@ -25,7 +25,7 @@ class PrimFunc(Scripted):
         return {"global_symbol": function.sym_name.data, **function.attributes}
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
-        """A copy with attributes; `global_symbol` is the name."""
+        """Returns a copy; `global_symbol` is the name."""
         copy = self.clone()
         with_attributes(copy, attr_key_or_dict, attr_value)
         return copy
@@ -36,7 +36,6 @@ class TensorIntrin:
 
     @staticmethod
     def register(name: str, desc: ModuleOp, impl: ModuleOp, override: bool = False) -> None:
-        """See `weft.register_tensor_intrinsic`."""
         register_tensor_intrinsic(name, desc, impl, override=override)
 
 
@@ -47,5 +46,4 @@ class IndexMap:
     def from_func(
         mapping_function: Callable[..., Any], ndim: int | None = None, inverse_index_map: object = None
     ) -> Callable[..., Any]:
-        """Return the function. `ndim` and `inverse_index_map` have no effect."""
         return mapping_function

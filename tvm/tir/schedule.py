@@ -35,7 +35,7 @@ _LETTERS = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 
 
 class Trace(sched.FuncOp):
-    """Printed as a Python function that applies the steps."""
+    """Prints as a Python function."""
 
     def __str__(self) -> str:
         def name(handle: SSAValue, taken: Collection[str]) -> str:
@@ -55,7 +55,6 @@ class Trace(sched.FuncOp):
         return "\n".join((*head, *(f"    {call}" for call in calls or ["pass"])))
 
     def show(self, *styles: object, color: bool | None = None) -> None:
-        """Show the function, in colours if the output supports them. Styles have no effect."""
         show_text(f"{self}\n", color=color)
 
 
@@ -73,8 +72,6 @@ class Schedule(_Schedule):
         error_render_level: str = "detail",
         enable_check: bool = True,
     ) -> None:
-        """A schedule of a copy. `debug_mask`, `error_render_level` and `enable_check` have no effect: each step is
-        checked."""
         if not isinstance(mod, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"Schedule: expected a module or a function, got {type(mod).__name__}")
         super().__init__(IRModule.of(mod), seed)
@@ -84,7 +81,7 @@ class Schedule(_Schedule):
         self.trace: Trace = Trace("trace", Region(Block()))  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
-        """Numbers of buffers are TVM's: in the order of `T.reads`."""
+        """Buffers are numbered as in `T.reads`."""
         stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
         if block is not None and isinstance(value, int) and (stated or kind is kinds.READ_BUFFER):
             return self._number(block, value)
@@ -95,7 +92,7 @@ class Schedule(_Schedule):
         return found
 
     def _number(self, block: BlockHandle, number: int) -> int:
-        """weft's number of the buffer `number` of TVM: accumulators count if `T.reads` names them."""
+        """weft's number of TVM's buffer `number`; accumulators count if `T.reads` names them."""
         self._given = number
         op = self._replay.block(block.value)
         stated = [region.buffer for region in op.body.block.ops if isinstance(region, ReadsOp)]
@@ -105,7 +102,7 @@ class Schedule(_Schedule):
         return read.index(order[number])
 
     def _step(self, name: str, /, **given: object) -> Any:
-        """Created loops are named as in TVM: `i_0`, `i_1`, `i_j_fused`."""
+        """Names created loops as TVM does: `i_0`, `i_1`, `i_j_fused`."""
         if name == "annotate" and isinstance(given["ann_val"], CSource):
             given = {**given, "ann_key": "pragma_import_c", "ann_val": str(given["ann_val"])}
         self._given = None
@@ -129,7 +126,7 @@ class Schedule(_Schedule):
             return "i"  # the step refuses the handle
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
-        """The block called `name`, by default of the function of `work_on`."""
+        """Searches the function of `work_on` by default."""
         return super().get_block(name, func_name or self.func_working_on)
 
     get_sblock = get_block
@@ -139,15 +136,14 @@ class Schedule(_Schedule):
         self.func_working_on = find_function(self.mod, func_name).sym_name.data
 
     def enter_postproc(self) -> None:
-        """Has no effect: steps of postprocessors are ordinary steps."""
+        """No effect: postprocessors use ordinary steps."""
 
     def copy(self) -> Schedule:
-        """A schedule with the same steps. Handles are invalid there: get them again by name."""
+        """Handles are invalid in the copy: get them by name."""
         made = Schedule(self.original)
         made.replay(self.trace)
         return made
 
     def show(self, *styles: object, color: bool | None = None, **options: object) -> None:
-        """Show module and trace. Styles and options have no effect."""
         self.mod.show(color=color)
         self.trace.show(color=color)

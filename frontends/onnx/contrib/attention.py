@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.dialects.graph_shapes import Extent, KnownExtent, add, multiply, show_shape, subtract
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.quantization import integer_product, single, zero_point
@@ -64,7 +64,7 @@ def row(data: Value, axis: int, at: int) -> Value:
 
 def parts(node: Node, name: str, data: Value, sizes: Sequence[int]) -> list[Value]:
     if not node.equal(data.shape[-1], sum(sizes)):
-        source = "'qkv_hidden_sizes' = " if node.gives("qkv_hidden_sizes") else ""
+        source = "'qkv_hidden_sizes' = " if node.has_attribute("qkv_hidden_sizes") else ""
         wanted = f"{source}{list(sizes)}"
         raise node.refuse(f"input '{name}' of shape {show_shape(data.shape)} does not have parts of {wanted}")
     ends = np.cumsum(sizes).tolist()
@@ -165,7 +165,7 @@ def _self_attention(
         shape = (query.shape[0], length, add(before, length))
         mask = additive_mask(node, "mask_index", mask_index, shape, before, mask_filter_value, query.dtype)
     found, key, value = attended(node, query, key, value, states, _both(mask, bias), is_causal=is_causal, scale=scale)
-    return [found, ops.stack([key, value], 0) if node.wants(1) else None]
+    return [found, ops.stack([key, value], 0) if node.uses_output(1) else None]
 
 
 _SHARED = "the caches of inputs and outputs are separate tensors"
@@ -299,7 +299,7 @@ def _several(
     mask = _both(mask, bias)
     found, key, value = attended(node, query, key, value, past, mask, is_causal=is_causal, scale=scale)
     weights = None
-    if node.wants(3):
+    if node.uses_output(3):
         depth = query.shape[3]
         if not scale and not isinstance(depth, int):
             raise node.refuse("output 'qk' needs attribute 'scale' for heads of symbolic extent")

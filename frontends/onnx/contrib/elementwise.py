@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import defines

@@ -8,7 +8,7 @@ from weft.dialects.graph_shapes import multiply
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.contrib.elementwise import clamped_swiglu
 from weft.frontends.onnx.contrib.shapes import unpacked
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import defines

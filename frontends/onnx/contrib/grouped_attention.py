@@ -17,7 +17,7 @@ from weft.frontends.onnx.contrib.attention import (
     parts,
     turned,
 )
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import defines

@@ -9,7 +9,7 @@ from typing import Any
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.contrib.convolutions import channels_first
 from weft.frontends.onnx.contrib.convolutions import channels_last as with_channels_last
-from weft.frontends.onnx.known import Item
+from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.neural import pooled
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from weft.dialects.graph_shapes import KnownExtent, add, floordiv, is_not_negative, subtract
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.indexing import gather_nd
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import defines
@@ -26,7 +26,7 @@ def _expand_dims(node: Node, X: Value, axis: int) -> Item:
 
 @defines("Range")
 def _range(node: Node, start: Item, limit: Item, delta: Item | None = None) -> Item:
-    return numbers_between(node, start, limit, Known.of(1, start.dtype) if delta is None else delta)
+    return numbers_between(node, start, limit, KnownTensor.of(1, start.dtype) if delta is None else delta)
 
 
 @defines("Pad")

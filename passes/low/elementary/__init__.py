@@ -1,1 +1,1 @@
-"""Elementary functions as polynomial code, written with `lanes.Lanes`."""
+"""Elementary functions as polynomial code."""

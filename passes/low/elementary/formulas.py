@@ -1,5 +1,4 @@
-"""Elementary functions as formulas over `Lanes`: exponentials, logarithms, sine and cosine, tanh, erf, pow, and the
-fused multiply-add of 16-bit floats. The comment before each family gives its method and sources."""
+"""Elementary functions as formulas over `Lanes`. The comment before each family gives method and sources."""
 
 from __future__ import annotations
 
@@ -22,17 +21,15 @@ if TYPE_CHECKING:
 #
 #     x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(x) = 2^n exp(r)
 #
-# The reduction is Cody and Waite's (Software Manual for the Elementary Functions, 1980): ln 2 is split into two parts,
-# the first short enough for an exact product with n. Adding 1.5 * 2^mantissa rounds to n, which is then in the low
-# bits. exp(r) is a minimax polynomial (Remez, relative error). 2^n is applied by an instruction if there is one (on x86
-# with AVX-512, `vscalef`), else by two factors with the same results: both are normal numbers, and only the second
-# product rounds. Results may be subnormal; arguments are clamped just outside the range, where they overflow or
-# underflow.
+# Cody and Waite's reduction (Software Manual for the Elementary Functions, 1980): the first part of ln 2 is short
+# enough for an exact product with n. Adding 1.5 * 2^mantissa rounds to n, then in the low bits. exp(r) is a minimax
+# polynomial (Remez, relative error). 2^n is an instruction (`vscalef` of AVX-512), or two normal factors with the same
+# results: only the second product rounds. Results may be subnormal; arguments are clamped just outside the range.
 
 
 @dataclass(frozen=True)
 class _Exp:
-    """Constants of a format. `low` and `high` bound the arguments of exp that neither round to 0 nor overflow."""
+    """Constants of a format. `low` and `high` bound arguments that neither round to 0 nor overflow."""
 
     ln2_high: float
     ln2_low: float
@@ -101,13 +98,14 @@ _EXP: Final[Mapping[Format, _Exp]] = {
 
 
 def _rounder(format_: Format) -> float:
-    """Adding it to x leaves n + 2 * bias in the low bits."""
+    """Leaves n + 2 * bias in the low bits of its sum with x."""
     return format_.rounder + 2 * format_.bias
 
 
 def _scaled(p: Lanes, n: Lanes, shifted: Lanes) -> Lanes:
-    """p * 2^n, with `shifted` = n + rounder. Without an instruction, the halves of n + 2 * bias are the biased
-    exponents of two factors."""
+    """p * 2^n, with `shifted` = n + rounder. Without an instruction, the halves of n + 2 * bias are biased exponents of
+    two factors.
+    """
     return p.ldexp(n) if p.writer.has_ldexp else _by_halves(p, shifted)
 
 
@@ -121,8 +119,7 @@ def _by_halves(p: Lanes, shifted: Lanes) -> Lanes:
 
 
 def ldexp(x: Lanes, n: Lanes) -> Lanes:
-    """x * 2^n by products with powers of two. Each of two steps covers up to twice the bias; a larger |n| gives 0 or an
-    infinity."""
+    """Products with powers of two, in two steps of up to twice the bias; a larger |n| gives 0 or infinity."""
     for _ in range(2):
         part = n.at_least(-2.0 * x.writer.format.bias + 2.0).at_most(2.0 * x.writer.format.bias)
         x, n = _by_halves(x, part + _rounder(x.writer.format)), n - part
@@ -144,19 +141,20 @@ def exp(x: Lanes) -> Lanes:
     if constants.exp_adds_exactly:
         tail = r * r * r.polynomial(constants.exp)
         return _scaled((tail - n.rounded_product(constants.ln2_low)) + (x - n * constants.ln2_high) + 1.0, n, shifted)
-    # Horner's rule to its end: with fused multiply-adds, fewer instructions than adding r and 1 separately.
+    # Horner's rule to its end: fewer fused multiply-adds than adding r and 1.
     return _scaled(r * (r * r.polynomial(constants.exp) + 1.0) + 1.0, n, shifted)
 
 
 def two_sum(large: Lanes, small: Lanes | float) -> tuple[Lanes, Lanes]:
-    """The sum and its rounding error (Dekker's Fast2Sum, 1971), for |large| >= |small|, or if one of them is 0 or a
-    power of two. `small` may be an exact product."""
+    """The sum and its rounding error (Dekker's Fast2Sum, 1971), for |large| >= |small|, or if one is 0 or a power of
+    two. `small` may be an exact product.
+    """
     total = large + small
     return total, (large - total) + small
 
 
 def exp_of_moderate(x: Lanes) -> Lanes:
-    """exp(x) if it is a normal number: 2^n is one factor. Within 1.5 ulp."""
+    """exp(x) if normal: 2^n is one factor. Within 1.5 ulp."""
     format_ = x.writer.format
     shifted, _, r = reduced(x, format_.rounder + format_.bias)
     p = r * r * r.polynomial(_EXP[format_].expm1) + r + 1.0
@@ -175,7 +173,7 @@ def exp2(x: Lanes) -> Lanes:
 
 
 def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
-    """2^(n + exponent), which must be a normal number, and exp(r) - 1."""
+    """2^(n + exponent), which must be normal, and exp(r) - 1."""
     format_ = x.writer.format
     shifted, _, r = reduced(x, format_.rounder + (format_.bias + exponent))
     q = r * r * r.polynomial(_EXP[format_].expm1) + r
@@ -183,8 +181,9 @@ def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
 
 
 def expm1(x: Lanes) -> Lanes:
-    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), which is normal if the result is finite. t r is added first,
-    and the rounding errors of r and of that sum are added to the polynomial."""
+    """2 (t (exp(r) - 1) + (t - 1/2)) with t = 2^(n - 1), normal if the result is finite. t r is added first; rounding
+    errors of r and that sum are added to the polynomial.
+    """
     format_ = x.writer.format
     constants = _EXP[format_]
     # For n <= -mantissa the result is -1.
@@ -201,8 +200,9 @@ def expm1(x: Lanes) -> Lanes:
 
 
 def logistic(x: Lanes) -> Lanes:
-    """1 / (1 + exp(-x)) = 1 / (1 + t + t q), improved by a step of Newton's method. Divisors are scaled, so that they
-    are finite if the result is subnormal."""
+    """1 / (1 + exp(-x)) = 1 / (1 + t + t q), and a step of Newton's method. Divisors are scaled, finite if the result
+    is subnormal.
+    """
     format_ = x.writer.format
     constants = _EXP[format_]
     exponent = (format_.bias + 1) // 4
@@ -223,15 +223,14 @@ def logistic(x: Lanes) -> Lanes:
 #     x = 2^e m,  sqrt(1/2) <= m < sqrt(2),  f = m - 1,  log(x) = e ln 2 + log(1 + f)
 #     log(1 + f) = f - f^2/2 + tail(f)
 #
-# e and m are extracted from the bits of x (of 2^k x if x is subnormal). The tail is a minimax polynomial. With
-# s = f / (2 + f), as in fdlibm (Sun, 1993), it is shorter, but a division of eight doubles takes as long as twenty
-# terms. f - f^2/2 is added last, or, for the other bases, multiplied in two parts with exact products, as in FreeBSD's
-# e_log2.c.
+# e and m are bits of x (2^k x if subnormal). The tail is a minimax polynomial. In s = f / (2 + f), as in fdlibm (Sun,
+# 1993), it is shorter, but dividing eight doubles takes as long as twenty terms. f - f^2/2 is added last, or, for other
+# bases, multiplied in two parts with exact products, as in FreeBSD's e_log2.c.
 
 
 @dataclass(frozen=True)
 class _Base:
-    """A logarithm to another base than e: the images of 1 and ln 2, each as a short part and a rest."""
+    """A logarithm to another base: the images of 1 and ln 2, each as a short part and a rest."""
 
     one_high: float
     one_low: float
@@ -290,11 +289,11 @@ _TAILS: Final[Mapping[Format, tuple[float, ...]]] = {
 
 
 def _split(x: Lanes, least: float) -> tuple[Lanes, Lanes]:
-    """e and m of a finite x > 0. Handles subnormal numbers only if `least`, a lower bound of x, permits them."""
+    """e and m of a finite x > 0, subnormal only if `least`, a lower bound, permits it."""
     format_ = x.writer.format
     constants = _LOG[format_]
     mantissa = format_.mantissa_bits
-    # 2^mantissa has an integer in its low bits; `excess` keeps that positive.
+    # 2^mantissa has an integer in its low bits; `excess` keeps it positive.
     excess = format_.bias + 1
     taken: Lanes | float = 2.0**mantissa + excess
     if least < format_.smallest_normal:
@@ -312,7 +311,7 @@ def _bits_of_power(format_: Format) -> int:
 
 
 def _finished(result: Lanes, x: Lanes, pole: float) -> Lanes:
-    """Handle special cases: infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
+    """Infinity and NaN stay, the pole gives -infinity, smaller arguments NaN."""
     below = (x < pole).choose(math.nan, -math.inf)
     number = (x > pole).choose(result, below)
     return x.compare("olt", math.inf).choose(number, x)
@@ -324,13 +323,13 @@ def log(x: Lanes) -> Lanes:
 
 
 def _natural(e: Lanes, f: Lanes) -> Lanes:
-    """e ln 2 + log(1 + f)."""
     return (f + _natural_rest(e, f)) + e * _LOG[f.writer.format].ln2_high
 
 
 def _natural_rest(e: Lanes, f: Lanes) -> Lanes:
-    """`_natural` without f and the high part of e ln 2. -1/2 is a coefficient of the polynomial, because f^2 times its
-    rounding error is small."""
+    """`_natural` without f and the high part of e ln 2. -1/2 is a coefficient: the rounding error of f^2 times it is
+    small.
+    """
     low = e.rounded_product(_LOG[f.writer.format].ln2_low)
     return f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + low
 
@@ -359,13 +358,13 @@ def _other_base(x: Lanes, base: _Base) -> Lanes:
 
 
 def log1p(x: Lanes) -> Lanes:
-    """u = 1 + x, with its rounding error added to f: exactly x if 1 + x is near 1."""
+    """u = 1 + x; its rounding error is added to f: exactly x if 1 + x is near 1."""
     format_ = x.writer.format
     u = x + 1.0
     x_part = u - 1.0
     lost = (x - x_part) + (1.0 - (u - x_part))
     e, m = _split(u, 0.5**format_.mantissa_bits)
-    # 2^-e; for large e the rounding error is negligible.
+    # 2^-e; for large e the error is negligible.
     scale = ((format_.rounder + format_.bias) - e.at_most(format_.bias - 1.0)).bits << format_.mantissa_bits
     f, rest = two_sum(m - 1.0, lost * scale.numbers)
     whole, error = two_sum(e * _LOG[format_].ln2_high, f)
@@ -378,11 +377,10 @@ def log1p(x: Lanes) -> Lanes:
 #
 #     |x| = q pi/2 + r,  |r| <= pi/4,  sin(x), cos(x) = +-sin(r) or +-cos(r), by the low bits of q
 #
-# The reduction is Cody and Waite's: pi/2 is split into parts, the first ones short enough for exact products with q,
-# the last with full precision. The difference from the first product is exact; the rounding errors of the others are
-# summed (the error of Dekker's Fast2Sum, 1971) and added to the polynomials, so that results are accurate to the last
-# place even if nearly all of x cancels. Beyond `bound`, q has too many bits for exact products: these lanes are
-# computed by the C library, under a condition.
+# Cody and Waite's reduction: the first parts of pi/2 are short enough for exact products with q, the last has full
+# precision. The difference from the first product is exact; rounding errors of the others are summed (Dekker's
+# Fast2Sum, 1971) and added to the polynomials: results are accurate to the last place even if nearly all of x cancels.
+# Beyond `bound`, where products with q are inexact, a condition calls the C library.
 
 
 @dataclass(frozen=True)
@@ -442,7 +440,7 @@ def _beyond(size: Lanes, x: Lanes, call: type[Operation], result: Lanes) -> Lane
 
 
 def _of_quadrant(x: Lanes, quarter: int) -> tuple[Lanes, Bits]:
-    """sin(x + quarter pi/2) without its sign, and the sign bit, for x >= 0."""
+    """The magnitude of sin(x + quarter pi/2), and its sign bit, for x >= 0."""
     format_ = x.writer.format
     constants = _SINE[format_]
     shifted = x * (2.0 / math.pi) + format_.rounder
@@ -501,7 +499,8 @@ _TANH_BORDER: Final = 0.97
 
 def tanh(x: Lanes) -> Lanes:
     """1 - 2 / (exp(2 |x|) + 1) with the sign of x for |x| >= 0.97, else a polynomial. exp(2 |x|) is t (q + 1) with an
-    exact product t q, so that the divisor is rounded once."""
+    exact product t q: the divisor is rounded once.
+    """
     constants = _TANH[x.writer.format]
     size = abs(x)
     square = x * x
@@ -509,7 +508,7 @@ def tanh(x: Lanes) -> Lanes:
     limited = size.at_most(constants.saturation)
     t, q = expm1_reduced(limited + limited, 0)
     large = 1.0 - 2.0 / (t * q + (t + 1.0))
-    # The sum of -0 and a zero product loses the sign.
+    # -0 plus a zero product loses the sign.
     return (size < _TANH_BORDER).choose(small, large).with_sign_of(x)
 
 
@@ -594,8 +593,9 @@ _ERF_QUOTIENT: Final = (
 
 
 def one_plus_erf(x: Lanes) -> Lanes:
-    """1 + erf(x) of f32, with an absolute error of 4.1e-7. gelu is x / 2 times that. The sum cancels the last digits of
-    small erf(x), so that one quotient of polynomials suffices for all x. Exactly 0 and 2 beyond the bound."""
+    """1 + erf(x) of f32, absolute error 4.1e-7; gelu is x / 2 times that. The sum cancels the last digits of small
+    erf(x): one quotient of polynomials suffices. Exactly 0 and 2 beyond the bound.
+    """
     inside = x.at_least(-_ERF_BOUND).at_most(_ERF_BOUND)
     square = inside * inside
     above, below = (square.polynomial(coefficients) for coefficients in _ERF_QUOTIENT)
@@ -604,7 +604,7 @@ def one_plus_erf(x: Lanes) -> Lanes:
 
 # pow of numbers narrower than double, in double: |x|^y = 2^(y log2 |x|).
 #
-# log2 and exp2 are accurate to 52 bits and the exponent is below 2^11: the result has 40 bits before its only rounding.
+# log2 and exp2 are accurate to 52 bits, the exponent is below 2^11: 40 bits before the only rounding.
 
 
 _EVEN: Final = 2.0**30
@@ -612,8 +612,9 @@ _EVEN: Final = 2.0**30
 
 
 def pow_in_double(x: Lanes, y: Lanes) -> Lanes:
-    """x^y by the rules of C: 1 if x = 1 or y = 0, even for NaN, and if x = -1 and y is infinite; NaN for a finite x < 0
-    and a y that is not an integer; the sign of x for odd y."""
+    """x^y by the rules of C: 1 if x = 1 or y = 0, even for NaN, and if x = -1 and y is infinite; NaN for finite x < 0
+    and non-integral y; the sign of x for odd y.
+    """
     format_ = x.writer.format
     size = abs(x)
     power = exp2(y * log2(size))
@@ -631,11 +632,11 @@ def pow_in_double(x: Lanes, y: Lanes) -> Lanes:
     return neutral.choose(1.0, result)
 
 
-# a * b + c of 16-bit floats, rounded once, in a wider format that holds a * b exactly.
+# a * b + c of 16-bit floats, rounded once, in a format that holds a * b exactly.
 #
-# The sum is rounded to odd (Boldo and Melquiond 2008): if it is inexact and its last bit is 0, it moves one step
-# towards the error. A number with two more bits than the result is then rounded like the exact sum. `f32` represents
-# the products of `f16`, and those of `bf16` between 2^-126 and 2^128; `f64` all of both.
+# The sum is rounded to odd (Boldo and Melquiond 2008): an inexact one whose last bit is 0 moves one step towards the
+# error. A number with two more bits than the result then rounds like the exact sum. `f32` represents products of `f16`,
+# and those of `bf16` between 2^-126 and 2^128; `f64` all of both.
 
 
 def multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:

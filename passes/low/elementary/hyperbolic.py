@@ -1,12 +1,11 @@
-"""Hyperbolic functions and their inverses of numbers narrower than double, in double.
+"""Hyperbolic functions and inverses of numbers narrower than double, in double.
 
     e = exp(|x|) - 1,  sinh(|x|) = (e + e / (e + 1)) / 2,  cosh(x) = (exp(|x|) + exp(-|x|)) / 2
     asinh(t) = log(1 + t + t^2 / (1 + sqrt(t^2 + 1)))
     acosh(1 + t) = log(1 + t + sqrt(t (t + 2)))
     atanh(t) = log(1 + 2 t / (1 - t)) / 2
 
-None of them cancels, so that results have 50 bits before they are rounded once. Squares of numbers of 32 bits are
-finite in double.
+None cancels: results have 50 bits before the only rounding. Squares of 32-bit numbers are finite in double.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ def asinh(x: Lanes) -> Lanes:
 
 
 def acosh(x: Lanes) -> Lanes:
-    """acosh is NaN below 1, where the sum with the root may round to -1."""
+    """NaN below 1, where the sum with the root may round to -1."""
     above = x - 1.0
     return (above < 0.0).choose(math.nan, log1p(above + _root(above * (above + 2.0))))
 
 
 def atanh(x: Lanes) -> Lanes:
-    """atanh is infinite at 1 and -1, and NaN beyond, as logarithm of a negative number."""
+    """Infinite at 1 and -1; NaN beyond, as logarithm of a negative number."""
     size = abs(x)
     return (log1p(size * 2.0 / (1.0 - size)) * 0.5).with_sign_of(x)

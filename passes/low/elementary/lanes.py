@@ -1,12 +1,12 @@
-"""Lanes with the operators of Python, which create ops: the notation of formulas of elementary functions.
+"""Lanes with the operators of Python, which create ops: the notation of formulas.
 
     y = x * x + 1.0        ->        %0 = arith.mulf %x, %x {low.ordered} : vector<16xf32>
                                      %1 = arith.addf %0, %one {low.ordered} : vector<16xf32>
 
-A formula works on scalars, on vectors of any length, and with Python numbers. Additions, subtractions and
-multiplications are marked `low.ordered`: they may be contracted to fused multiply-adds, so a formula must be right both
-ways (exact products stay exact), and are never reassociated. A sum has at most one product that may be fused with it;
-the other is a `rounded_product`. Results thus do not depend on the vector length.
+A formula works on scalars, vectors of any length, and Python numbers. Additions, subtractions and multiplications are
+`low.ordered`: never reassociated, but possibly contracted to fused multiply-adds, so a formula must be right both ways
+(exact products stay exact). At most one product of a sum may be fused; the other is a `rounded_product`. Results thus
+do not depend on the vector length.
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point format (IEEE 754)."""
-
     float_type: AnyFloat
     integer_type: IntegerType
     mantissa_bits: int
@@ -63,8 +61,9 @@ class Format:
 
     @property
     def rounder(self) -> float:
-        """1.5 * 2^mantissa_bits: `x + rounder` is `rounder` plus x rounded to an integer, in the low bits too, for |x|
-        < 2^(mantissa_bits - 2)."""
+        """1.5 * 2^mantissa_bits: `x + rounder` has x rounded to an integer in its low bits, for |x| < 2^(mantissa_bits
+        - 2).
+        """
         return 1.5 * 2.0**self.mantissa_bits
 
     @property
@@ -96,8 +95,9 @@ _INTEGER_PREDICATES: Final = {
 
 
 class Shape:
-    """The types of a formula's values: `lanes` of a format, or scalars for 0. Cached, because types and constants are
-    expensive to make. `integer`: the type of formulas on integers alone."""
+    """Types of a formula's values: `lanes` of a format, 0 for scalars; `integer` of integer formulas. Cached, because
+    types and constants are expensive to make.
+    """
 
     def __init__(self, format_: Format, lanes: int, integer: IntegerType | IndexType | None = None) -> None:
         self.format = format_
@@ -111,7 +111,6 @@ class Shape:
         self._values: dict[int | str, Attribute] = {}
 
     def number(self, key: str) -> Attribute:
-        """A constant in every lane; `key` is the `repr` of the number."""
         if key not in self._values:
             lanes = cast("VectorType[AnyFloat]", self.float_type)
             self._values[key] = (
@@ -148,13 +147,11 @@ def integer_shape(integer: IntegerType | IndexType, lanes: int) -> Shape:
 
 @dataclass
 class Constants:
-    """The constants at the start of a function, one per value and shape."""
-
     block: Block
     known: dict[tuple[Shape, int | str], SSAValue] = field(default_factory=dict["tuple[Shape, int | str]", "SSAValue"])
 
     def number(self, shape: Shape, number: float) -> SSAValue:
-        # zeros with different signs are equal, except as text
+        # zeros of different signs are equal, except as text
         key = (shape, repr(number))
         if key not in self.known:
             self.known[key] = self._add(shape.number(key[1]), shape.float_type)
@@ -177,7 +174,7 @@ class Constants:
 
 
 class Writer(OpRewriter):
-    """Inserts the ops of a formula, of a given shape, before the op that it replaces."""
+    """Inserts the ops of a formula before the op that it replaces."""
 
     def __init__(self, op: Operation, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> None:
         super().__init__(op)
@@ -195,7 +192,6 @@ class Writer(OpRewriter):
         return Lanes(self, self._constants.number(self.shape, float(number)))
 
     def integer(self, number: int) -> Bits:
-        """A constant in every lane, given modulo 2^width."""
         half = 1 << (self.shape.integer_bits - 1)
         signed = (number + half) % (2 * half) - half
         return Bits(self, self._constants.integer(self.shape, signed))
@@ -204,8 +200,7 @@ class Writer(OpRewriter):
         return Lanes(self, self.op(kind, operands, self.float_type, _FLOAT, marks))
 
     def called_where(self, mask: Mask, call: type[Operation], x: Lanes, others: Lanes) -> Lanes:
-        """The result of `call`, which is not expanded, in lanes where `mask` is true, else `others`. Skipped if no lane
-        needs it."""
+        """`call`, not expanded, in lanes of `mask`, else `others`. Skipped if no lane needs it."""
         condition = mask.value
         if self.is_vector:
             condition = self.op(vector.ReductionOp, (condition,), i1, {"kind": _ANY, "fastmath": _NO_FLAGS})
@@ -224,8 +219,6 @@ class Writer(OpRewriter):
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Floating-point numbers, one per lane."""
-
     writer: Writer
     value: SSAValue
 
@@ -253,7 +246,7 @@ class Lanes:
     __rmul__ = __mul__
 
     def rounded_product(self, other: Lanes | float) -> Lanes:
-        """The product, not fused with a sum. At most one product of a sum may be fused."""
+        """The product, not fused with a sum."""
         return self.writer.floats(arith.MulfOp, self.value, self._other(other), marks=_ROUNDED)
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
@@ -272,7 +265,7 @@ class Lanes:
         return self.writer.floats(math.CopySignOp, self.value, other.value)
 
     def ldexp(self, exponent: Lanes) -> Lanes:
-        """The product with 2^exponent, for integral exponents, rounded once."""
+        """x * 2^exponent, for integral exponents, rounded once."""
         writer = self.writer
         return Lanes(writer, writer.op(low_lanes.LdexpOp, (self.value, exponent.value), writer.float_type))
 
@@ -283,7 +276,6 @@ class Lanes:
         return Bits(writer, writer.op(kind, (self.value,), writer.integer_type))
 
     def compare(self, predicate: str, other: Lanes | float) -> Mask:
-        """The lanes that satisfy a predicate of `arith.cmpf`."""
         writer = self.writer
         kind = low_lanes.CmpfOp if writer.is_vector else arith.CmpfOp
         properties = {"predicate": _PREDICATES[predicate], "fastmath": _NO_FLAGS}
@@ -296,12 +288,12 @@ class Lanes:
         return self.compare("ogt", other)
 
     def at_least(self, least: float) -> Lanes:
-        """The greater of each lane and `least`; NaN stays. One instruction on x86."""
+        """NaN stays. One instruction on x86."""
         lower = self.writer.number(least)
         return (lower > self).choose(lower, self)
 
     def at_most(self, greatest: float) -> Lanes:
-        """The smaller of each lane and `greatest`; NaN stays. One instruction on x86."""
+        """NaN stays. One instruction on x86."""
         upper = self.writer.number(greatest)
         return (upper < self).choose(upper, self)
 
@@ -316,7 +308,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Integers of the width of the numbers. Right shifts are logical."""
+    """Integers of the numbers' width. Right shifts are logical."""
 
     writer: Writer
     value: SSAValue
@@ -351,16 +343,14 @@ class Bits:
         return self._binary(arith.MuliOp, other, _INTEGER)
 
     def shifted_right_signed(self, count: int) -> Bits:
-        """The quotient by a power of two, rounded down."""
         return self._binary(arith.ShRSIOp, count, {})
 
     def divided(self, kind: type[Operation], divisor: Bits) -> Bits:
-        """Quotient or remainder; the divisor is not zero and causes no overflow."""
+        """Quotient or remainder by a nonzero divisor, without overflow."""
         writer = self.writer
         return Bits(writer, writer.op(kind, (self.value, divisor.value), writer.integer_type, {}, DEFINED_MARK))
 
     def compare(self, predicate: str, other: Bits | int) -> Mask:
-        """The lanes that satisfy a predicate of `arith.cmpi`."""
         writer = self.writer
         kind = low_lanes.CmpiOp if writer.is_vector else arith.CmpiOp
         right = other if isinstance(other, Bits) else writer.integer(other)
@@ -368,7 +358,6 @@ class Bits:
         return Mask(writer, writer.op(kind, (self.value, right.value), writer.mask_type, properties))
 
     def cast(self, kind: type[Operation], writer: Writer) -> Bits:
-        """The integers of another writer, by a scalar cast."""
         taken = low_lanes.LANE_FORMS[kind] if writer.is_vector else kind
         return Bits(writer, writer.op(taken, (self.value,), writer.integer_type))
 

@@ -155,7 +155,7 @@ PASSED: dict[str, tuple[Steps, str | None]] = {
     "storage_align": (lambda s: s.storage_align("T", 0, 0, 4, 1), "without gaps \\[storage_align.5\\]\n  OP may"),
     "transform_layout": (
         lambda s: s.transform_layout("T", ("write", 0), lambda i, j: (j, i)),
-        "OP works on T as it lies",
+        "OP works on T in its present layout",
     ),
     "parallel": (lambda s: s.parallel(loop(s, "D")), None),
     "cache_write": (lambda s: s.cache_write("E", 0, "local"), None),

@@ -160,6 +160,10 @@ def test_converters_of_users() -> None:
         weft.onnx.unregister("com.acme", "Scale")
     with pytest.raises(weft.CompileError, match="versions are counted from 1, got 0"):
         weft.onnx.register("com.acme", "Scale", since=0)
+    with pytest.raises(
+        weft.CompileError, match=r"register Scale: a converter has one parameter, the node, got \(node, x\)"
+    ):
+        weft.onnx.register("com.acme", "Scale")(lambda node, x: x)
 
 
 def test_fallback_to_the_reference() -> None:

@@ -111,7 +111,7 @@ def test_every_barrier_is_needed() -> None:
 
 def test_memory_that_is_still_in_use_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every buffer is taken to be done with, M lies over what it is the sum of."""
-    monkeypatch.setattr(tir_reuse_shared, "_takes_turns", lambda *_: True)
+    monkeypatch.setattr(tir_reuse_shared, "_have_disjoint_live_ranges", lambda *_: True)
     assert is_noticed(lowered(stages(70), "opencl"))
 
 

@@ -394,7 +394,7 @@ sched.func @steps {
 def test_blockize_asks_for_digits_of_a_loop_fused_at_run_time_where_they_are_known() -> None:
     """The outer block and its init were bound to quotients that are computed in the loop inside."""
     message = refusal(DYNAMIC_ROWS.replace("INIT", "tir.init { memref.store %zero, %B[%vi, %vj] : memref<2x?xf32> }"))
-    assert "requirement 3, each iterator falls apart" in message
+    assert "requirement 3, each iterator splits into" in message
     assert "not proved: the init would need" in message
     without = DYNAMIC_ROWS.replace("INIT", "").replace("reduce<3>", "spatial<3>")
     module, steps = parsed(without)

@@ -24,6 +24,7 @@ from weft.driver.tune import default_limits
 from weft.interp.arguments import argument_recipe
 from weft.runtime import gpu_library
 from weft.runtime.devices import DeviceError
+from weft.runtime.opencl import pick_device
 from weft.schedule.traces import trace_without_decisions
 from weft.support.gpu_machine import GpuMachine
 from weft.support.limited_calls import Failure, Limits
@@ -130,6 +131,7 @@ def tune(program: weft.ModuleOp, **options: object) -> weft.Tuned:
 @pytest.fixture
 def pocl() -> None:
     pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'weft[opencl]'")
+    pick_device()
 
 
 def make_fastest(path: Path, at: int) -> None:
@@ -310,7 +312,7 @@ def test_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_pr
         weft.build(matmul(), "cuda", database=tmp_path / "tune.db", require_tuned=True)
 
 
-def test_runners_measure_programs_for_cpus() -> None:
+def test_runners_measure_programs_for_cpus(pocl: None) -> None:
     with pytest.raises(weft.CompileError, match="target kind 'opencl' are measured on the device of this machine"):
         tune(matmul(), runner="1")
 

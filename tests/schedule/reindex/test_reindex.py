@@ -122,7 +122,7 @@ def test_2_one_way_to_index() -> None:
 
 def test_2_pointers() -> None:
     text = function(block("C", "%p = low.access_ptr %A[%v] sizes [1] read : memref<12xf32>\n" + copy("A", "C")))
-    refused(lambda: schedule(text).reindex("C", "A"), 2, "low.access_ptr works on A as it lies")
+    refused(lambda: schedule(text).reindex("C", "A"), 2, "low.access_ptr works on A in its present layout")
 
 
 def test_2_gathered_places() -> None:

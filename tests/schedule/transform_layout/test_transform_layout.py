@@ -141,7 +141,7 @@ def test_6_pointers() -> None:
     refused(
         lambda: schedule(text).transform_layout("B", "B", lambda i, j: (j, i)),
         6,
-        "low.access_ptr works on B as it lies",
+        "low.access_ptr works on B in its present layout",
     )
 
 
@@ -164,7 +164,11 @@ def test_6_callers_in_the_module() -> None:
       func.return
     }"""
     )
-    refused(lambda: schedule(text).transform_layout("C", "C", lambda i, j: (j, i)), 6, "func.call passes C as it lies")
+    refused(
+        lambda: schedule(text).transform_layout("C", "C", lambda i, j: (j, i)),
+        6,
+        "func.call passes C in its present layout",
+    )
 
 
 def test_6_dynamic_extents_of_parameters_stay_whole() -> None:

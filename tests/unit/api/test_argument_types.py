@@ -49,7 +49,7 @@ def deep(depth: int) -> list[Any]:
             weft.CompileError,
             "the index map takes 3 indices, there are 2",
         ),
-        (lambda s, i: s.sample_perfect_tile(i, 2**40), weft.ScheduleError, "there are 1 to 64 factors"),
+        (lambda s, i: s.sample_perfect_tile(i, 2**40), weft.ScheduleError, "`n` is 1 to 64"),
     ],
 )
 def test_methods_of_schedules(call: Callable[..., object], kind: type[Exception], message: str) -> None:

@@ -1,4 +1,4 @@
-"""`relax.frontend.nn`: models as Python classes, exported as graph functions (`export_tvm`)."""
+"""`relax.frontend.nn`: models as Python classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tensor = Expr
 
 
 class Parameter:
-    """Functions of an exported module take parameters after inputs."""
+    """Exported functions take parameters after inputs."""
 
     def __init__(self, shape: Sequence[Any], dtype: str | None = None) -> None:
         self.shape, self.dtype = tuple(shape), dtype or "float32"
@@ -36,7 +36,6 @@ def _value(value: Any) -> Any:
 
 
 def _relax(name: str) -> Callable[..., Any]:
-    """`relax.op` on parameters and expressions."""
     function = _op.applied(name)
     return lambda *args, **options: function(*map(_value, args), **{k: _value(v) for k, v in options.items()})
 
@@ -62,7 +61,7 @@ class Module:
     """A model: `__init__` creates parameters and parts, `forward` computes."""
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """The parameters of the model and of its parts, with their names: `linear.weight`."""
+        """Includes parameters of parts: `linear.weight`."""
         for name, part in vars(self).items():
             if isinstance(part, Parameter):
                 yield prefix + name, part
@@ -82,8 +81,7 @@ class Module:
     def export_tvm(
         self, spec: Mapping[str, Mapping[str, TensorStructInfo]], debug: bool = False
     ) -> tuple[IRModule, list[tuple[str, Parameter]]]:
-        """A module with a function for each method in `spec`, and the parameters in the order in which functions take
-        them, after the inputs. `debug` has no effect."""
+        """The methods in `spec` as functions, and the parameters, which follow inputs."""
         builder, parameters = BlockBuilder(), list(self.named_parameters())
         for method, inputs in spec.items():
             given = {name: Var(name, info) for name, info in inputs.items() if name[:1] != "$"}
@@ -101,8 +99,6 @@ class Module:
 
 
 class ModuleList(Module):
-    """A list of parts."""
-
     def __init__(self, modules: Sequence[Module]) -> None:
         self.modules = list(modules)
         self.__dict__.update({str(at): part for at, part in enumerate(modules)})
@@ -115,8 +111,6 @@ class ModuleList(Module):
 
 
 def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mapping[str, Parameter | None]]], Any]:
-    """Makes the class of a layer from a function that makes its parameters."""
-
     def layer(parameters: Callable[..., Mapping[str, Parameter | None]]) -> Any:
         signature = inspect.signature(parameters)
 
@@ -133,7 +127,6 @@ def _layer(forward: Callable[[Any, Any], Any]) -> Callable[[Callable[..., Mappin
 
 
 def _rows(size: Any, dtype: str | None, *, weight: bool = True, bias: bool = True) -> dict[str, Parameter | None]:
-    """The weight and the bias of a normalization."""
     return {key: Parameter((size,), dtype) if on else None for key, on in (("weight", weight), ("bias", bias))}
 
 
@@ -147,7 +140,6 @@ def Linear(in_features: Any, out_features: Any, bias: bool = True, dtype: Any = 
 
 @_layer(lambda layer, x: _relax("take")(layer.weight, x, axis=0))
 def Embedding(num: Any, dim: Any, dtype: str | None = None) -> Any:
-    """Rows of a table."""
     return {"weight": Parameter((num, dim), dtype)}
 
 
@@ -179,7 +171,7 @@ def RMSNorm(hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool 
 
 
 def _convolution(name: str) -> Any:
-    """`nn.op.conv2d` etc., with a bias after the weight."""
+    """`nn.op.conv2d` etc.; the bias follows the weight."""
 
     def convolve(x: Any, weight: Any, bias: Any = None, *rest: Any, data_layout: Any = None, **options: Any) -> Any:
         layout = data_layout or "NC" + "DHW"[5 - x.ndim :]

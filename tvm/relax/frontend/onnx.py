@@ -1,4 +1,4 @@
-"""`relax.frontend.onnx`: models of ONNX, by `weft.from_onnx`."""
+"""`relax.frontend.onnx`, by `weft.from_onnx`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +12,6 @@ def from_onnx(
     shape_dict: Mapping[str, Sequence[Any]] | None = None,
     dtype_dict: Mapping[str, str] | str = "float32",
 ) -> IRModule:
-    """Import with weights as constants. `dtype_dict` has no effect."""
+    """Weights are constants."""
     shapes = None if shape_dict is None else {name: tuple(shape) for name, shape in shape_dict.items()}
     return IRModule.of(_from_onnx(model, shapes))

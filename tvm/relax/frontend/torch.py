@@ -1,4 +1,4 @@
-"""`relax.frontend.torch`: models of PyTorch, by `weft.from_torch`."""
+"""`relax.frontend.torch`, by `weft.from_torch`."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -16,8 +16,7 @@ def from_fx(
     keep_params_as_input: bool = False,
     unwrap_unit_return_tuple: bool = False,
 ) -> IRModule:
-    """Import a `torch.fx.GraphModule` for inputs of these shapes and dtypes. `unwrap_unit_return_tuple` has no effect:
-    a single result is not a tuple."""
+    """Import for inputs of these shapes and dtypes. Single results are no tuples."""
     torch = import_module("torch")
     inputs = tuple(torch.zeros(tuple(shape), dtype=getattr(torch, dtype)) for shape, dtype in input_info)
     return IRModule.of(from_torch(model, inputs, params="arguments" if keep_params_as_input else "constants"))
@@ -31,8 +30,7 @@ def from_exported_program(
     no_bind_return_tuple: bool = False,
     run_ep_decomposition: bool = True,
 ) -> IRModule:
-    """Import a program of `torch.export.export`. `unwrap_unit_return_tuple`, `no_bind_return_tuple` and
-    `run_ep_decomposition` have no effect: a single result is not a tuple, and operators are not decomposed."""
+    """Import a program of `torch.export.export`, without decomposing operators. Single results are no tuples."""
     return IRModule.of(from_torch(exported_program, params="arguments" if keep_params_as_input else "constants"))
 
 

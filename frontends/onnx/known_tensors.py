@@ -27,7 +27,7 @@ SMALL: Final = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownTensor:
     """A tensor known at import. If elements are symbolic, the array contains objects: numbers and expressions."""
 
     array: NDArray[Any]
@@ -38,17 +38,17 @@ class Known:
     """The tensor as a constant, which shares the memory of the array."""
 
     @staticmethod
-    def copy_of(array: NDArray[Any], dtype: str) -> Known:
+    def copy_of(array: NDArray[Any], dtype: str) -> KnownTensor:
         """Returns a tensor with a copy of an array, which all constants made of it share."""
         attribute = dense_attribute(_plain(array), TYPES[dtype])
-        return Known(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
+        return KnownTensor(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
 
     @staticmethod
-    def of(elements: Any, dtype: str = "int64") -> Known:
+    def of(elements: Any, dtype: str = "int64") -> KnownTensor:
         array = np.asarray(elements, dtype=object)
         if any(isinstance(element, Expression) for element in array.flat):
-            return Known(array, dtype)
-        return Known(array.astype(dtype), dtype)
+            return KnownTensor(array, dtype)
+        return KnownTensor(array.astype(dtype), dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class Known:
         return cast("Value", operator("reshape")(flat, self.shape))
 
 
-Item: TypeAlias = Value | Known
+Item: TypeAlias = Value | KnownTensor
 """An item: the tensor of a name of a model."""
 
 
@@ -107,7 +107,7 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
-def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None:
+def evaluated(value: Value, found: dict[SSAValue, KnownTensor | None]) -> KnownTensor | None:
     """Returns the elements of a value that is computed from constants, or None if it depends on anything else, or is
     large. `found` caches results."""
     if value.ssa not in found:
@@ -116,7 +116,7 @@ def evaluated(value: Value, found: dict[SSAValue, Known | None]) -> Known | None
     return found[value.ssa]
 
 
-def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[SSAValue, Known | None]:
+def _evaluated(value: Value, found: Mapping[SSAValue, KnownTensor | None]) -> Mapping[SSAValue, KnownTensor | None]:
     """Returns the elements of a value and of the values that it is computed from; None as in `evaluated`."""
     arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
@@ -140,10 +140,10 @@ def _evaluated(value: Value, found: Mapping[SSAValue, Known | None]) -> Mapping[
     return {result: _known(result, array) for result, array in arrays.items() if found.get(result) is None}
 
 
-def _known(value: SSAValue, array: NDArray[Any]) -> Known | None:
+def _known(value: SSAValue, array: NDArray[Any]) -> KnownTensor | None:
     """Returns a value as the interpreter computes it, with float32 for bfloat16."""
     element = element_name(cast("Tensor", value.type).element_type)
-    return None if element is None else Known(array.astype(np.dtype(element), copy=False), element)
+    return None if element is None else KnownTensor(array.astype(np.dtype(element), copy=False), element)
 
 
 def _is_large(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""Requirements on blocks that several primitives share."""
+"""Checks of blocks that several primitives share: each returns why a block does not satisfy a requirement, or None."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from weft.support.errors import Violation
 
 @or_undecided
 def missed_by(domain: Domain, names: Sequence[str], describe: Callable[[str], str]) -> Violation | None:
-    """An instance outside of `domain`, with the text of `describe`, or None. `names` are those of the iterators."""
+    """An instance outside of `domain`; `names` are those of the iterators."""
     missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
@@ -51,8 +51,7 @@ def element_text(buffer: SSAValue, place: Sequence[int]) -> str:
 
 
 def missed_element(missed: Missed, detail: str, place: Sequence[int] | None = None) -> Violation:
-    """A violation for an element that is never written. `place` is its index if the coordinates of `missed` have
-    another origin."""
+    """`place` is its index if the coordinates of `missed` have another origin."""
     element = {f"d{d}": at for d, at in enumerate(place or missed.place)}
     return Violation(detail, counterexample={"element": element}, validate=missed.holds)
 
@@ -62,7 +61,6 @@ def iterator_names(block: BlockOp) -> list[str]:
 
 
 def instance_left_out(block: BlockOp) -> Violation | None:
-    """An instance that the loops and guards of a block exclude, or None."""
     return missed_by(domain_of(block), iterator_names(block), lambda text: f"its loops or guards leave out {text}")
 
 
@@ -73,7 +71,6 @@ def two_iterations(
     roles: tuple[str, str] = ("first", "second"),
     legal: str | None = None,
 ) -> Violation:
-    """A violation for two instances, with their iterations of `loops`, in the text of `describe`."""
     first, second = (dict(found.iteration(role, loops)) for role in ("first", "second"))
     detail = describe(point_text(first.items()), point_text(second.items()))
     counterexample = {f"{role} iteration": point for role, point in zip(roles, (first, second), strict=True)}
@@ -81,8 +78,7 @@ def two_iterations(
 
 
 def why_not_divisible(block: BlockOp) -> Violation | str | None:
-    """Explain why the instances of a block may not be reordered and partitioned, or None: it is neither complete nor a
-    reduction, or two instances store to one element."""
+    """It is neither complete nor a reduction, or two instances store to one element."""
     complete, reduction = why_not_complete(block), why_not_reduction(block)
     if complete is not None and reduction is not None:
         return reduction if block.init is not None else complete
@@ -104,7 +100,7 @@ def why_not_any_order(block: BlockOp) -> Violation | str | None:
 def unwritten_element(
     block: BlockOp, buffer: SSAValue, extents: Sequence[Index], lower: Sequence[Index] = ()
 ) -> Violation | None:
-    """An element of a box (from `lower`, by default 0) that a block may not write in one run of its scope."""
+    """An element of a box (from `lower`, by default 0) that one run of the scope may not write."""
     scope = scope_of(block)
     stores = [a for a in accesses(block) if a.is_write and a.buffer is buffer and not a.in_init]
     for store in stores:
@@ -123,7 +119,7 @@ def unwritten_element(
 
 
 def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
-    """Advice for a reduction without init: the enclosing block that starts the accumulation, or the preceding one."""
+    """Advice: the enclosing block that starts the accumulation, or the preceding one."""
     if block.init is not None:
         return None
     for parent in ancestors(block):
@@ -139,8 +135,8 @@ def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
 def require_unseen(
     primitive: Primitive, requirement: int, block: BlockOp, loop: ForOp, buffers: Collection[SSAValue]
 ) -> None:
-    """Refuse unless a block may write other values to the buffers before a loop around it: another op in the loop
-    writes a buffer, or may read an element before the block writes it in that run of the loop."""
+    """Refuse if another op in the loop writes a buffer, or may read an element before the block writes it in that run
+    of the loop."""
     found = accesses(loop)
     around = next((op for op in ancestors(loop) if isinstance(op, ForOp)), None)
     for access in found:
@@ -159,7 +155,7 @@ def require_unseen(
 
 
 def found_overlapping(detail: str, buffer: SSAValue, found: SSAValue) -> Violation:
-    """A violation for a use of a buffer, or of one that may overlap it."""
+    """A use of the buffer, or of one that may overlap it."""
     if buffer is found:
         return Violation(detail)
     return Violation(f"{detail}: {overlap_text(buffer, found)}", "not proved", {}, overlap_advice(buffer))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.known import Item, Known
+from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
@@ -23,7 +23,7 @@ _DEEPEST: Final = 512
 
 
 def _constant(numbers: Any, dtype: str) -> Value:
-    return Known(np.array(numbers, dtype), dtype).constant()
+    return KnownTensor(np.array(numbers, dtype), dtype).constant()
 
 
 def _numbers(node: Node, name: str) -> list[float]:
@@ -123,17 +123,17 @@ def _label_encoder(node: Node, data: Value) -> Item:
 def _labels(node: Node, what: str) -> NDArray[Any] | None:
     """Returns the keys or values of a map of labels, or None if they are missing or strings."""
     for suffix, dtype in (("int64s", "int64"), ("floats", "float32")):
-        if node.gives(f"{what}_{suffix}"):
+        if node.has_attribute(f"{what}_{suffix}"):
             return np.array(node.attribute(f"{what}_{suffix}"), dtype)
-    if node.gives(f"{what}_tensor"):
+    if node.has_attribute(f"{what}_tensor"):
         return node.scope.tensor_of(node.attribute(f"{what}_tensor")).array.reshape(-1)
     return None
 
 
 def _default_label(node: Node) -> Any:
-    if node.gives("default_tensor"):
+    if node.has_attribute("default_tensor"):
         return node.scope.tensor_of(node.attribute("default_tensor")).array.reshape(())
-    kind = "int64" if node.gives("values_int64s") else "float"
+    kind = "int64" if node.has_attribute("values_int64s") else "float"
     return node.attribute(f"default_{kind}") or 0
 
 
@@ -284,14 +284,16 @@ def _numbered_trees(node: Node, targets: int) -> _Trees:
     count, leaves = len(modes), len(weights)
     features, yes, no = (table(f"nodes_{name}", count) for name in ("featureids", "truenodeids", "falsenodeids"))
     yes_leaf, no_leaf = (table(f"nodes_{name}", count) for name in ("trueleafs", "falseleafs"))
-    nan = table("nodes_missing_value_tracks_true", count) if node.gives("nodes_missing_value_tracks_true") else []
+    nan = (
+        table("nodes_missing_value_tracks_true", count) if node.has_attribute("nodes_missing_value_tracks_true") else []
+    )
     ids, roots = table("leaf_targetids", leaves), node.integers("tree_roots", 0) or []
     ends = [(at, end) for pair in ((yes, yes_leaf), (no, no_leaf)) for at, end in zip(*pair, strict=True)]
     fits = all(at < (leaves if end else count) for at, end in ends) and len(splits) == count and bool(roots)
     if not fits or max(ids, default=0) >= targets or max(roots) >= count or int(np.max(modes)) >= len(_MODES):
         raise node.refuse("attributes 'nodes_*', 'leaf_*' and 'tree_roots' name nodes, leaves or targets that are none")
     sets: list[list[float]] = [[]]
-    for number in tensor("membership_values").tolist() if node.gives("membership_values") else ():
+    for number in tensor("membership_values").tolist() if node.has_attribute("membership_values") else ():
         if number != number:
             sets.append([])
         else:
@@ -361,7 +363,7 @@ def _based(node: Node, scores: Value) -> Value:
 def _trees_of_pairs(node: Node, kind: str, targets: int) -> _Trees:
     """Builds trees whose nodes are identified by a tree and a number within it."""
     for name in ("nodes_values_as_tensor", "base_values_as_tensor", f"{kind}_weights_as_tensor"):
-        if node.gives(name):
+        if node.has_attribute(name):
             raise node.refuse(f"attribute '{name}' is not supported")
     for name in ("nodes_hitrates", "nodes_hitrates_as_tensor"):
         node.attribute(name)
@@ -407,4 +409,6 @@ def _trees_of_pairs(node: Node, kind: str, targets: int) -> _Trees:
 
 
 def _gives_tracks(node: Node) -> bool:
-    return node.gives("nodes_missing_value_tracks_true") and bool(node.attribute("nodes_missing_value_tracks_true"))
+    return node.has_attribute("nodes_missing_value_tracks_true") and bool(
+        node.attribute("nodes_missing_value_tracks_true")
+    )
