@@ -3,6 +3,7 @@ products."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -255,29 +256,55 @@ def _paying_rows(right: Factor) -> int:
     return fitted.PACKED_ROWS if right.contiguous else fitted.PACKED_ROWS_TRANSPOSED
 
 
-def few_rows(pattern: BlockPattern) -> ExtentBound | None:
-    """Returns the maximum number of rows for which a contraction with a symbolic number of rows does not pack panels.
-    Returns None if the schedule does not depend on it, or if its range decides at compile time."""
+def few_rows(pattern: BlockPattern, target: Target) -> Sequence[ExtentBound]:
+    """Returns the numbers of rows up to which a contraction with a symbolic number of rows has other schedules, in
+    ascending order: those that one register tile covers, that for which panels are not packed, and that for which
+    columns of the same extent are one vector. Returns none if its range decides at compile time."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
-        return None
+        return ()
     if roles.right.constant or roles.right.dequantized:
-        return None
+        return ()
     extent, most = pattern.block.extents[roles.row], _paying_rows(roles.right) - 1
     low, high = Index.of(extent).range(range_of)[0], roles.most_rows
     is_decided = (low is not None and low > most) or (high is not None and high <= most)
-    return None if is_decided or isinstance(extent, int) else ExtentBound(extent, most)
+    if is_decided or isinstance(extent, int):
+        return ()
+    lanes = _lanes(roles, target)
+    if pattern.block.extents[roles.column] == extent:
+        bounds = [1, most, *([lanes] if most < lanes else [])]
+    else:
+        bounds = [bound for bound in fitted.FEW_ROWS if bound < most and _is_covered(roles, bound, target)] + [most]
+    return [ExtentBound(extent, bound) for bound in bounds]
+
+
+def _is_covered(roles: ContractionRoles, rows: int, target: Target) -> bool:
+    """Returns whether one register tile covers this number of rows, and several of them the columns with few idle
+    lanes."""
+    if roles.columns is None:
+        return False
+    most = tuple(rows if at == roles.row else bound for at, bound in enumerate(roles.most))
+    tile = _tile(replace(roles, most=most), target, False, Decisions())
+    return tile.rows >= rows and utilization(roles.columns, tile.columns) >= fitted.BUSY_LANES
 
 
 def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: Decisions) -> RegisterTile:
-    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
-    rows, columns = roles.row_count, roles.columns
+    lanes, rows, columns = _lanes(roles, target), roles.row_count, roles.columns
+    most_columns = roles.most[roles.column]
+    if columns is None and most_columns is not None and most_columns <= lanes:
+        columns = lanes
+    if rows is None and columns is not None and roles.most_rows is not None:
+        rows = roles.most_rows  # a few rows are one tile, whose remainder has a version for each number of rows
     tiles = register_tiles(rows, columns, lanes, target.vector_registers, fused=_fuses(target), packed_rows=pack_left)
     if columns is None:
         tiles = [tile for tile in tiles if tile.rows * tile.vectors <= fitted.SYMBOLIC_TILE]
     if rows is not None and _from_beyond_l2(roles, target):
         return decisions.tile(tiles, lambda some: best_streamed_tile(some, rows, columns, target.processor))
     return decisions.tile(tiles, lambda some: best_tile(some, rows, columns, target.processor))
+
+
+def _lanes(roles: ContractionRoles, target: Target) -> int:
+    return max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
 
 
 def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:

@@ -68,17 +68,18 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
     names = set(named_ops(module))
     calls = _calls_of_kernels(module)
     dynamic = [op for op in calls if dynamic_extents_of(op) and why_not_plain(op) is None]
-    bounds = {function: bound for function in dynamic if (bound := _bound_of(function, target)) is not None}
+    bounds = {function: found for function in dynamic if (found := _bounds_of(function, target))}
     pixels = {op: found for op in dynamic if op not in bounds and (found := _pixels_of(op, calls[op]))}
     skip = skipped() if bounds or pixels else ()
     versions: dict[str, str] = {}
-    for function, bound in bounds.items():
-        name = function.sym_name.data
-        if name not in skip:
-            condition, version = _few(function, bound, new_name(f"{name}_few", names))
-            versions[version.sym_name.data] = name
-            for call in calls[function]:
-                _choose(call, [condition], version)
+    for function, found in bounds.items():
+        name, chosen = function.sym_name.data, calls[function]
+        for bound in reversed(found) if name not in skip else ():
+            made = _up_to(function, bound, name, names)
+            if made is not None:
+                conditions, version = made
+                versions[version.sym_name.data] = name
+                chosen = [new for call in chosen if (new := _choose(call, conditions, version)) is not None]
     for function, extents in pixels.items():
         name = function.sym_name.data
         if name not in skip:
@@ -99,15 +100,15 @@ def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
     return {op: found for op in leaves if (found := calls.get(op.sym_name.data))}
 
 
-def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
-    """The number of iterations up to which a plain function gets a version: that of the first product that has one,
-    else that of the first nest over rows."""
+def _bounds_of(function: FuncOp, target: Target) -> list[ExtentBound]:
+    """The numbers of iterations up to which a plain function gets a version each, in ascending order: those of the
+    first product that has some, else those of the first nest over rows."""
     blocks = [block for block in child_blocks(function) if is_plain(block)]
-    products = (few_rows(pattern_of(block)) for block in blocks)
-    for bound in itertools.chain(products, (short_rows(block, target) for block in blocks)):
-        if bound is not None and _place(bound) is not None:
-            return bound
-    return None
+    products = (few_rows(pattern_of(block), target) for block in blocks)
+    for bounds in itertools.chain(products, (short_rows(block, target) for block in blocks)):
+        if found := [bound for bound in bounds if _place(bound) is not None]:
+            return found
+    return []
 
 
 def _place(bound: ExtentBound) -> tuple[int, int] | None:
@@ -158,6 +159,16 @@ def _is_axis(call: CallOp, own: Quantity) -> bool:
     return bool(factors)
 
 
+def _up_to(function: FuncOp, bound: ExtentBound, name: str, names: set[str]) -> tuple[list[_Condition], FuncOp] | None:
+    """A version up to a bound, and the conditions to call it; one iteration is a number in it."""
+    place = _place(bound)
+    if bound.most > 1 or place is None:
+        condition, version = _few(function, bound, new_name(f"{name}_few", names))
+        return [condition], version
+    symbol = FlatSignature.of(function).of_quantity[Quantity(*place)]
+    return _single(function, [symbol], new_name(f"{name}_single", names))
+
+
 def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
     """A copy of a function, inserted after it, that assumes a bound, and the condition to call it."""
     place = _place(bound)
@@ -192,8 +203,9 @@ def _copied(function: FuncOp, name: str, values: dict[SSAValue, SSAValue]) -> Fu
     return copy
 
 
-def _choose(call: CallOp, conditions: Sequence[_Condition], version: FuncOp) -> None:
-    """Let a call choose between its callee and a version of it; ranges in the caller may decide statically."""
+def _choose(call: CallOp, conditions: Sequence[_Condition], version: FuncOp) -> CallOp | None:
+    """Let a call choose between its callee and a version of it; ranges in the caller may decide statically. Returns the
+    call of the version, or None if it is never called."""
     extents = dynamic_extents_of(function_of(call))
     open_: list[tuple[SSAValue | None, _Condition]] = []
     for condition in conditions:
@@ -201,16 +213,18 @@ def _choose(call: CallOp, conditions: Sequence[_Condition], version: FuncOp) -> 
         stated = extents.get((buffer, condition.dimension))
         low, high = (None, None) if stated is None else range_of(stated)
         if (low is not None and low > condition.most) or (high is not None and high < condition.least):
-            return
+            return None
         if low is None or high is None or low < condition.least or high > condition.most:
             open_.append((stated, condition))
     other = call_with_casts(version, call.arguments)
-    other[-1].location = call.location
+    chosen = cast("CallOp", other[-1])
+    chosen.location = call.location
     if not open_:
         Rewriter.replace_op(call, other)
-        return
+        return chosen
     tests = [_test(call, stated, condition) for stated, condition in open_]
     Rewriter.replace_op(call, if_around(conjunction_before(tests, call), other, [copy_of(call)]), [])
+    return chosen
 
 
 def _test(call: CallOp, stated: SSAValue | None, condition: _Condition) -> SSAValue:

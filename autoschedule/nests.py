@@ -161,12 +161,15 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
     if iterator is None:
         return _transposition(pattern, shared, target, decisions) or _periodic(pattern, shared)
     loop, last = iterator.index, len(iterators_of(pattern)) - 1
-    lanes = lanes_for(pattern, target) * decisions.choose(_WIDTHS, _vectors_at_once(pattern, target))
+    lanes = lanes_for(pattern, target)
+    width = lanes * decisions.choose(_WIDTHS, _vectors_at_once(pattern, target))
     if loop == last:
-        first = max(_dense_from(pattern, shared), _cut_at(pattern, lanes_for(pattern, target)))
-        splits = _strip(first, _extent_from(pattern, first), lanes)
+        first = max(_dense_from(pattern, shared), _cut_at(pattern, lanes))
+        extent, most = _extent_from(pattern, first), _most_from(pattern, first)
+        splits = _strip(first, extent, _width_for(extent, most, width, lanes), most)
         return TilePlan(fused=(_loops(range(first, last + 1)),), splits=splits, order=_inner(first, splits), threads=())
-    splits = _strip(loop, pattern.extent_of(iterator), lanes)
+    extent, most = pattern.extent_of(iterator), pattern.most_of(iterator)
+    splits = _strip(loop, extent, _width_for(extent, most, width, lanes), most)
     others = _loops(at for at in range(shared, last + 1) if at != loop)
     outer = splits[0].parts[:-1] if splits else ()
     return TilePlan(splits=splits, order=(*others, *outer, *_inner(loop, splits)), threads=())
@@ -189,12 +192,28 @@ def _extent_from(pattern: BlockPattern, first: int) -> int | None:
     return product(pattern.extent_of(v) for v in iterators_of(pattern)[first:])
 
 
+def _most_from(pattern: BlockPattern, first: int) -> int | None:
+    return product(pattern.most_of(v) for v in iterators_of(pattern)[first:])
+
+
 def _loops(places: Iterable[int]) -> tuple[Loop, ...]:
     return tuple((at,) for at in places)
 
 
-def _strip(loop: int, extent: int | None, lanes: int) -> tuple[Split, ...]:
-    return () if extent is not None and extent <= lanes else (Split((loop,), (None, lanes)),)
+def _strip(loop: int, extent: int | None, lanes: int, most: int | None) -> tuple[Split, ...]:
+    """Returns the split of a loop, of `most` iterations at most, into vectors of `lanes`. Symbolic extents of at most
+    one vector are the lanes of one vector under a mask."""
+    if extent is not None and extent <= lanes:
+        return ()
+    return (Split((loop,), (lanes,) if most is not None and most <= lanes else (None, lanes)),)
+
+
+def _width_for(extent: int | None, most: int | None, width: int, lanes: int) -> int:
+    """Returns the elements of a step, at least `width`: those of a whole row if its length is symbolic and it has few
+    vectors at most."""
+    if extent is not None or most is None or most > fitted.VECTORS_OF_SHORT_ROWS * lanes:
+        return width
+    return max(width, -(-most // lanes) * lanes)
 
 
 def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
@@ -320,15 +339,15 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
     """Reduce consecutive elements of a row in lanes and combine the lanes at its end; `rows` rows at a time."""
     start, count = leading(pattern), len(iterators_of(pattern))
     first = _dense_from(pattern, start)
-    extent = _extent_from(pattern, first)
+    extent, longest = _extent_from(pattern, first), _most_from(pattern, first)
     most = lanes * min(fitted.ACCUMULATORS, max(2 * fitted.ACCUMULATORS // rows, 1))
     width = lanes
-    while width < most and (extent is None or extent > width):
+    while width < most and (longest is None or longest > width):
         width *= 2
     width = _width(decisions, width, lanes, extent)
-    splits = _strip(first, extent, width)
+    splits = _strip(first, extent, width, longest)
     fused, outermost = _loops(range(first, count)), (splits[0].parts[0] if splits and first == start else (start,))
-    if not splits or rows == 1:
+    if not splits or len(splits[0].parts) == 1 or rows == 1:
         return TilePlan(
             fused=(fused,),
             splits=splits,
@@ -397,7 +416,8 @@ def _reduce_side_by_side(
     width = lanes
     while width < lanes * fitted.ACCUMULATORS and (extent is None or extent >= 2 * width):
         width *= 2
-    splits = _strip(iterator.index, extent, _width(decisions, width, lanes, extent))
+    width = _width(decisions, width, lanes, extent)
+    splits = _strip(iterator.index, extent, width, pattern.most_of(iterator))
     outer = splits[0].parts[:-1] if splits else ()
     steps = prod(pattern.extent_of(v) or fitted.UNROLLED_WINDOW + 1 for v in pattern.reduced)
     return TilePlan(
@@ -555,7 +575,8 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Reduce consecutive elements with accumulators that depend on each other, such as the greatest value and its
-    index: each lane of a vector reduces its share of a row (`rfactor`), then the lanes are combined one by one.
+    index: each lane of a vector reduces its share of a row (`rfactor`), then each of a few lanes combines some of them,
+    and those are combined one by one.
 
     Not applicable if the innermost iterator does not reduce consecutive elements, or if its extent is at most the
     number of lanes.
@@ -573,14 +594,31 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         return False
     # at least two steps: `rfactor` of a single step leaves no reduction
     width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
-    _, inner = sch.split(row, factors=[None, width])
-    partial = sch.rfactor(inner, len(pattern.writes[0].indices))
-    if rows:
-        level = len(rows) - 1
-        sch.merge(sch.get_loops(partial)[level], sch.get_loops(block)[level])
     plan = TilePlan(order=((len(rows) + 1,),), start=(len(rows),))
+    partial = _factored_in_lanes(sch, block, row, width)
+    if width > _COMBINED_LANES:
+        few = _factored_in_lanes(sch, block, sch.get_loops(block)[-1], _COMBINED_LANES)
+        execute(sch, few, replace(plan, unrolled=((len(rows),),), threads=()), target)
+    sch.unroll(sch.get_loops(block)[-1])
     execute(sch, partial, plan, target, pays=pays_threads([pattern], target))
     return True
+
+
+_COMBINED_LANES: Final = 4
+"""Lanes that combine the lanes of a vector."""
+
+
+def _factored_in_lanes(sch: Schedule, block: BlockHandle, row: LoopHandle, width: int) -> BlockHandle:
+    """Let `width` lanes reduce the elements of a loop, inside of the same outer loops. Returns the new block."""
+    *rows, _ = sch.get_loops(block)
+    _, inner = sch.split(row, factors=[None, width])
+    partial = sch.rfactor(inner, len(pattern_of(op_of(sch, block)).writes[0].indices))
+    if rows:
+        level = len(rows) - 1
+        one, other = (sch.get_loops(each)[level] for each in (partial, block))
+        if sch.get(one) is not sch.get(other):
+            sch.merge(one, other)
+    return partial
 
 
 def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
@@ -646,12 +684,13 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     return True
 
 
-def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
-    """Returns the maximum row length for which the nests from `first` on compute several rows before the next nest
-    starts, for rows of one symbolic extent. Returns None if the schedule does not depend on the length."""
+def short_rows(first: BlockOp, target: Target) -> Sequence[ExtentBound]:
+    """Returns the maximum row lengths, in ascending order, for which the nests from `first` on have other schedules
+    than for longer rows, if rows have one symbolic extent: the length up to which a row is one step of each nest, and
+    that up to which several rows are computed before the next nest starts."""
     patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
-        return None
+        return ()
     lengths = {
         Index.of(extent): extent
         for pattern in patterns
@@ -659,14 +698,15 @@ def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
         if pattern.most_of(v) is None and not isinstance(extent, int)
     }
     if len(lengths) != 1:
-        return None
+        return ()
     ((length, extent),) = lengths.items()
     fixed, one, two = (bytes_of_row(patterns, shared, elements) or 0 for elements in (0, 1, 2))
     if two - one != one - fixed or one == fixed:
-        return None
+        return ()
     most = (_bytes_of_rows_ahead(target) // fitted.ROWS_AT_A_TIME - fixed) // (one - fixed)
     least = length.range(range_of)[0]
-    return ExtentBound(extent, most) if most > 0 and (least is None or least <= most) else None
+    one_step = fitted.VECTORS_OF_SHORT_ROWS * min(lanes_for(pattern, target) for pattern in patterns)
+    return [ExtentBound(extent, bound) for bound in (one_step, most) if max(least or 0, 1) <= bound <= most]
 
 
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
@@ -734,13 +774,14 @@ def _same_row(pair: _Pair, level: int) -> bool:
 
 def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
     """Returns the number of rows that each nest computes before the next nest starts: they fit in L1, given `moved`
-    bytes per row, and leave work for each thread. The number is 1 if no nest over elements follows a reduction of them.
+    bytes per row, and leave work for each thread. The number is 1 if no nest over elements follows a reduction of them,
+    and a compromise if the length of rows is unknown (`moved` is None).
     """
-    if moved is None or not _computes_ahead(patterns, shared):
+    if not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
-    rows = fitted.ROWS_AT_A_TIME
-    while rows > 1 and rows * moved > _bytes_of_rows_ahead(target):
+    rows = fitted.ROWS_AT_A_TIME if moved is not None else fitted.ROWS_OF_UNKNOWN_LENGTH
+    while rows > 1 and moved is not None and rows * moved > _bytes_of_rows_ahead(target):
         rows //= 2
     if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
         return 1

@@ -1,12 +1,13 @@
 r"""The compile cache: files with compiled kernels and models.
 
-A file `<key>.kernel` or `<key>.model` contains:
+A file `<key>.kernel`, `<key>.model` or `<key>.code` contains:
 
     weft cache 3 <SHA-256 of all that follows>\n
     {"key": "...", "fields": {"declarations": "func.func private @kernel_...", ...}, "sizes": [4096, ...]}\n
     blobs of these sizes, each preceded by zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
-The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`), so an entry is
+The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`,
+`runtime/runtime_code.py`), so an entry is
 never out of date. When the folder exceeds its limit, entries are evicted, least recently used first. A damaged file, or
 one with another key, is removed and compiled again. Several processes may share a folder: files are written under a
 temporary name and renamed. Because entries are executed, only the user and root may be able to change them
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from weft.support.call_arguments import Array
     from weft.support.target import Target
 
-EntryT = TypeVar("EntryT", "CompiledKernel", "ModelEntry")
+EntryT = TypeVar("EntryT", "CompiledKernel", "ModelEntry", "RuntimeCode")
 Blob: TypeAlias = "bytes | memoryview"
 
 SWITCH: Final = "WEFT_CACHE"
@@ -55,6 +56,8 @@ DEFAULT_LIMIT: Final = 4 << 30
 _MAGIC: Final = b"weft cache 3 "
 _KERNEL: Final = ".kernel"
 _MODEL: Final = ".model"
+_CODE: Final = ".code"
+"""Code of the runtime."""
 _ALIGNMENT: Final = 64
 """Of blobs, constants among them, in bytes."""
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -124,6 +127,22 @@ class ModelEntry:
         others = {str(path): str(digest) for path, digest in fields["files"].items()}
         kernels = tuple(map(str, fields["kernels"]))
         return ModelEntry(others, str(fields["signatures"]), kernels, zlib.decompress(text).decode(), constants)
+
+
+@dataclass(frozen=True)
+class RuntimeCode:
+    """An object file with code of the runtime."""
+
+    code: bytes
+
+    def parts(self) -> tuple[dict[str, object], list[Blob]]:
+        return {}, [self.code]
+
+    @staticmethod
+    def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> RuntimeCode:
+        """The code in a file. Raises whatever malformed content leads to."""
+        (code,) = blobs
+        return RuntimeCode(bytes(code))
 
 
 def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> list[Blob]:
@@ -207,6 +226,15 @@ class CompileCache:
             return False
         return self._store(key + _MODEL, *model.parts())
 
+    def load_code(self, key: str) -> bytes | None:
+        """The object file of a key; None if there is no usable one."""
+        found = self._load(key + _CODE, RuntimeCode.of_parts)
+        return None if found is None else found.code
+
+    def store_code(self, key: str, code: bytes) -> bool:
+        """Store an object file as `store` does."""
+        return self._store(key + _CODE, *RuntimeCode(code).parts())
+
     def _load(self, name: str, entry_of: Callable[[Mapping[str, Any], Sequence[memoryview]], EntryT]) -> EntryT | None:
         folder = self._trusted()
         if folder is None:
@@ -269,7 +297,7 @@ class CompileCache:
         with suppress(OSError), os.scandir(folder) as found_files:
             for file in found_files:
                 with suppress(OSError):  # another process may remove it
-                    if file.name.endswith((_KERNEL, _MODEL)) and file.is_file(follow_symlinks=False):
+                    if file.name.endswith((_KERNEL, _MODEL, _CODE)) and file.is_file(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
                         found.append(CacheEntry(Path(file.path), status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: entry.used)

@@ -124,7 +124,7 @@ class Split(Primitive):
     Requirements:
     1. the loop is serial: not parallel, vectorized, unrolled or bound to threads
     2. at most one factor is inferred and the others are positive
-    3. the factors cover the extent: their product is at least the extent
+    3. the factors cover the extent: their product is at least the extent, or its upper bound if it is symbolic
     4. all accesses inside the loop can be guarded: if the product may be more, they are in blocks, which get a guard,
        and `disable_predication` is not given
 
@@ -150,8 +150,13 @@ class Split(Primitive):
         if isinstance(extent, int):
             return self._static_plan(extent, known, inferred)
         if inferred is None:
-            detail = f"factors {list(self.factors)} have product {known}, but the extent is only known at run time"
-            self.refuse(3, Violation(detail, "not proved", legal="infer one factor: 0"), self.loop)
+            most = range_of(extent)[1]
+            if most is None or most > known:
+                bound = "only known at run time" if most is None else f"known to be at most {most}"
+                detail = f"factors {list(self.factors)} have product {known}, but the extent is {bound}"
+                self.refuse(3, Violation(detail, "not proved", legal="infer one factor: 0"), self.loop)
+            self._require_guardable()
+            return SplitPlan(self.loop, self.factors, guarded=True)
         divides = always_divides(known, Index.of(extent))
         if not divides:
             self._require_guardable()

@@ -36,6 +36,7 @@ from weft.passes.index_builders import (
 from weft.passes.module_edits import calls_by_name, schedules_of
 from weft.passes.schedule.nest_builders import new_loop, set_extents
 from weft.passes.tir.tir_pass import buffer_type, tir_functions
+from weft.support.errors import InternalError
 
 _Pair: TypeAlias = tuple["SSAValue | BlockOp", int]
 """A dimension of a buffer, or an iterator of a block, and the next one."""
@@ -149,20 +150,34 @@ class _Collapse:
 
     def _may_be_one(self) -> bool:
         """The inner extent is symbolic or elements change their order, no pairs overlap, and lost extents of parameters
-        have no other uses."""
+        have no other uses, or are extents of other dimensions, too."""
         if not self.blocks or (isinstance(self.extents[1], int) and not self._moves_elements()):
             return False
         members = {*self.buffers, *self.blocks}
         if any((holder, at + 1) in members for holder, at in members):
             return False
-        covered = set(self._uses())
-        parameters = {buffer for buffer, _ in self.buffers}
-        return all(
-            (use.operation, use.index) in covered
-            for extent in self.extents
-            if isinstance(extent, OpResult) and isinstance(extent.op, memref.DimOp) and extent.op.source in parameters
-            for use in extent.uses
-        )
+        return all(self._kept_place(extent) is not None for extent in self._other_uses())
+
+    def _other_uses(self) -> dict[OpResult, list[Use]]:
+        """The extents that are dimensions of collapsed parameters, with their uses outside of the pairs."""
+        covered, parameters = set(self._uses()), {buffer for buffer, _ in self.buffers}
+        found: dict[OpResult, list[Use]] = {}
+        for extent in self.extents:
+            if isinstance(extent, OpResult) and isinstance(extent.op, memref.DimOp) and extent.op.source in parameters:
+                others = [use for use in extent.uses if (use.operation, use.index) not in covered]
+                if others:
+                    found[extent] = others
+        return found
+
+    def _kept_place(self, extent: SSAValue) -> tuple[BlockArgument, int] | None:
+        """A dimension of a parameter that has an extent and is in no pair, or None."""
+        lost = {(buffer, number) for buffer, at in self.buffers for number in (at, at + 1)}
+        for buffer in function_of(self.blocks[0][0]).args:
+            for op, first in _telling(buffer):
+                for at, value in zip(dynamic_extents(buffer.type), op.operands[first:], strict=False):
+                    if value == extent and (buffer, at) not in lost:
+                        return buffer, at
+        return None
 
     def _moves_elements(self) -> bool:
         blocks = dict.fromkeys(block for block, _ in self.blocks)
@@ -188,6 +203,7 @@ class _Collapse:
         return [op for op in users if isinstance(op, arith.MuliOp) and set(op.operands) == both]
 
     def rewrite(self) -> None:
+        self._keep_extents()
         products, extent = self._products(), self._extent()
         if isinstance(extent, SSAValue):
             for product in products:
@@ -197,6 +213,19 @@ class _Collapse:
         for block, at in _grouped(self.blocks):
             _join_loops(block, at, extent)
         erase_if_unused(value for value in self.extents if isinstance(value, SSAValue))
+
+    def _keep_extents(self) -> None:
+        """Let uses outside of the pairs read the extents of other dimensions."""
+        for extent, uses in self._other_uses().items():
+            place = self._kept_place(extent)
+            if place is None:
+                raise InternalError("an extent that is used after its dimension is collapsed is lost")
+            buffer, at = place
+            kept = memref.DimOp(buffer, constant_before(at, extent.op))
+            kept.result.name_hint = extent.name_hint
+            value = result_before(kept, extent.op)
+            for use in uses:
+                use.operation.operands[use.index] = value
 
     def _extent(self) -> _Extent:
         outer, inner = self.extents

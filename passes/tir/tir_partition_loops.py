@@ -250,18 +250,22 @@ class _Partitioner:
 
     def _skip_idle_end(self, loop: ForOp) -> None:
         """Restrict a long loop, or one around loops, to iterations with effects, such as panels with columns."""
-        if not isinstance(loop.extent, int) or loop.kind.data is not LoopKind.SERIAL:
+        if loop.kind.data is not LoopKind.SERIAL:
             return
-        if loop.extent < _LONG and not _repeats_loops(loop):
+        extent = Index.of(loop.extent)
+        most = extent.range(self.ranges)[1]
+        if most is not None and most < _LONG and not _repeats_loops(loop):
             return
         conditions = (op.cond for op in operations_in(loop.body) if type(op) is scf.IfOp)
         for comparison, constraint in itertools.chain.from_iterable(map(self.comparisons, conditions)):
             edge = edge_of(loop, constraint, self.ranges, value=False)
             if edge is None or not edge.is_low or not _has_symbols(edge.bound) or not loop.is_ancestor(comparison):
                 continue
+            if is_at_most((extent - edge.bound).simplified(range_of), 0) or _is_limited(loop, edge.bound):
+                continue
             if self._is_idle_without(loop, comparison):
                 some = extreme([edge.bound], Index({}), arith.MaxSIOp, loop)
-                restrict(loop, Index({}), extreme([some], Index.of(loop.extent), arith.MinSIOp, loop))
+                restrict(loop, Index({}), extreme([some], extent, arith.MinSIOp, loop))
                 self._look_again()
                 return
 
@@ -424,6 +428,18 @@ _LONG: Final = 16
 
 def _has_symbols(index: Index) -> bool:
     return any(is_symbol(leaf) for value in index.values() for leaf in leaves(value))
+
+
+def _is_limited(loop: ForOp, bound: Index) -> bool:
+    """Whether the extent of a loop is a minimum of a bound, or of the maximum of the bound and 0, and other values."""
+    least = None if loop.dynamic_extent is None else loop.dynamic_extent.owner
+    if not isinstance(least, arith.MinSIOp):
+        return False
+    parts = [*least.operands]
+    for part in least.operands:
+        if isinstance(part.owner, arith.MaxSIOp):
+            parts += part.owner.operands
+    return any(Index.of(part).simplified(range_of) == bound for part in parts)
 
 
 def _is_square(loop: ForOp) -> bool:

@@ -91,6 +91,7 @@ func.func @f(%A: memref<?xf32>) {
     } }
   func.return
 }"""
+BOUNDED_LOOP = DYNAMIC_LOOP.replace("  tir.for", "  tir.assume [%n] <= [9]\n  tir.for", 1)
 # LEGALITY: sibling blocks below one loop.
 SIBLINGS = {
     "RAW": function(
@@ -196,6 +197,9 @@ LOOPS = [
             r"is at least 8", {"lost iteration": {"i": 6}}),
     Refusal("split", 3, DYNAMIC_LOOP, lambda s: s.split(loop(s, "A"), [8, 4]),
             r"not proved: factors .* have product 32, but the extent is only known at run time(.|\n)*infer one factor",
+            proved=False),
+    Refusal("split", 3, BOUNDED_LOOP, lambda s: s.split(loop(s, "A"), [2, 4]),
+            r"not proved: factors .* have product 8, but the extent is known to be at most 9(.|\n)*infer one factor",
             proved=False),
     Refusal("split", 4, PLAIN, lambda s: s.split(loop(s, "X"), [None, 3], disable_predication=True),
             r"not proved: factors \[0, 3\] may not divide the extent, and a guard is ruled out", proved=False),

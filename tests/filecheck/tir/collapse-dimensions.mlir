@@ -342,3 +342,39 @@ func.func private @conv(%X: memref<4x?x?xf32>, %W: memref<6x4x1x1xf32>, %Y: memr
   } } } } } }
   func.return
 }
+
+// -----
+
+// The extent of a collapsed dimension is that of another one, too, which other uses then read.
+// CHECK-LABEL: func.func private @squares(%X: memref<?x?xf32>, %Z: memref<?xf32>, %Y: memref<?x?xf32>)
+// CHECK:         %[[LAST:.*]] = memref.dim %X, %{{.*}} : memref<?x?xf32>
+// CHECK:         %[[BOTH:.*]] = memref.dim %X, %{{.*}} : memref<?x?xf32>
+// CHECK-NEXT:    tir.assume_shape %X[%[[BOTH]], %[[LAST]]] : memref<?x?xf32>
+// CHECK:         tir.for %{{.*}} in %[[BOTH]] {
+// CHECK-NEXT:      tir.for %{{.*}} in %[[LAST]] {
+// CHECK-NEXT:        tir.block "Y" iters(%{{.*}}: spatial<%[[BOTH]]>, %{{.*}}: spatial<%[[LAST]]>)
+func.func @caller(%X: memref<4x?x?xf32>, %Z: memref<?xf32>, %Y: memref<4x?x?xf32>) {
+  %c1 = arith.constant 1 : index
+  %s = memref.dim %X, %c1 : memref<4x?x?xf32>
+  tir.assume_shape %X[%s, %s] : memref<4x?x?xf32>
+  tir.assume_shape %Z[%s] : memref<?xf32>
+  tir.assume_shape %Y[%s, %s] : memref<4x?x?xf32>
+  func.call @squares(%X, %Z, %Y) : (memref<4x?x?xf32>, memref<?xf32>, memref<4x?x?xf32>) -> ()
+  func.return
+}
+func.func private @squares(%X: memref<4x?x?xf32>, %Z: memref<?xf32>, %Y: memref<4x?x?xf32>) {
+  %c1 = arith.constant 1 : index
+  %s = memref.dim %X, %c1 : memref<4x?x?xf32>
+  tir.assume_shape %X[%s, %s] : memref<4x?x?xf32>
+  tir.assume_shape %Z[%s] : memref<?xf32>
+  tir.assume_shape %Y[%s, %s] : memref<4x?x?xf32>
+  tir.for %i in 4 { tir.for %j in %s { tir.for %k in %s {
+    tir.block "Y" iters(%vi: spatial<4>, %vj: spatial<%s>, %vk: spatial<%s>) = [%i, %j, %k] {
+      %x = memref.load %X[%vi, %vj, %vk] : memref<4x?x?xf32>
+      %z = memref.load %Z[%vk] : memref<?xf32>
+      %y = arith.addf %x, %z : f32
+      memref.store %y, %Y[%vi, %vj, %vk] : memref<4x?x?xf32>
+    }
+  } } }
+  func.return
+}

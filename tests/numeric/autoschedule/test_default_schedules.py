@@ -321,7 +321,7 @@ def test_next_rows_are_asked_for():
     assert "prefetch" not in "".join(str(t) for t in apply_default_schedule(long, TARGET))
     A = tensor(te.var("m"), te.var("n"))
     unknown = "".join(str(t) for t in apply_default_schedule(te.create_func([A, ops.softmax(A)]), TARGET))
-    assert 'value = [["read", 0, [1, 0]], ["write", 0, [0, 0], "softmax"]]' in unknown, unknown
+    assert 'value = [["read", 0, [2, 0]], ["write", 0, [0, 0], "softmax"]]' in unknown, unknown
 
 
 SMALL = weft.Target.parse("llvm -mcpu=znver4 -num-threads=2 -l2-bytes=4096 -l3-bytes=16384")

@@ -121,14 +121,16 @@ def test_against_the_interpreter(name: str, target: str) -> None:
 
 
 def test_version_for_few_rows() -> None:
-    """A call compares the extent once; products of constant weights, which are packed before, have no version."""
+    """A call compares the extent with the bound of each version: two rows are one tile of registers, and up to 11 rows
+    pack no panels. Products of constant weights, which are packed before, have no version."""
     case = CASES["linear"]
-    library = weft.build(case.module())
-    assert [trace.sym_name.data for trace in library.traces] == [
-        "default_fused_matmul_add_relu",
-        "default_fused_matmul_add_relu_few",
-    ]
-    assert re.search(r"icmp sle i64 %\w+, 11", library.get_source("ll"))
+    library = weft.build(case.module(), "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -num-threads=1")
+    first, *others = [trace.sym_name.data for trace in library.traces]
+    assert first == "default_fused_matmul_add_relu"
+    assert all(name.startswith(f"{first}_few") for name in others)
+    bounds = [int(most) for most in re.findall(r"icmp sle i64 %m, (\d+)", library.get_source("ll"))]
+    assert bounds == [11, 2]
+    assert len(others) == len(bounds)
     builder, x = G.BlockBuilder(), G.var("x", ("m", 40))
     with builder.function("main", [x]):
         builder.emit_func_output(G.matmul(x, G.const(np.ones((40, 128), "float32"))))
@@ -151,16 +153,19 @@ def test_scheduled_kernels_have_no_version() -> None:
 
 
 def test_version_for_short_rows() -> None:
-    """Of short rows, a nest computes four before the next nest does; of long ones one, which L1 holds."""
+    """Of short rows, a nest computes four before the next nest does; of long ones two. The shortest are one vector."""
     case = CASES["softmax"]
     library = weft.build(case.module(), "llvm -num-threads=1")
-    long, short = library.traces
+    long, shortest, short = library.traces
     assert short.sym_name.data == f"{long.sym_name.data}_few"
-    at_a_time = re.compile(r"sched\.split %\w+ \{factors = \[0, 4\]\}")
-    assert at_a_time.search(str(short))
-    assert not at_a_time.search(str(long))
-    (most,) = map(int, set(re.findall(r"icmp sle i64 %\w+, (\d+)", library.get_source("ll").partition("ret void")[0])))
-    for sizes in itertools.product((1, 4, 9), (most - 1, most, most + 1)):
+    assert shortest.sym_name.data == f"{long.sym_name.data}_few_1"
+    for trace, rows in ((long, 2), (short, 4), (shortest, 4)):
+        assert set(re.findall(r"sched\.split %i0\w* \{factors = \[0, (\d)\]\}", str(trace))) == {str(rows)}
+    one_vector = re.compile(r"sched\.split %\w+ \{factors = \[\d+\]\}")
+    assert one_vector.search(str(shortest))
+    assert not one_vector.search(str(short))
+    bounds = re.findall(r"icmp sle i64 %\w+, (\d+)", library.get_source("ll").partition("ret void")[0])
+    for sizes in itertools.product((1, 4, 9), (int(most) + more for most in bounds for more in (-1, 0, 1))):
         arrays = case.arrays(sizes)
         np.testing.assert_allclose(library["main"](*arrays), case.expected(*arrays), rtol=1e-4, atol=1e-6)
 

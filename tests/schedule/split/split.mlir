@@ -313,3 +313,26 @@ sched.func @schedule {
   %i = sched.get_loops %b : loop
   sched.split %i {factors = [4, 0]} : loop, loop
 }
+
+// -----
+
+// All factors of an extent with an upper bound.
+// CHECK-LABEL: func.func @f(
+// CHECK: tir.for %[[I0:\w+]] in 16 {
+// CHECK-NEXT: tir.block "B" iters(%[[V:\w+]]: spatial<%[[N:\w+]]>) = [%[[I0]]] where [%[[I0]]] < [%[[N]]] {
+func.func @f(%C: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %C, %c0 : memref<?xf32>
+  tir.assume [%n] <= [16]
+  tir.for %i in %n {
+    tir.block "B" iters(%v: spatial<%n>) = [%i] {
+      memref.store %one, %C[%v] : memref<?xf32>
+    } }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i = sched.get_loops %b : loop
+  sched.split %i {factors = [16]} : loop
+}

@@ -3,6 +3,8 @@
 import os
 import re
 import stat
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -48,6 +50,34 @@ def test_a_kernel_comes_back_as_it_was(cache: CompileCache) -> None:
     assert cache.store("key", KERNEL)
     assert cache.load("key") == KERNEL
     assert [entry.path.name for entry in cache.entries()] == ["key.kernel"]
+
+
+def test_code_of_the_runtime_comes_back_as_it_was(cache: CompileCache) -> None:
+    assert cache.load_code("key") is None
+    assert cache.store_code("key", b"\x7fELF")
+    assert cache.load_code("key") == b"\x7fELF"
+    (entry,) = cache.entries()
+    assert entry.path.name == "key.code"
+    entry.path.write_bytes(entry.path.read_bytes()[:-1])
+    assert cache.load_code("key") is None
+    assert not entry.path.exists()
+
+
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_the_native_call_is_compiled_once(tmp_path: Path, switch: str) -> None:
+    """A second process finds the code that the first one stored; without a cache, both compile it."""
+    code = (
+        "import numpy as np, weft; from weft import te; n = te.var('n'); A = te.placeholder((n,), name='A')\n"
+        "f = weft.build(te.create_func([A, te.compute((n,), lambda i: A[i] + 1)]), cache=False)['main']\n"
+        "assert (f(np.ones(3, 'float32')) == 2).all()"
+    )
+    kept = []
+    for _ in range(2):
+        environment = {**os.environ, "WEFT_CACHE_DIR": str(tmp_path / "cache"), "WEFT_CACHE": switch}
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+        kept.append({path: path.read_bytes() for path in (tmp_path / "cache").glob("*.code")})
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == int(switch)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "one byte", "empty", "of another key", "text", "another version"])
