@@ -25,8 +25,8 @@ _SHORTEST: Final = 12
 
 
 def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width: int) -> str:
-    """Returns `aligned_columns`, with the cells of left-aligned columns shortened, the last column first, so that lines
-    have at most `width` characters."""
+    """Returns `aligned_columns` with at most `width` characters per line. Left-aligned columns are shortened, the last
+    one first."""
     rows = [list(line) for line in lines]
     for at in sorted(left, reverse=True):
         widest = max(len(row[at]) for row in rows)
@@ -39,8 +39,8 @@ def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width:
 
 
 def stacked_columns(lines: Sequence[Sequence[str]], names: int, width: int) -> str:
-    """`fitted_columns`, whose first `names` columns are left-aligned. Columns for which `width` has no room follow
-    below, after the first column again."""
+    """Returns `fitted_columns` with `names` left-aligned columns. Columns beyond `width` follow below, after the first
+    column again."""
     left, others, parts = list(range(names)), list(range(names, len(lines[0]))), list[str]()
     while left:
         taken = 0
@@ -62,8 +62,7 @@ def _fits(lines: Sequence[Sequence[str]], left: Sequence[int], others: Sequence[
 
 
 def shortened(text: str, most: int) -> str:
-    """Shortens a text to at most `most` characters of its start and its end, because names of kernels differ at
-    both."""
+    """Keep the start and the end, because names of kernels differ at both."""
     if len(text) <= most:
         return text
     end = (most - 1) // 2
@@ -71,7 +70,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def bytes_text(number: int) -> str:
-    """Returns a number of bytes as text: `1.5 MiB`."""
+    """`1.5 MiB`."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= size:
             return f"{number / size:.1f} {unit}"

@@ -1,7 +1,7 @@
 """The errors that users see, and the one that indicates a bug in weft.
 
-Errors are data: they keep values and the operations they refer to, and become text only when printed, so that a search
-with thousands of rejections does not pay for messages.
+Errors keep values and operations, and become text only when printed, so that a search with thousands of rejections does
+not pay for messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WeftError(PassFailedException):
     """The passes in which it was raised, innermost first, if a tool or a caller chose them."""
 
     def add_pass(self, name: str) -> None:
-        """Record that the error was raised in the pass `name`, which encloses those recorded before."""
+        """Record a pass that encloses those recorded before."""
         if name not in self.passes:
             self.passes = (*self.passes, name)
 
@@ -56,7 +56,6 @@ class CompileError(WeftError):
 
     @staticmethod
     def at(operation: Operation, message: str) -> CompileError:
-        """Returns an error about `operation`, with its location."""
         return CompileError(message, location=location_of(operation))
 
     def __str__(self) -> str:
@@ -75,7 +74,7 @@ def _placed(kind: str, message: str, location: SourceLocation | None) -> str:
 class Remark(UserWarning):
     """A remark of a pass about a valid operation that it left unchanged: `file:line:col: remark: ...`.
 
-    It is a Python warning, so filters of `warnings` apply; `weft-opt` prints it as a diagnostic.
+    Filters of `warnings` apply.
     """
 
     def __init__(self, message: str, location: SourceLocation | None = None) -> None:
@@ -87,7 +86,7 @@ class Remark(UserWarning):
 
 
 def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
-    """Emit `message` as a warning at the location of `operation`. With `strict`, raise a `CompileError` instead."""
+    """Emit a warning at the location of `operation`, or with `strict` raise a `CompileError`."""
     if strict:
         raise CompileError.at(operation, message)
     warnings.warn(Remark(message, location_of(operation)), stacklevel=2)
@@ -97,8 +96,8 @@ def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
 class Violation:
     """The reason why a requirement does not hold.
 
-    `claim` is "refuted" (`counterexample` may then have two concrete iterations or an index) or "not proved" (`detail`
-    then says what could not be decided). `kind` is the claim after validation of the counterexample.
+    `claim` is "refuted" (`counterexample` may have two concrete iterations or an index) or "not proved" (`detail`
+    states the undecided part). `kind` is the claim after validation.
     """
 
     detail: str
@@ -113,7 +112,6 @@ class Violation:
 
     @cached_property
     def kind(self) -> str:
-        """ "refuted" or "not proved"."""
         failed = self.claim == "refuted" and self.validate is not None and not self.validate()
         return "not proved" if failed else self.claim
 

@@ -1,9 +1,8 @@
 """Function calls in a worker process, for work that may end its process.
 
 LLVM aborts the process when a back end cannot select an instruction, for contradictory features, and for mistakes in
-inline assembly. A worker process turns this into an error. It starts with the first call and ends with this process.
-Requests and replies are pickled: a function with its arguments; the class of an error (or None) with its message or the
-result.
+inline assembly; the worker turns this into an error. It starts with the first call and ends with this process. Requests
+and replies are pickled: a function with its arguments; the class of an error (or None) with its message or the result.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ P = ParamSpec("P")
 
 
 def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
-    """Returns `function(*arguments)`, called in the worker process, which finds `function` by its name in its module.
+    """Returns `function(*arguments)` of the worker, which finds `function` by its name in its module.
 
-    If the call ends the worker, raises `CompileError` with the last line that it wrote; `subject` names what was to be
-    compiled. Also raises the errors of the call (`CompileError`, `InternalError`).
+    Raises the errors of the call, and `CompileError` with the worker's last line if the call ends it; `subject` names
+    what is compiled.
     """
     with _lock:
         worker = _worker()
@@ -55,14 +54,14 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
 
 
 class Worker:
-    """A worker process and its pipes. It imports weft with the first call.
+    """A process that imports weft with the first call.
 
-    It does not use `multiprocessing`, which runs the main module of the program again in the child and so breaks
-    scripts without `if __name__ == "__main__"`.
+    `multiprocessing` would run the main module again in the child, which breaks scripts without `if __name__ ==
+    "__main__"`.
     """
 
     def __init__(self, *, own_session: bool = False) -> None:
-        """With `own_session`, the worker receives no keyboard interrupts, and its children are ended with it."""
+        """With `own_session`, the worker receives no keyboard interrupts, and its children end with it."""
         if not sys.executable:
             raise CompileError("weft runs work in separate processes: sys.executable must be Python")
         self.owner = os.getpid()
@@ -85,14 +84,13 @@ class Worker:
         return self.receive()
 
     def send(self, *request: object) -> None:
-        """Begin a call. Raises as `call` does."""
         if self._process.stdin is None:
             raise EOFError
         pickle.dump(request, self._process.stdin)
         self._process.stdin.flush()
 
     def receive(self) -> tuple[type[Exception] | None, Any]:
-        """Returns the reply to the oldest call without one. Raises as `call` does."""
+        """Returns the reply to the oldest call without one."""
         if self._process.stdout is None:
             raise EOFError
         return pickle.load(self._process.stdout)
@@ -111,7 +109,7 @@ class Worker:
         return self._process.poll()
 
     def kill(self) -> None:
-        """End the process at once; a call that waits for it then raises `EOFError`."""
+        """End the process at once; a waiting `call` then raises `EOFError`."""
         self.was_killed = True
         if self._has_session:
             with suppress(ProcessLookupError, PermissionError):
@@ -119,7 +117,6 @@ class Worker:
         self._process.kill()
 
     def end(self) -> None:
-        """End the process and wait for it."""
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._log):
@@ -149,7 +146,7 @@ def _end_worker() -> None:
 
 
 def _after_fork() -> None:
-    """Replace the lock, which another thread may have held at the fork."""
+    """Another thread may have held the lock at the fork."""
     global _lock
     _lock = threading.Lock()
 

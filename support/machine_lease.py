@@ -1,7 +1,7 @@
 """The lease of a machine, exclusive for measurements and shared for builds.
 
-A lease is a lock on a file of the user in the folder for temporary files, which the system releases when its holder
-ends in any way. It is shared by all processes of a machine: several searches, and workers of any executor.
+A lease is a lock on the user's file in the folder for temporary files, shared by all processes. The system releases it
+when its holder ends in any way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ except ImportError:  # Windows has no exclusion
 
 @contextmanager
 def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = None) -> Generator[None]:
-    """Wait for this machine and hold it, exclusively or shared. A holder that waits for another user of the machine
-    deadlocks. Warns, and holds nothing, if other users can replace the files."""
+    """Hold this machine. A holder that waits for another one deadlocks. Warns, and holds nothing, if other users can
+    replace the files."""
     with ExitStack() as held:
         if fcntl is not None:
             place = Path(tempfile.gettempdir() if folder is None else folder)

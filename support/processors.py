@@ -1,8 +1,8 @@
 """Families of CPUs: known or measured properties of their cores and memory, one row each.
 
-Sizes of registers and caches are in `machine.py`, because LLVM and the system report them; the numbers here are not
-reported. A processor missing from the table has the numbers of `Processor()`, which hold for Intel's since Skylake and
-are close for others. `weft.driver.peaks` and `benchmarks/fit_costs.py` measure the row of a new family.
+Sizes of registers and caches are in `machine.py`, because LLVM and the system report them. Other processors have the
+numbers of `Processor()`, which hold for Intel's since Skylake and are close for others. `weft.driver.peaks` and
+`benchmarks/fit_costs.py` measure the row of a new family.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Processor:
-    """A family of CPUs. Times are in cycles of a core, sizes in bytes."""
+    """Times are in cycles of a core, sizes in bytes."""
 
     fma_ports: int = 2
     """Vector multiply-adds started per cycle."""
@@ -57,9 +57,8 @@ class Processor:
 
     @property
     def fills_memory(self) -> bool:
-        """Whether one core is bound by memory bandwidth: then a store that does not read the line first saves time.
-        Otherwise such a store occupies a slot for lines in flight for longer.
-        """
+        """Whether one core is bound by memory bandwidth: then streaming stores save time. Otherwise they occupy a slot
+        for lines in flight for longer."""
         return self.share_of_memory > 0.6
 
     @property
@@ -69,7 +68,6 @@ class Processor:
 
     @property
     def fmas_in_flight(self) -> int:
-        """Independent multiply-adds that saturate the ports."""
         return self.fma_ports * self.fma_latency
 
 
@@ -91,6 +89,6 @@ _OTHER: Final = Processor()
 
 
 def processor(cpu: str) -> Processor:
-    """Returns the family of a CPU, by LLVM's name."""
+    """`cpu` is LLVM's name."""
     prefixes = [prefix for prefix in PROCESSORS if cpu.startswith(prefix)]
     return PROCESSORS[max(prefixes, key=len)] if prefixes else _OTHER

@@ -38,8 +38,8 @@ class OnUse:
 
     @staticmethod
     def parse(text: str) -> OnUse | None:
-        """Parse `auto`, `auto versions=4` or `auto background`. Returns None for text that does not begin with `auto`.
-        Raises `CompileError`."""
+        """Parse `auto`, `auto versions=4` or `auto background`; None for text that does not begin with `auto`. Raises
+        `CompileError`."""
         first, *words = text.split() or ("",)
         if first != AUTO:
             return None
@@ -56,7 +56,7 @@ class OnUse:
 
 
 def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[WeightedSizes]:
-    """Returns all combinations of the sizes in `text`. Raises `CompileError`; `what` names the option."""
+    """Returns all combinations. Raises `CompileError`; `what` names the option."""
     choices: dict[str, list[tuple[int, float]]] = {}
     for word in re.sub(r"\s*([=,:])\s*", r"\1", text).split():
         name, equals, values = word.partition("=")
@@ -83,13 +83,11 @@ def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[Weig
 
 
 def shown_sizes(sizes: Sizes) -> str:
-    """Returns sizes as text: `b=1 s=128`."""
     return " ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def versions_of(value: SizesLike, what: str = "specialize") -> tuple[Sizes, ...]:
-    """Returns the sizes to build versions for, without repetitions, those of more symbols first. Raises
-    `CompileError`."""
+    """Returns distinct sizes, those of more symbols first. Raises `CompileError`."""
     found: dict[tuple[tuple[str, int], ...], Sizes] = {}
     if isinstance(value, str):
         parts = [entry.sizes for entry in parse_sizes(value, what)]

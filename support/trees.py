@@ -1,4 +1,4 @@
-"""Trees of labelled nodes, as text for terminals and as HTML for notebooks and pages."""
+"""Trees of labelled nodes, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from weft.support.names import one_line
 
 @dataclass(frozen=True)
 class Tree:
-    """A node with its children."""
-
     kind: str
     """The kind of the node, such as `loop`, by which renderers choose a style."""
     label: str
@@ -21,7 +19,7 @@ class Tree:
     children: tuple[Tree, ...] = ()
 
     def nodes(self) -> Iterator[tuple[int, Tree]]:
-        """Yields this node and its descendants with their depths, in preorder."""
+        """Yield nodes with their depths, in preorder."""
         pending: list[tuple[int, Tree]] = [(0, self)]
         while pending:
             depth, node = pending.pop()
@@ -33,7 +31,7 @@ class Tree:
 
     @property
     def text(self) -> str:
-        """Label and note on one line, without characters that control a terminal."""
+        """Label and note without characters that control a terminal."""
         return one_line(f"{self.label}  {self.note}" if self.note else self.label)
 
     def _repr_html_(self) -> str:
@@ -41,7 +39,7 @@ class Tree:
 
 
 def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Yields each node with the lines that connect it to its parent: `│  └─ `."""
+    """Yield each node with the lines that connect it to its parent: `│  └─ `."""
     pending: list[tuple[str, str, Tree]] = [("", "", tree)]
     while pending:
         branch, indent, node = pending.pop()
