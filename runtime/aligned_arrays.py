@@ -1,7 +1,7 @@
 """Arrays for measurements: aligned to cache lines, with their pages present.
 
-The placement of a large array (a hole left by another one, small pages, fresh memory in large pages) changes the speed
-of streams by half. Each large array has separate memory, in large pages if the system has them.
+Placement (a hole left by another array, small pages, fresh memory in large pages) changes the speed of streams by half.
+Each large array has separate memory, in large pages if the system has them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALIGNMENT = 64
 
 
 def empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> NDArray[Any]:
-    """An array aligned to a cache line and filled with an invalid result: NaN, or the least integer."""
+    """Returns an array filled with an invalid result: NaN, or the least integer."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     if size >= LARGE_PAGE:

@@ -1,7 +1,7 @@
-"""Devices that run kernels: their interface, and pools of their memory.
+"""Devices that run kernels, and pools of their memory.
 
-A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order. OpenCL (`opencl.py`) and CUDA
-(`cuda.py`) need optional extras, imported when a program for that kind is built.
+A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order. OpenCL and CUDA need optional
+extras, imported when a program for that kind is built.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class DeviceError(CompileError):
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """`name` is the kernel's name in the IR, `symbol` in the text. `threads` are the threads of a block, `shared_bytes`
-    the dynamic shared memory of a launch. Each of `arguments` is "buffer" or the NumPy name of a scalar's element type.
-    `alignment` maps the positions of buffers to their alignment in bytes, if tensor cores need more than other
-    accesses. `function` is the host function that launches the kernel."""
+    """`name` is the kernel's name in the IR, `symbol` in the text. `threads` are those of a block, `shared_bytes` the
+    dynamic shared memory of a launch. Each of `arguments` is "buffer" or NumPy's name of a scalar's type. `alignment`
+    maps positions of buffers to bytes, if tensor cores need more than other accesses. `function` is the host function
+    that launches the kernel."""
 
     name: str
     symbol: str
@@ -66,7 +66,7 @@ def _slots(arguments: tuple[str, ...]) -> struct.Struct:
 @dataclass(frozen=True)
 class KernelProgram:
     """The text of kernels in the language of `target`'s kind; for CUDA also `binary` for the target's architecture, if
-    it was compiled before."""
+    it is compiled."""
 
     text: str
     kernels: tuple[KernelSpec, ...]
@@ -81,7 +81,7 @@ Memory: TypeAlias = Any
 
 
 class Queue(ABC):
-    """A queue of work in order. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
+    """Work in order. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
 
     device: Device
 
@@ -100,11 +100,11 @@ class Queue(ABC):
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until all work is done. Raises `DeviceError` if a kernel failed."""
+        """Raises `DeviceError` if a kernel failed."""
 
     @abstractmethod
     def mark(self) -> Any:
-        """A timestamp event in the queue."""
+        """Add a timestamp event to the queue."""
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
@@ -123,7 +123,7 @@ class Device(ABC):
 
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
-        """Compile a program for this device. Raises `CompileError` with the compiler's messages if it is rejected."""
+        """Raises `CompileError` with the compiler's messages."""
 
     @abstractmethod
     def check_target(self, target: Target) -> None:
@@ -151,11 +151,11 @@ class Device(ABC):
 
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
-        """The device's own queue, or that of another library's stream (a driver handle)."""
+        """Returns the device's own queue, or that of another library's stream (a driver handle)."""
 
     @abstractmethod
     def allocate(self, size: int) -> Memory:
-        """Allocate memory. Raises `DeviceError` if the device lacks it."""
+        """Raises `DeviceError` if the device lacks memory."""
 
     @abstractmethod
     def release(self, memory: Memory) -> None:
@@ -164,22 +164,22 @@ class Device(ABC):
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A loaded kernel. `handle` is the driver's."""
+    """`handle` is the driver's."""
 
     spec: KernelSpec
     handle: Any
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
-        """Arguments of a launch, in slots from the first of its `places` on. `memories` maps handles to memory objects
-        if the device does not identify memory by address."""
+        """Returns the arguments of a launch, in slots from `places` on. `memories` maps handles to memory objects if
+        the device does not identify memory by address."""
         layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
         pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
         return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
-        """The grid to launch; None if it is empty. Raises `DeviceError` if it exceeds the device's limits, or if the
-        kernel was compiled for another block."""
+        """Returns None for an empty grid. Raises `DeviceError` if it exceeds the device's limits, or if the kernel was
+        compiled for another block."""
         if 0 in grid:
             return None
         name = self.spec.name
@@ -199,8 +199,8 @@ _LEAST = 256
 class MemoryPool:
     """Memory of one device for one library. Released allocations are reused until `clear`.
 
-    An allocation is used on one queue only (its `owner`), whose order is all the synchronisation needed. The pool holds
-    at most twice the peak in use: beyond that, free allocations are returned to the device, the oldest release first.
+    An allocation is used on one queue only (its `owner`), whose order is all the synchronisation needed. Free
+    allocations beyond twice the peak in use are returned to the device, the oldest release first.
     """
 
     def __init__(self, device: Device) -> None:

@@ -61,33 +61,27 @@ class MachinePeaks:
     """L2 of all threads together."""
 
     def seconds(self, flops: int, moved_bytes: int) -> float:
-        """Lower bound of the time of a kernel."""
+        """Returns a lower bound of the time of a kernel."""
         bandwidth = self.cache if moved_bytes <= self.cache_bytes else self.memory
         return max(flops / (self.gflops * 1e9), moved_bytes / (bandwidth * 1e9))
 
 
 class ReportSource(Protocol):
-    """Reports on the program of a library."""
-
     def functions(self) -> Sequence[str]: ...
 
     def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]: ...
 
-    def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None:
-        """Bytes of temporaries of a call."""
-        ...
+    def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None: ...
 
     def temporary_formula(self, name: str) -> str:
-        """Bytes of temporaries in terms of the symbols of the function; empty if unknown."""
+        """The text is in terms of the symbols; empty if unknown."""
         ...
 
     def registered(self, name: str) -> Sequence[str]:
-        """Registered functions that are called between kernels."""
+        """Returns functions called between kernels."""
         ...
 
-    def peaks(self) -> MachinePeaks | None:
-        """The peak rates of the machine, or None."""
-        ...
+    def peaks(self) -> MachinePeaks | None: ...
 
 
 @dataclass(frozen=True)
@@ -107,7 +101,7 @@ class Report(ShownAsText):
     """Functions whose time is spent between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
-        """The report with the seconds and counts of calls by symbol."""
+        """Add seconds and counts of calls by symbol."""
 
         def measured(row: KernelRow) -> KernelRow:
             symbols = (row.symbol, *row.versions)
@@ -117,8 +111,8 @@ class Report(ShownAsText):
         return replace(self, rows=tuple(map(measured, self.rows)), seconds=total)
 
     def share_of_peak(self, row: KernelRow) -> float | None:
-        """The lower bound of a kernel's time, from arithmetic and traffic, over its measured time; None if either is
-        unknown."""
+        """Returns the lower bound of a kernel's time, from arithmetic and traffic, over its measured time; None if
+        either is unknown."""
         if self.peaks is None or not row.seconds or not row.calls or row.flops is None or row.moved_bytes is None:
             return None
         return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
@@ -193,7 +187,7 @@ class Report(ShownAsText):
 
 
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
-    """The report of a function, without times."""
+    """Returns a report without times."""
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
     formula = source.temporary_formula(name) if size is None else ""
     return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))

@@ -1,8 +1,7 @@
 """Times of the kernels that compiled code calls.
 
 The object of the calling function is linked again with functions that call the kernels and log start and end. For a
-trace, parallel loops log the chunk of each thread. The library itself is unchanged, so profiling costs nothing unless
-used.
+trace, parallel loops log the chunk of each thread. The library itself is unchanged.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ class Event:
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """Seconds and calls of each kernel in one call of a function, by symbol, and seconds of the call."""
+    """Seconds and calls of each kernel by symbol, and seconds of the call."""
 
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
@@ -141,8 +140,8 @@ def kernel_times(
     """Measure the kernels of a function of the LLVM IR `text` on the arguments `call`; with `traced`, also the chunks
     of parallel loops, which adds about 0.1 us to each.
 
-    Returns the medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock,
-    and as a call of the function does.
+    Returns medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock, and
+    as the call does.
     """
     clock = getattr(time, "CLOCK_MONOTONIC", None)
     if clock is None:
@@ -159,7 +158,7 @@ def kernel_times(
 def timed_calls(
     name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
 ) -> list[list[Event]]:
-    """Time a function whose kernels cannot be traced: an event per call, after one warm-up run."""
+    """Returns an event per call of a function whose kernels cannot be traced, after one warm-up run."""
     positional, keywords = call
     function(*positional, **keywords)
     events: list[list[Event]] = []
@@ -213,7 +212,7 @@ class _Profiled:
         )
 
     def run(self, call: tuple[Sequence[object], Mapping[str, object]], runs: int) -> KernelTimes | None:
-        """Measure the runs; None if the log is too short, then `wanted` is the required capacity."""
+        """Returns None if the log is too short, then `wanted` is the required capacity."""
         seconds_of = native_runs(self._caller, *call)
         seconds_of(1)
         totals = array("d")

@@ -1,4 +1,4 @@
-"""Compiled programs: a `Library` is a module of native functions that Python calls by name."""
+"""Compiled programs: native functions that Python calls by name."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Function:
     Its arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
     Results (arrays that are only written, last in the signature) may be omitted and are then returned. Raises
     `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (at least 2^30 iterations or 512
-    MiB of arrays) at once; native code cannot be stopped, so it continues in the background and still writes the
-    arrays. A call that writes only empty arrays does nothing.
+    MiB of arrays) at once; native code continues in the background and still writes the arrays. A call that writes only
+    empty arrays does nothing.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -61,8 +61,8 @@ class Function:
 
     @staticmethod
     def make(caller: Caller) -> Function:
-        """A call enters native code directly: Python looks `__call__` up in the class, so each function gets a class
-        with its native entry. This halves the cost of a call."""
+        """Python looks `__call__` up in the class, so each function gets a class with its native entry, which halves
+        the cost of a call."""
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
         if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
@@ -78,12 +78,12 @@ class Function:
         return self.signature.name
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Measures the function with given arguments, see `TimeEvaluator`."""
+        """Measure the function with given arguments, see `TimeEvaluator`."""
         return TimeEvaluator(self.name, self.runs, number, repeat, min_repeat_ms)
 
     @contextmanager
     def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
-        """Times of runs on arguments that are checked once."""
+        """Yield times of runs on arguments that are checked once."""
         yield native_runs(self._caller, positional, keywords)
 
     def __repr__(self) -> str:
@@ -112,9 +112,8 @@ class DonatingFunction(Function):
 
 
 class CheckedFunction(Function):
-    """A function that logs divisions by zero, skips accesses outside of their arrays, and clamps sizes outside of their
-    bounds: its call then raises `ZeroDivisionError`, `IndexError` or `ValueError`.
-    """
+    """A function that logs divisions by zero, skips accesses out of bounds, and clamps sizes out of bounds: its call
+    then raises `ZeroDivisionError`, `IndexError` or `ValueError`."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -132,7 +131,7 @@ class CheckedFunction(Function):
 
     @contextmanager
     def _log(self) -> Generator[Array]:
-        """On exit raises an error for the first logged failure."""
+        """Raises an error for the first logged failure on exit."""
         log = np.zeros((len(self._places), 3), np.int64)
         yield log
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
@@ -150,7 +149,7 @@ the bits of each scalar, and then the symbols."""
 
 
 class CallableFunction(Function):
-    """A function that Python runs, on arguments with the usual checks."""
+    """A function that Python runs, with the usual checks of arguments."""
 
     def __init__(self, signature: Signature, run: Run) -> None:
         self.signature = signature
@@ -170,14 +169,14 @@ class CallableFunction(Function):
 
 
 class Sources:
-    """Texts by kind; the first is the default. Derived texts are computed on first use."""
+    """Texts by kind, derived on first use; the first is the default."""
 
     def __init__(self, texts: Mapping[str, str | Callable[[], str]], unknown: str = "unknown kind of source") -> None:
         self._texts = dict(texts)
         self._unknown = unknown
 
     def get_source(self, kind: str = "") -> str:
-        """The text of a kind. Raises `CompileError` for an unknown one."""
+        """Raises `CompileError` for an unknown kind."""
         kind = kind or next(iter(self._texts))
         if kind not in self._texts:
             raise CompileError(f"{self._unknown} '{kind}'{did_you_mean(kind, self._texts)}")
@@ -192,10 +191,9 @@ class Library:
     """Functions by name: `lib["f"](a, b)`. Given LLVM IR, they are compiled for this machine.
 
     `sources` maps kinds to texts for `get_source`; "ll" is the LLVM IR to compile. `symbols` are addresses of functions
-    that the code calls outside libm, libc and weft's runtime; `c_sources` are the C sources that they come from, which
-    exports compile in. `constants` are arrays that the code reads under external symbols. `kernels` are precompiled
-    functions that the code calls, without C sources. Raises `CompileError` if the code needs an unknown symbol or lacks
-    a function of `signatures`.
+    outside libm, libc and weft's runtime that the code calls; exports compile in their `c_sources`. `constants` are
+    arrays that the code reads under external symbols, `kernels` precompiled functions that it calls, without C sources.
+    Raises `CompileError` if the code needs an unknown symbol or lacks a function of `signatures`.
     """
 
     timing: Stopwatch
@@ -289,7 +287,7 @@ class Library:
 
     @cached_property
     def traces(self) -> tuple[sched.FuncOp, ...]:
-        """Default schedules that were applied, one for each scheduled function and for each version of it."""
+        """The applied default schedules, one for each scheduled function and version."""
         return self.trace_source()
 
     @property
@@ -309,7 +307,7 @@ class Library:
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
-        """Replace a function by another one of the same signature."""
+        """Replace a function by one of the same signature."""
         self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:
@@ -322,12 +320,12 @@ class Library:
         return name in self._signatures
 
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
+        """Measure the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def report(self, name: str | None = None) -> Report:
-        """A table of the kernels that a function of a model calls: operators, calls, bytes of constants, arithmetic,
-        memory traffic, and after `profile` times.
+        """Returns a table of the kernels of a function: operators, calls, bytes of constants, arithmetic, memory
+        traffic, and after `profile` times.
 
             print(lib.report())
 
@@ -339,8 +337,8 @@ class Library:
         return self._reports.get(name) or report_from(source, name, None)
 
     def profile(self, name: str, *arguments: object, runs: int = 10, **keywords: object) -> Report:
-        """Call a function of a model `runs` times on arguments that are checked once, and measure its kernels. Later
-        reports of `report` include the medians.
+        """Measure the kernels of a function in `runs` calls on arguments that are checked once. Later reports include
+        the medians.
 
             print(lib.profile("main", x))
 
@@ -360,9 +358,9 @@ class Library:
         return report
 
     def write_trace(self, path: str | Path, name: str, *arguments: object, runs: int = 3, **keywords: object) -> None:
-        """Write a trace of the build, and of `runs` calls of a function, for Perfetto (ui.perfetto.dev) or
-        chrome://tracing: stages and passes, kernels, and the chunks of parallel loops by thread. Calls of devices and
-        of code in C are traced as a whole.
+        """Write a trace of the build, and of `runs` calls, for Perfetto (ui.perfetto.dev) or chrome://tracing: stages
+        and passes, kernels, and chunks of parallel loops by thread. Calls of devices and of C code are traced as a
+        whole.
 
             lib.write_trace("trace.json", "main", x)
 
@@ -419,7 +417,7 @@ class Library:
         return self._report_source, name or names[0]
 
     def get_source(self, kind: str = "") -> str:
-        """The program as text; the kinds depend on the target, the first is the default.
+        """Returns the program as text; the kinds depend on the target, the first is the default.
 
         For LLVM: "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm"; for C: "c", "h" (its header); for
         kernels: "cuda", "opencl" or "metal", "host" (the LLVM IR that launches them), and "ptx" (NVRTC's output for the
@@ -436,7 +434,7 @@ class Library:
         compiler: str = "",
         weights: str | Path | None = None,
     ) -> Path:
-        """Write the program to a file, for use without Python; returns its path.
+        """Write the program for use without Python; returns the path.
 
             lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
             lib.export("libmm.so")  a shared library, which `weft.load` loads back    kind "shared"
@@ -446,9 +444,9 @@ class Library:
 
             lib.export("libmodel.so", weights="model.weights")  # large constants in a separate file
 
-        The suffix determines the kind unless given. Programs with `weights` read the file before the first call
-        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler` links shared libraries, by default the
-        system's C compiler. Raises `CompileError` for an unknown kind, a missing compiler or folder, and a failed link.
+        The suffix determines the default kind. Programs with `weights` read the file before the first call
+        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler`, by default the system's, links shared
+        libraries. Raises `CompileError` for an unknown kind, a missing compiler or folder, and a failed link.
         """
         from weft.runtime.export.program import Program  # start-up: 200 ms
 
@@ -461,7 +459,6 @@ class Library:
         return program.export(path, kind, compiler=compiler, weights=weights)
 
     def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
-        """An alias of `export`."""
         return self.export(path, compiler=compiler)
 
     def __repr__(self) -> str:
@@ -494,10 +491,8 @@ class Library:
 
 
 class ForeignLibrary(Library):
-    """Functions for a CPU with features that this one lacks: compiled here, exported, and run there.
-
-    Supports everything except calls: `get_source("asm")`, `export("f.o")`. Requesting a function raises `CompileError`.
-    """
+    """Functions for a CPU with features that this one lacks: compiled here, exported, and run there. Requesting a
+    function raises `CompileError`."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
         """Left to the export."""

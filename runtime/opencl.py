@@ -1,8 +1,5 @@
-"""OpenCL devices, through pyopencl: GPUs, and processors with PoCL.
-
-The extra `weft[opencl]` installs pyopencl, PoCL, so that programs run on any machine, and Oclgrind, a simulator that
-detects races and reads of uninitialised memory.
-"""
+"""OpenCL devices, through pyopencl. The extra `weft[opencl]` installs it, PoCL, which runs programs on any processor,
+and Oclgrind, a simulator that detects races and reads of uninitialised memory."""
 
 from __future__ import annotations
 
@@ -63,8 +60,8 @@ def _label(device: Any) -> str:
 
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
-    """The device with `name` in its name, version or platform (case-insensitive); by default a GPU, else a processor.
-    Raises `DeviceError`, with a list of the devices, if there is none."""
+    """Returns the device with `name` in its name, version or platform (case-insensitive); by default a GPU, else a
+    processor. Raises `DeviceError`, with a list of the devices, if there is none."""
     devices = _all_devices()
     if not devices:
         raise DeviceError(f"there is no OpenCL device on this machine: {_INSTALL}")
@@ -138,8 +135,6 @@ class OpenClQueue(Queue):
 
 
 class OpenClDevice(Device):
-    """A device with a separate context."""
-
     def __init__(self, device: Any) -> None:
         cl = _pyopencl()
         self._cl = cl

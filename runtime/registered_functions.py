@@ -1,8 +1,8 @@
-"""Calls of registered Python functions from compiled code: the runtime's `weft_call_registered` looks a name up among
-the functions set by `weft_set_function`; the one set for all names calls Python.
+"""Calls of registered Python functions from compiled code: `weft_call_registered` looks a name up among the functions
+set by `weft_set_function`; the one set for all names calls Python.
 
-ctypes takes the interpreter lock for the call. An exception cannot pass through native code: the function's results
-become zeros, later registered functions are not called, and the exception is raised when the compiled function returns.
+ctypes takes the interpreter lock. An exception cannot pass through native code: the results become zeros, later
+registered functions are not called, and the exception is raised when the compiled function returns.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ _FUNCTION_TYPE: Final = ctypes.CFUNCTYPE(
 
 
 class _ArrayMemory:
-    """NumPy views it as an array."""
-
     def __init__(self, address: int, shape: tuple[int, ...], kind: str) -> None:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": kind}
 
@@ -74,7 +72,7 @@ def _view(row: Any) -> tuple[Array, str]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """The dtype of ml_dtypes if it is loaded, else of the bits."""
+    """Returns ml_dtypes's dtype if it is loaded, else that of the bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -83,7 +81,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _call(_context: int | None, name: bytes, arrays: Any, inputs: int, outputs: int) -> int:
-    """Called by compiled code. Returns 1 if this function or an earlier one has failed, else 0."""
+    """Returns 1 if this function or an earlier one has failed, else 0."""
     failures = _failures.get(None)
     if failures:
         return 1
@@ -127,7 +125,7 @@ def registered_functions_ir(*, thread_local: bool) -> str:
 
 @cache
 def call_registered_address() -> int:
-    """The address of `weft_call_registered` for code compiled into this process."""
+    """Returns the address for code compiled into this process."""
     module = jit_forever(registered_functions_ir(thread_local=False), 0)
     _set_callback(module.address(SET_FUNCTION))
     return module.address(CALL_REGISTERED)

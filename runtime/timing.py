@@ -1,4 +1,4 @@
-"""Measures the run time of a compiled function, without the cost of calling it from Python."""
+"""Run times of compiled functions, without the cost of calling them from Python."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ SecondsOf: TypeAlias = "Callable[[int], float]"
 
 
 class TimeEvaluator:
-    """Measures `repeat` times `number` runs of a function with given arguments, after one warm-up run.
+    """Measures `repeat` times `number` runs of a function with given arguments, which are checked once, after one
+    warm-up run.
 
-    The arguments are checked once. With `min_repeat_ms`, `number` grows until one repeat takes that many milliseconds.
-    Ctrl-C interrupts it at any time. Raises `ValueError` for counts that are not positive or exceed `MOST_RUNS`,
-    `MOST_REPEATS`.
+    With `min_repeat_ms`, `number` grows until one repeat takes that many milliseconds. Ctrl-C interrupts it at any
+    time. Raises `ValueError` for counts that are not positive or exceed `MOST_RUNS`, `MOST_REPEATS`.
     """
 
     def __init__(

@@ -1,10 +1,9 @@
 """Compiled programs as files, for use without Python: objects, shared and static libraries, C headers.
 
-The parts of the runtime that compiled code calls become part of the program. Temporaries come from `weft_alloc`,
-parallel loops run on a pool of POSIX threads. Both are LLVM IR, hidden from other libraries; objects that are linked
-together share one pool and one allocator, because their symbols are weak. The pool starts with the first parallel loop.
-Its number of threads is the target's, unless the environment variable WEFT_NUM_THREADS or a call of
-`weft_set_num_threads` sets another.
+The needed parts of the runtime become part of the program: `weft_alloc`, and a pool of POSIX threads for parallel
+loops. Both are LLVM IR, hidden from other libraries; objects that are linked together share them, because their symbols
+are weak. The pool starts with the first parallel loop. Its number of threads is the target's, unless the environment
+variable WEFT_NUM_THREADS or a call of `weft_set_num_threads` sets another.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
 
 def kind_of(path: Path, kind: str | None) -> str:
-    """The kind of an export: `kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
+    """Returns `kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
     if kind is not None:
         if kind not in KINDS:
             raise CompileError(f"unknown kind of export '{kind}'{did_you_mean(kind, KINDS)}")
@@ -91,8 +90,8 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR to export. `c_sources` are compiled with it; the elements of `constants`, which it reads under external
-    symbols, become part of it; `kernels` are precompiled functions that it calls."""
+    """LLVM IR to export, with `c_sources`, the `constants` that it reads under external symbols, and the precompiled
+    `kernels` that it calls."""
 
     text: str
     signatures: tuple[Signature, ...]
@@ -179,8 +178,8 @@ class Program:
         return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
-        """An object that depends only on libc, libm and POSIX threads. Raises `CompileError` if the program has C
-        sources or kernels and there is no compiler to join the objects."""
+        """Returns an object that depends only on libc, libm and POSIX threads. Raises `CompileError` without a compiler
+        if the program has C sources or kernels to join."""
         code = self._code(self.text, stopwatch or Stopwatch())
         if not self.c_sources and not self.kernels:
             return code
@@ -194,7 +193,7 @@ class Program:
             return joined.read_bytes()
 
     def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
-        """An object with the runtime that it needs, including helpers that code generation calls by name."""
+        """Returns an object with its runtime, including helpers that code generation calls by name."""
         with stopwatch.measure("runtime"):
             text, data = self._data.renamed(text), self._data.part()
             complete = with_runtime(
@@ -215,9 +214,8 @@ class Program:
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """A module at low level to export for any CPU. `stopwatch` records the time of emission. Private functions that
-    others call, such as kernels of a model, are not exported. Raises `CompileError` if the LLVM backend does not
-    support the module."""
+    """Returns a low module to export for any CPU. Private functions that others call, such as kernels of a model, are
+    not exported. Raises `CompileError` if the LLVM backend does not support the module."""
     from weft.backends.llvm.emit import emit_module  # start-up: 53 ms
 
     with stopwatch.measure(EMISSION):
@@ -244,7 +242,7 @@ def _private_callees(module: ModuleOp) -> set[str]:
 def with_runtime(
     text: str, target: Target, for_all: frozenset[str] | None = None, others: Sequence[LinkedText] = ()
 ) -> str:
-    """LLVM IR with the runtime that it needs, and `others`. `for_all`: the runtime that this one of several objects
+    """Add to LLVM IR the runtime that it needs, and `others`. `for_all`: the runtime that this one of several objects
     provides. Raises `CompileError` for parallel loops on a system without POSIX threads."""
     needed = needed_runtime(text) if for_all is None else for_all
 
@@ -267,7 +265,7 @@ def with_runtime(
 
 
 def threads_ir(target: Target) -> str:
-    """The thread pool of exported programs. Raises `CompileError` for a system without POSIX threads."""
+    """Raises `CompileError` for a system without POSIX threads."""
     if "windows" in target.triple:
         raise CompileError(
             f"parallel loops of an exported program run on POSIX threads, which {target.triple} lacks: "
@@ -300,7 +298,7 @@ def _shared_library(
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
         files = _files(objects, sources, folder, target, driver)
-        # Tools get only paths that weft chose: a user's name may look like an option or a response file.
+        # A user's name may look like an option or a response file.
         linked = folder / "linked.so"
         _run([driver, "-shared", "-o", str(linked), *files, *named, *strict, *libraries], folder, f"'{path}'")
         return linked.read_bytes()
@@ -352,7 +350,7 @@ class _ProgramTarget(MachineTarget):
     """Of parallel loops; the number of cores here unless given."""
 
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
-        """The program of a module. Raises `CompileError` unless it is at low level."""
+        """Raises `CompileError` unless the module is at low level."""
         check_low_level(module)
         check_has_functions(module, self.name)
         machine = self.machine()

@@ -1,4 +1,4 @@
-"""C functions of a header that check the requirements of a call. Overflow violates them."""
+"""C functions of a header that check requirements of a call. Overflow violates them."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _text(number: _Number | int) -> str:
 def check_function(
     name: str, parameters: Sequence[str], requirements: Sequence[tuple[CallPrecondition, str]], names: Mapping[str, str]
 ) -> str:
-    """A C function of integers that returns NULL or the text of the first violated requirement. `names` maps names in
-    preconditions to parameters."""
+    """Returns a C function of integers, which returns NULL or the text of the first violated requirement. `names` maps
+    names in preconditions to parameters."""
     lines = [f"static inline const char *{name}({', '.join(f'int64_t {parameter}' for parameter in parameters)}) {{"]
     lines.append("  bool bad = false;")
     values: dict[str, _Number] = {own: _Number(parameter) for own, parameter in names.items()}
