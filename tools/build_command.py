@@ -123,8 +123,7 @@ def add_precision_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
-    """Returns the options of lowering in the arguments; `--no-schedule` implies `--no-default-schedule`. Raises
-    `CompileError`."""
+    """`--no-schedule` implies `--no-default-schedule`. Raises `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
     passes = parse_insertions(arguments.insert)
@@ -144,12 +143,11 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
 
 
 def precision_of(arguments: argparse.Namespace) -> str:
-    """Returns the precision in the arguments; if it is empty, the model determines it. Raises `CompileError` for an
-    unknown one."""
+    """Returns an empty text for the model's precision. Raises `CompileError` for an unknown one."""
     found = parse_precision(arguments.precision, "--precision")
     return "" if found is None else found.value
 
 
 def _versions(words: Sequence[str]) -> Sequence[Sizes]:
-    """Returns the sizes in all `--specialize` options. Raises `CompileError`."""
+    """Raises `CompileError`."""
     return versions_of([entry.sizes for word in words for entry in parse_sizes(word, "--specialize")], "--specialize")

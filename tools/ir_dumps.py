@@ -1,4 +1,4 @@
-"""`--print-ir-before`, `--print-ir-after` and related flags print the IR around passes on standard error."""
+"""`--print-ir-before`, `--print-ir-after` and related flags: the IR around passes on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 
 def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags, with the spellings of mlir-opt as aliases."""
+    """The spellings of mlir-opt are aliases."""
 
     def add(name: str, text: str) -> None:
         parser.add_argument(f"--{name}", f"--mlir-{name}", action="store_true", help=text)
@@ -43,8 +43,6 @@ def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class IRDumps:
-    """Prints the IR around the passes that the flags name."""
-
     def __init__(self, args: argparse.Namespace, known: Collection[str], text: Callable[[Operation], str]) -> None:
         """`known` are the names of passes, `text` prints an operation. Raises `CompileError` for an unknown pass."""
         self._text = text

@@ -1,4 +1,4 @@
-"""`--list-passes`, `--help-pass`, `--list-targets`, `--help-target`: the documentation of passes and targets."""
+"""`--list-passes`, `--help-pass`, `--list-targets`, `--help-target`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Factories = Mapping[str, Callable[[], type[ArgSpecConvertible]]]
 
 
 def pass_listing(available: Factories, dialects: Iterable[str]) -> str:
-    """Returns each pass with its summary, grouped by the dialect or word that several names begin with."""
+    """Group passes by the dialect or word that several names begin with."""
     prefixes = sorted({name.replace("_", "-") for name in dialects}, key=len, reverse=True)
     groups: dict[str, list[str]] = {}
     for name in available:
@@ -48,8 +48,8 @@ def _lines(names: Iterable[str], available: Factories, what: str, width: int) ->
 
 
 def full_help(name: str, available: Factories, what: str) -> str:
-    """Returns the help of a pass or target: its description, each option with type, default and meaning, its
-    statistics, an example. Raises `CompileError` for an unknown name."""
+    """Returns the description of a pass or target, its options with type, default and meaning, its statistics, an
+    example. Raises `CompileError` for an unknown name."""
     kind = load(name, available, what)
     about = describe_pass(kind)
     parts = [f"{what} '{name}' of {kind.__module__.partition('.')[0]}", textwrap.indent(about.text, "  ")]
@@ -77,8 +77,7 @@ def _option_text(option: PassOption) -> str:
 
 
 def example(kind: type[ArgSpecConvertible], about: PassDescription, what: str) -> str:
-    """Returns a command with the first use of the pass in its description, or otherwise with a value for each required
-    option."""
+    """Returns a command with the first use of the pass in its description, or with a value for each required option."""
     flag = "-p" if what == "pass" else "-t"
     written = re.search(rf"`({re.escape(kind.name)}\{{[^`]*\}})`", " ".join(about.text.split()))
     if written is not None:

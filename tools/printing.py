@@ -1,4 +1,4 @@
-"""IR as text that parses back: names keep their spelling; flags of the tools select locations and large constants."""
+"""IR as text that parses back with the same names; flags select locations and large constants."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from xdsl.targets.mlir import MLIRTarget
 
 
 class ScopedPrinter(Printer):
-    """A printer whose names are scoped by regions, as the parser's are, so that printing restores the names of the
-    text.
-
-    xDSL's printer keeps all names of a function reserved, so that the second `tir.for %i` prints as `%i_1`.
-    """
+    """Names are scoped by regions, as the parser's are. xDSL's printer reserves all names of a function, so that the
+    second `tir.for %i` prints as `%i_1`."""
 
     elide_above: int | None = None
     """Constants of more elements print as `dense_resource<__elided__>`, which does not parse back to their values."""
@@ -74,7 +71,7 @@ class ScopedMLIRTarget(MLIRTarget):
         print(file=output)
 
     def text(self, operation: Operation) -> str:
-        """Print `operation`, in generic form if its custom syntax fails, for example on invalid IR."""
+        """Print in generic form if the custom syntax fails, for example on invalid IR."""
         try:
             return self._text(operation, self.print_generic_format)
         except Exception:  # noqa: BLE001 - whatever the printers of operations raise
@@ -109,7 +106,7 @@ class ScopedMLIRTarget(MLIRTarget):
 
 
 def text_of(operation: Operation) -> str:
-    """Print `operation` so that it parses back to an equal operation with the same names."""
+    """Print text that parses back to an equal operation with the same names."""
     stream = StringIO()
     ScopedPrinter(stream=stream).print_op(operation)
     return stream.getvalue()

@@ -12,7 +12,7 @@ from weft.support.errors import CompileError
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compiles the source each time. Python takes cached bytecode for a file that was edited within a second without a
+    """Compiles the source each time: Python takes cached bytecode for a file that was edited within a second without a
     change of its size."""
 
     def get_code(self, fullname: str) -> CodeType:

@@ -43,7 +43,7 @@ _OF_THE_SHELL = ("cache", "completion")
 
 
 def execute(words: Sequence[str]) -> int:
-    """Run the subcommand that `words` names. Raises `CompileError` for an unknown one."""
+    """Raises `CompileError` for an unknown subcommand."""
     name = words[0] if words else "--help"
     if name == "help" and len(words) > 1:
         return execute([words[1], "--help"])

@@ -1,4 +1,4 @@
-"""Completions for `Session.apply`: primitives with their arguments, passes with their options."""
+"""Completions for `Session.apply`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class Completion:
 
 
 def completions(line: str, state: State) -> list[Completion]:
-    """Returns the completions at the end of a line."""
     is_quoted = line.count('"') % 2 == 1
     word = re.search(r'"[^"]*$' if is_quoted else r"[\w.\[\]%-]*$", line)
     start = len(line) if word is None else word.start()
@@ -111,7 +110,7 @@ def _parameter(step: Step, number: int, keyword: str | None) -> Parameter | None
 
 
 def _commas(arguments: str) -> int:
-    """Returns the number of commas outside of brackets."""
+    """Exclude commas in brackets."""
     depth = count = 0
     for letter in arguments:
         depth += (letter in "([") - (letter in ")]")
@@ -138,7 +137,7 @@ def _values(parameter: Parameter, prefix: str, state: State, *, is_in_list: bool
 
 
 def _buffers(state: State) -> list[str]:
-    """Returns the names of buffers that blocks access."""
+    """Returns the buffers that blocks access."""
     blocks = [op for op in operations_in(state.module) if isinstance(op, BlockOp)]
     values = [value for block in blocks for value in (*buffers_read(block), *buffers_written(block))]
     return list(dict.fromkeys(value.name_hint for value in values if value.name_hint))

@@ -14,7 +14,7 @@ _WORDS: Final = re.compile(r"[%@\w.]+|\s+|.")
 
 @dataclass(frozen=True)
 class Row:
-    """A line before and after, with its numbers from 0, or None for no line on that side."""
+    """Lines count from 0; None is no line on that side."""
 
     kind: Kind
     left: int | None
@@ -41,7 +41,6 @@ def side_by_side(before: Sequence[str], after: Sequence[str]) -> list[Row]:
 
 
 def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Returns the numbers of equal lines at the start and at the end."""
     least = min(len(before), len(after))
     first = next((at for at in range(least) if before[at] != after[at]), least)
     last = next((at for at in range(least - first) if before[-1 - at] != after[-1 - at]), least - first)
@@ -49,7 +48,7 @@ def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]
 
 
 def changes(rows: Sequence[Row]) -> list[int]:
-    """Returns the positions at which runs of changed rows begin."""
+    """Returns the starts of runs of changed rows."""
     is_changed = [row.kind not in ("same", "indented") for row in rows]
     return [at for at, changed in enumerate(is_changed) if changed and (at == 0 or not is_changed[at - 1])]
 

@@ -1,5 +1,4 @@
-"""The operations of a session by name, with texts as results: the commands of the REPL and of the terminal view, and
-the tools of the MCP server."""
+"""The operations of a session: commands of the REPL and of the terminal view, and tools of the MCP server."""
 
 from __future__ import annotations
 
@@ -17,8 +16,6 @@ from weft.tools.ir_dumps import difference
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of an operation: text, and data for programs."""
-
     text: str
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -43,7 +40,7 @@ class Workbench:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation. Its parameters are those of `run` after the workbench: strings, integers and flags."""
+    """Its parameters are those of `run` after the workbench: strings, integers and flags."""
 
     name: str
     run: Callable[..., Reply]
@@ -67,7 +64,7 @@ class Operation:
         return " ".join([self.name, *words])
 
     def call(self, workbench: Workbench, arguments: Mapping[str, object]) -> Reply:
-        """Run on checked arguments. Raises `CompileError` for wrong ones."""
+        """Raises `CompileError` for wrong arguments."""
         parameters = self.parameters
         for name, value in arguments.items():
             if name not in parameters:

@@ -1,4 +1,4 @@
-"""The pipeline of a program as a list of passes and schedule steps, which run one at a time."""
+"""The pipeline of a program as a list of passes and schedule steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST_TRACES: Final = 8
 
 @dataclass(frozen=True)
 class PassItem:
-    """A pass. Passes of one `group` are one lowering, which only makes sense as a whole."""
+    """Passes of one `group` are one lowering, which only makes sense as a whole."""
 
     run: ModulePass
     group: str = ""
@@ -73,7 +73,7 @@ class StepItem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of the pipeline whose items are known when it begins: `begin` prepares the module and returns them."""
+    """A part of the pipeline: `begin` prepares the module and returns the items."""
 
     title: str
     summary: str
@@ -107,7 +107,6 @@ class State:
 
     @cached_property
     def _texts(self) -> dict[Operation, str]:
-        """The text of each operation of the module."""
         printer = ScopedMLIRTarget(elide_above=SHOWN_ELEMENTS)
         return {op: printer.text(op) for op in self.module.ops}
 
@@ -120,11 +119,10 @@ class State:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The text of each function."""
         return {name: self._texts[function] for name, function in functions_of(self.module).items()}
 
     def fork(self) -> State:
-        """Returns a copy of the state with a schedule that may be changed."""
+        """Returns a copy with a schedule that may be changed."""
         if self.schedule is None:
             schedule = Schedule(self.module)
             return replace(self, schedule=schedule, module=schedule.mod)
@@ -145,8 +143,8 @@ def _context() -> Context:
 
 
 def advanced(state: State) -> State:
-    """Returns the state after the next item of the pipeline: the same state without `rest` if only stages without
-    effect were left. Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
+    """Returns the state after the next item: the same state without `rest` if only stages without effect were left.
+    Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
     if not state.rest:
         raise CompileError("the pipeline has ended")
     while state.rest:
@@ -207,7 +205,7 @@ def pass_text(run: ModulePass) -> str:
 
 
 def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
-    """Returns the pipeline of `weft.build` for a program: graphs to loops, schedules, loops to the low level."""
+    """Returns the pipeline of `weft.build`: graphs to loops, schedules, loops to the low level."""
 
     def to_loops(module: ModuleOp) -> list[Item]:
         import_stablehlo_loops(module)
@@ -295,7 +293,7 @@ def _lowering_items(module: ModuleOp, target: str, options: BuildOptions) -> lis
 
 
 def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
-    """Returns the steps of the schedules in a module, which are erased."""
+    """Take the schedules out of a module."""
     items: list[Item] = []
     for trace in schedules_of(module):
         if only in (None, trace.sym_name.data):
@@ -305,7 +303,7 @@ def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
 
 
 def step_items(trace: sched.FuncOp) -> list[Item]:
-    """Returns the steps of a trace; queries are part of the step after them."""
+    """Queries are part of the step after them."""
     items: list[Item] = []
     pending: list[sched.StepOp] = []
     try:

@@ -19,7 +19,7 @@ from weft.support.errors import CompileError
 
 class References(MutableMapping[str, object]):
     """The handles of a schedule by name, for `run_python`: those that the user assigned, then the loops and blocks of
-    the program, whose handles are made on demand."""
+    the program, made on demand."""
 
     def __init__(self, schedule: Schedule, assigned: Mapping[str, SSAValue]) -> None:
         self._schedule = schedule
@@ -30,7 +30,7 @@ class References(MutableMapping[str, object]):
         return path in self.assigned or path in self._names
 
     def __getitem__(self, path: str) -> object:
-        """Returns the handle of a name. Raises `CompileError` for a name of several loops or blocks."""
+        """Raises `CompileError` for a name of several loops or blocks."""
         found = self._names.get(path, ())
         if path in self.assigned:
             handle = _handle(self.assigned[path])
@@ -83,8 +83,7 @@ def _handle(value: SSAValue) -> BlockHandle | LoopHandle | IntHandle:
 
 
 def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
-    """Returns every name of the blocks and loops of a module, with its possible meanings, in the order of the
-    program."""
+    """Maps every name of blocks and loops to its possible meanings, in the order of the program."""
     found: dict[str, dict[Operation, None]] = {}
     for name, function in functions_of(module).items():
         for block in operations_in(function):

@@ -117,14 +117,12 @@ def _func(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The text that replaces a function."""
-
     edit: TextEdit
 
 
 def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
-    """Run passes on a copy of the program at a line, and print the function at the line, without the comments inside.
-    Raises `ScheduleError` and `CompileError` if a pass fails."""
+    """Run passes on a copy of the program at a line, and print the function there, without the comments inside. Raises
+    `ScheduleError` and `CompileError` if a pass fails."""
     if document.index is None or document.change is not None:
         raise CompileError("the file does not parse as it is now")
     place = document.text.starts[line]
@@ -144,8 +142,7 @@ def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
 
 
 def function_after(passes: str, module: ModuleOp, function: FuncOp) -> FuncOp:
-    """Returns a function of a module after passes, in a copy of the module. Raises `ScheduleError` and
-    `CompileError`."""
+    """Run passes on a copy of a module, and return a function. Raises `ScheduleError` and `CompileError`."""
     copy = copy_of(module)
     for module_pass in parse_passes(passes, pass_factories(installed_universe())):
         module_pass.apply(Context(), copy)

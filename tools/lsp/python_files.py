@@ -1,5 +1,5 @@
-"""Errors of Python files with weft.script, and primitives for the loops of their functions. The file runs in a child
-process, as an import would run it."""
+"""Errors of Python files with weft.script, and primitives for the loops of their functions. A child process imports the
+file."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class ScriptAction:
 
 @dataclass(frozen=True)
 class Examined:
-    """The errors of a Python file, or else the actions for the parts of it that can be scheduled."""
+    """The errors of a file, or else the actions."""
 
     diagnostics: Sequence[Diagnostic] = ()
     actions: Sequence[ScriptAction] = ()
 
 
 def examine(path: str, content: str, *, saved: bool) -> Examined:
-    """Returns the errors of a file: of its syntax, and if it is saved, of its functions of weft.script."""
+    """Returns errors of the syntax, and if the file is saved, of its functions of weft.script."""
     try:
         ast.parse(content, path)
     except SyntaxError as error:
@@ -65,7 +65,7 @@ def examine(path: str, content: str, *, saved: bool) -> Examined:
 
 
 def examined(path: str) -> Examined:
-    """Returns the errors of importing a file, or its actions. Runs in the child process."""
+    """Runs in the child process."""
     try:
         namespace = load_python_file(path)
     except CompileError as error:
@@ -88,7 +88,7 @@ def _loops_and_blocks(namespace: ModuleType, path: str) -> Iterator[tuple[int, F
 
 def scheduled_script(path: str, content: str, line: int, passes: str) -> str | list[Diagnostic]:
     """Returns the script of the function at a line (from 1) after passes, or the errors of the passes. Raises
-    `CompileError` if the file is not as it was saved."""
+    `CompileError` for an unsaved file."""
     if Path(path).read_text(encoding="utf-8").replace("\r\n", "\n") != content:
         raise CompileError("save the file first: its loops are known from the saved one")
     found = limited_call(_LIMITS, script_after, path, line, passes)
@@ -96,7 +96,7 @@ def scheduled_script(path: str, content: str, line: int, passes: str) -> str | l
 
 
 def script_after(path: str, line: int, passes: str) -> str | list[Diagnostic]:
-    """Returns the result of `scheduled_script`. Runs in the child process."""
+    """Runs in the child process."""
     try:
         namespace = load_python_file(path)
         op = next((op for at, op in _loops_and_blocks(namespace, path) if at == line), None)

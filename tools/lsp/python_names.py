@@ -40,8 +40,8 @@ _Name: TypeAlias = ast.Name | ast.Attribute | ast.arg
 
 
 class PythonDocument(Document):
-    """An open Python file. Hover and definitions answer if its text parses. Formatting, completion and folding are left
-    to editors for Python."""
+    """Hover and definitions answer if the text parses. Formatting, completion and folding are left to editors for
+    Python."""
 
     @cached_property
     def _tree(self) -> ast.Module:
@@ -86,7 +86,7 @@ class PythonDocument(Document):
         return [Location(self.uri, self._range(n)) for n in same]
 
     def function_edit(self, line: int, text: str) -> TextEdit:
-        """Returns an edit that replaces the function of weft at a line by a script of it, under its name."""
+        """Replace the function of weft at a line by a script, under its name."""
         functions = (node for node in ast.walk(self._tree) if isinstance(node, _Function) and self._is_of_weft(node))
         around = [node for node in functions if node.lineno <= line + 1 <= (node.end_lineno or 0)]
         if not around:
@@ -114,7 +114,7 @@ class PythonDocument(Document):
     # Places
 
     def _column(self, line: int, column: int) -> Position:
-        """Returns the position of a line from 1 and a column in bytes of UTF-8."""
+        """`line` counts from 1, `column` bytes of UTF-8."""
         before = self.text.line(line - 1).encode()[:column].decode(errors="ignore")
         return self.text.position(self.text.starts[line - 1] + len(before))
 
@@ -198,7 +198,6 @@ class PythonDocument(Document):
         return None
 
     def _function(self, node: ast.expr | ast.arg) -> _Function | None:
-        """Returns the innermost function around a name."""
         around = [
             f
             for f in ast.walk(self._tree)
@@ -231,7 +230,7 @@ def _member(value: object | None, name: str) -> object | None:
 
 
 def _described(found: object) -> str:
-    """Returns the signature and the documentation of a function, class or module; of other objects their text."""
+    """Returns signature and documentation; of other objects their text."""
     if not (inspect.isclass(found) or inspect.isroutine(found) or inspect.ismodule(found)):
         return f"```python\n{found!r}\n```"
     title = getattr(found, "__qualname__", getattr(found, "__name__", ""))

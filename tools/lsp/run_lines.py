@@ -1,4 +1,4 @@
-"""`RUN:` and `CHECK:` lines of a test: their words, their mistakes, and new CHECK lines from the output of a run."""
+"""`RUN:` and `CHECK:` lines of a test: their words, their mistakes, and new CHECK lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS: Final = 60
 
 @dataclass(frozen=True)
 class RunLine:
-    """A command of a RUN line, with the line (from 0) on which it begins."""
+    """`line` counts from 0."""
 
     line: int
     command: str
@@ -50,7 +50,7 @@ class RunLine:
 
 
 def run_lines(content: str) -> list[RunLine]:
-    """Returns the RUN lines of a file; a trailing backslash joins the next one."""
+    """A trailing backslash joins the next line."""
     found: list[RunLine] = []
     pending = ""
     begun = 0
@@ -68,8 +68,6 @@ def run_lines(content: str) -> list[RunLine]:
 
 @dataclass(frozen=True)
 class PrefixMistake:
-    """A prefix of lines that no RUN line checks, or of a RUN line without lines."""
-
     line: int
     message: str
 
@@ -129,8 +127,7 @@ _VALUE = re.compile(r"%[\w$.-]+")
 
 
 def check_lines(output: str, prefix: str) -> dict[str, list[str]]:
-    """Returns the CHECK lines of each top-level operation with a symbol, by the symbol; patterns replace names of
-    values."""
+    """Returns the CHECK lines of each top-level operation, by its symbol; patterns replace names of values."""
     found: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     lines: list[str] = []
@@ -166,8 +163,8 @@ def _escaped(line: str) -> str:
 
 
 def with_checks(content: str, lines: dict[str, list[str]], prefix: str, starts: Sequence[tuple[str, int]]) -> str:
-    """Returns a file with the CHECK lines of `prefix` replaced: those of a symbol before the line (from 0) of its
-    definition, according to `starts`; the others at the end."""
+    """Replace the CHECK lines of `prefix`: those of a symbol before the line (from 0) of its definition, according to
+    `starts`; the others at the end."""
     own = re.compile(rf"^\s*//\s*{re.escape(prefix)}(?:-(?:NEXT|SAME|NOT|LABEL|DAG|COUNT-\d+|EMPTY))?:")
     places = {line: symbol for symbol, line in starts if symbol in lines}
     written: list[str] = []

@@ -16,8 +16,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a text: a name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a
-    bracket."""
+    """A name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a bracket."""
 
     kind: str
     start: int
@@ -27,8 +26,6 @@ class Token:
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its lines."""
-
     content: str
 
     @cached_property
@@ -36,7 +33,7 @@ class Text:
         return [0, *(m.end() for m in re.finditer("\n", self.content))]
 
     def line(self, number: int) -> str:
-        """Returns the line with a number from 0, without its newline, or an empty text if there is none."""
+        """Lines count from 0 and have no newline; empty if there is none."""
         if not 0 <= number < len(self.starts):
             return ""
         end = self.starts[number + 1] - 1 if number + 1 < len(self.starts) else len(self.content)
@@ -89,11 +86,11 @@ class Change:
         return prefix, min(_common(self.old[::-1], self.new[::-1]), shorter)
 
     def to_old(self, offset: int) -> int | None:
-        """Returns the offset in the old text, or None within the changed range."""
+        """Returns None within the changed range."""
         return _moved(offset, len(self.new), len(self.old), *self._ends)
 
     def to_new(self, offset: int) -> int | None:
-        """Returns the offset in the new text, or None within the changed range."""
+        """Returns None within the changed range."""
         return _moved(offset, len(self.old), len(self.new), *self._ends)
 
 

@@ -1,7 +1,7 @@
 """Edits that make a module smaller. Each function lists the places to which its edit applies.
 
-An edit changes the module in place and may leave IR that does not verify; the caller checks the result. The places of a
-copy of a module are listed in the same order, so that an index identifies a place in all copies.
+An edit changes the module in place and may leave IR that does not verify. The places of a copy of a module are listed
+in the same order, so that an index identifies a place in all copies.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def replace_by_operands(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_earlier_values(module: ModuleOp) -> list[Edit]:
-    """Replace each result of an operation by the first visible value of its type."""
+    """Use the first visible value of the type of each result."""
 
     def replace(op: Operation) -> None:
         visible = list(_visible(op)) if op.parent is not None else []
@@ -103,8 +103,7 @@ def replace_by_parameters(module: ModuleOp) -> list[Edit]:
 
 
 def unwrap_regions(module: ModuleOp) -> list[Edit]:
-    """Inline the region of an operation once: arguments become 0 or operands of their type, results the yielded
-    values."""
+    """Inline a region once: arguments become 0 or operands of their type, results the yielded values."""
     return [
         partial(_unwrap, op)
         for op in _inside(module)
@@ -136,7 +135,7 @@ def return_earlier(module: ModuleOp) -> list[Edit]:
 def drop_parameters(module: ModuleOp) -> list[Edit]:
 
     def drop(function: FuncOp, position: int, calls: Sequence[Operation]) -> None:
-        # Later parameters are dropped first, so that indices stay valid.
+        # Later parameters first, so that indices stay valid.
         argument = function.body.block.args[position]
         if function.parent is None or argument.first_use is not None:
             return
@@ -226,12 +225,12 @@ _NUMBER = re.compile(r"(?:(?<![\w.%@#^!$\"+-])|(?<=\dx)|(?<=\?x)|(?<=<)|(?<=, ))
 
 
 def numbers_in(text: str) -> list[int]:
-    """Returns the integers above 1 in a program, in descending order."""
+    """Returns the integers above 1, in descending order."""
     return sorted({number for m in _NUMBER.finditer(text) if (number := int(m[0])) > 1}, reverse=True)
 
 
 def smaller_numbers(text: str) -> Iterator[str]:
-    """Yields programs in which a number, alone or with its multiples, is replaced by a smaller one everywhere."""
+    """Replace a number, alone or with its multiples, by a smaller one everywhere."""
     for number in numbers_in(text):
         for smaller in dict.fromkeys((1, 2, 4, number // 2, number - 1)):
             if smaller < number:
@@ -247,7 +246,7 @@ _FLOAT = re.compile(r"-?\d\.\d+e[+-]\d+")
 
 
 def total_of_numbers(text: str) -> int:
-    """Returns the sum of the bit lengths of the integers of a program, plus the number of floats other than 0 and 1."""
+    """Returns the sum of the bit lengths of the integers, plus the number of floats other than 0 and 1."""
     floats = sum(float(found) not in (0.0, 1.0) for found in _FLOAT.findall(text))
     return sum(int(m[0]).bit_length() for m in _NUMBER.finditer(text)) + floats
 
@@ -307,7 +306,7 @@ def _references(module: ModuleOp, op: Operation) -> list[Operation]:
 
 
 def _replace(op: Operation, values: Sequence[SSAValue | None]) -> None:
-    """Replace each result of `op` by a value and erase `op`; an unused result needs no value."""
+    """An unused result needs no value."""
     if op.parent is None:
         return
     for result, value in zip(op.results, values, strict=True):
@@ -379,7 +378,7 @@ def _yields(op: Operation) -> bool:
 
 
 def _follow_type(terminator: Operation, position: int) -> None:
-    """Propagate the type of an operand of a terminator to the results of the enclosing operation."""
+    """Propagate the type of an operand to the results of the enclosing operation."""
     parent, type_ = terminator.parent_op(), terminator.operands[position].type
     if isinstance(parent, FuncOp):
         _update_type(parent)
@@ -414,7 +413,6 @@ def _parts(attribute: Attribute) -> Iterable[Attribute]:
 
 
 def _holds(attribute: Attribute, kind: type[Attribute]) -> bool:
-    """Returns whether an attribute is of a kind, or an array or dictionary with such an attribute."""
     return isinstance(attribute, kind) or (
         isinstance(attribute, ArrayAttr | DictionaryAttr) and any(_holds(part, kind) for part in _parts(attribute))
     )
@@ -450,7 +448,7 @@ def _one(attribute: Attribute) -> Attribute:
 
 
 def size_of(module: ModuleOp) -> int:
-    """Returns twice the number of operations of a module, plus the numbers of parameters and results of functions."""
+    """Returns twice the number of operations, plus the numbers of parameters and results of functions."""
     size = 0
     for op in _inside(module):
         size += 2

@@ -32,8 +32,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A program and the passes to run on it."""
-
     text: str
     passes: tuple[ModulePass, ...]
     operations: int
@@ -70,8 +68,8 @@ class Journal:
     answers: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def begin(self, settings: str, *, resume: bool) -> None:
-        """Read the answers if `resume`, otherwise start a new file. Raises `CompileError` for a journal with settings
-        other than `settings`."""
+        """Read the answers if `resume`, otherwise start a new file. Raises `CompileError` for a journal with other
+        settings."""
         if resume and self.path.exists():
             head, *lines = self.path.read_text().splitlines() or [""]
             if head != settings:
@@ -89,7 +87,7 @@ class Journal:
 
 
 class Reduction:
-    """Searches for the smallest candidate that `question` finds interesting, and passes each smaller one to `found`."""
+    """Searches for the smallest interesting candidate, and passes each smaller one to `found`."""
 
     def __init__(
         self,
@@ -187,7 +185,7 @@ class Reduction:
     def _first_of(
         self, best: Candidate, candidates: Iterable[tuple[int, Candidate | None]]
     ) -> tuple[int, Candidate] | None:
-        """Returns the first candidate that is smaller than `best` and interesting, with its number, or None."""
+        """Returns the first smaller and interesting candidate, with its number, or None."""
         pending = (
             (number, candidate)
             for number, candidate in candidates
@@ -233,7 +231,7 @@ def _count(passes: Sequence[ModulePass]) -> int:
 
 
 def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModulePass, ...]]:
-    """Yields pipelines without a run of passes, longest runs first; then with fewer options."""
+    """Omit runs of passes, longest first; then options."""
     length = len(passes)
     while length:
         for start in range(0, len(passes), length):
@@ -245,7 +243,7 @@ def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModuleP
 
 
 def _simpler(module_pass: ModulePass) -> Iterator[ModulePass]:
-    """Yields a pass with one option less, or with fewer nested passes."""
+    """Omit one option, or nested passes."""
     if isinstance(module_pass, NestedPasses):
         for inner in _smaller_pipelines(module_pass.passes):
             if inner:

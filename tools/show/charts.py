@@ -1,7 +1,5 @@
-"""Charts as SVG with the colours of the page: rooflines, convergence of searches, weights of tasks.
-
-Each has a title and a description for screen readers; the page also has its numbers as a table.
-"""
+"""Charts as SVG: rooflines, convergence of searches, weights of tasks. Each has a title and a description for screen
+readers; the page also has its numbers as a table."""
 
 from __future__ import annotations
 
@@ -18,9 +16,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 16, 48
 
 
 def roofline_chart(roofline: Roofline, name: str) -> str:
-    """Returns a chart of speed over arithmetic intensity, on logarithmic axes: the limits of the machine as lines,
-    kernels as numbered points, filled if they were measured. The text is empty without peaks, or without a kernel that
-    computes."""
+    """Returns speed over arithmetic intensity, on logarithmic axes: limits of the machine as lines, kernels as numbered
+    points, filled if measured. Empty without peaks, or without a kernel that computes."""
     peaks = roofline.peaks
     points = [
         (number, row.names[0], x, speed(row), limit)
@@ -58,8 +55,7 @@ def roofline_chart(roofline: Roofline, name: str) -> str:
 
 
 def convergence_chart(task: TaskReport) -> str:
-    """Returns a chart of the times of the trials of a search in order, the minimum so far, and the time of the default
-    schedule."""
+    """Returns the times of trials in order, the minimum so far, and the time of the default schedule."""
     measured = [(at, trial.seconds) for at, trial in enumerate(task.trials, 1) if trial.seconds is not None]
     if not measured:
         return ""
@@ -103,7 +99,7 @@ def convergence_chart(task: TaskReport) -> str:
 
 
 def weight_chart(report: SearchReport) -> str:
-    """Returns a chart of the fraction of the total time that each task takes."""
+    """Returns the fraction of the total time of each task."""
     weights = [(task.name, task.weight) for task in report.tasks if task.weight]
     total = sum(weight for _, weight in weights)
     if not total:
@@ -149,7 +145,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Returns round numbers in an interval: 1, 2 and 5 times powers of ten."""
+    """Returns 1, 2 and 5 times powers of ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low > 4 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

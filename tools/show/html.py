@@ -1,8 +1,8 @@
 """Reports as one self-contained HTML page.
 
-Tables and charts are HTML; graphs, schedules and the IR are JSON in the page, which `page.js` renders on demand. All
-texts are untrusted: HTML is escaped, and in JSON every `<` is `\\u003c`, so that no text can end its element; the
-script creates only text nodes. The content security policy of the page allows only its own script.
+Graphs, schedules and the IR are JSON in the page, which `page.js` renders on demand. All texts are untrusted: HTML is
+escaped, and in JSON every `<` is `\\u003c`, so that no text can end its element; the script creates only text nodes.
+The content security policy allows only its own script.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from weft.tools.show.tables import (
 
 @dataclass(frozen=True)
 class _Section:
-    """A section of the page, with an entry in the navigation."""
+    """A section with an entry in the navigation."""
 
     name: str
     title: str
@@ -212,7 +212,7 @@ def _program_data(report: ProgramReport) -> dict[str, Any]:
 
 
 def _kernel_data(report: ProgramReport) -> list[dict[str, Any]]:
-    """Returns the kernels: functions, operators, and the places of their schedules in `report.schedules`."""
+    """Returns functions, operators, and the places of their schedules in `report.schedules`."""
     functions = [[name.removeprefix("@") for name in steps.title.split(", ")] for steps in report.schedules]
     found: list[dict[str, Any]] = []
     for number, row in enumerate(report.roofline.rows, 1):
@@ -271,7 +271,7 @@ def _schedule(steps: ScheduleSteps, nodes: _Interned, rows: _Interned) -> dict[s
 
 
 def _tree(trees: Sequence[Tree], nodes: _Interned) -> list[int]:
-    """Returns trees as alternating depths and indices of nodes, parents before children."""
+    """Returns alternating depths and indices of nodes, parents before children."""
     flat: list[int] = []
     for tree in trees:
         for depth, node in tree.nodes():

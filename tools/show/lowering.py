@@ -67,11 +67,11 @@ def program_report(
     extent: int | None = None,
     with_peaks: bool = False,
 ) -> ProgramReport:
-    """Lower a copy of a program for a target, and record the result of each stage.
+    """Lower a copy of a program, and record the result of each stage.
 
-    An error of the program ends the lowering: the report has the stages up to then, and the error in `failure`. With
-    `with_peaks`, the limits of this machine are measured, in about a second. `extent` is that of dynamic dimensions of
-    arguments, for the arithmetic and bytes of kernels.
+    An error of the program ends the lowering and is the `failure` of the report. With `with_peaks`, the limits of this
+    machine are measured, in about a second. `extent` is that of dynamic dimensions of arguments, for the arithmetic and
+    bytes of kernels.
     """
     collector = _Collector(copy_of(program), target, options, extent, with_peaks)
     try:
@@ -231,8 +231,7 @@ class _Collector:
 
 
 def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
-    """Returns assembly by function: `@name` and its lines, without directives for debuggers and unwinding. Lines
-    outside of functions are omitted."""
+    """Returns functions as `@name` and lines, without directives for debuggers and unwinding."""
     parts: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():
@@ -248,7 +247,8 @@ def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _pictures(module: ModuleOp) -> Iterator[tuple[GraphPicture, list[LocationAttr | None]]]:
-    """Graph functions, and the locations of the operators in their pictures: None for other boxes and constants."""
+    """Returns graph functions, and the locations of the operators in their pictures: None for other boxes and
+    constants."""
     for name, function in functions_of(module).items():
         if holds_graph_ops(function):
             (model,) = graph_models(module, name)
@@ -259,8 +259,8 @@ def _pictures(module: ModuleOp) -> Iterator[tuple[GraphPicture, list[LocationAtt
 
 
 def _separate_locations(module: ModuleOp) -> None:
-    """Give each operation a separate location object, equal to the one it had. Passes copy the reference to
-    replacements of the operation, so that its identity distinguishes operators of one line."""
+    """Give each operation a separate, equal location object. Passes copy the reference to replacements, so that its
+    identity distinguishes operators of one line."""
     for op in operations_in(module):
         op.location = type(op.location).new(op.location.parameters)
 

@@ -67,7 +67,7 @@ def search_report(
 
 
 def _calls(program: ModuleOp, target: str) -> Mapping[str, int]:
-    """Returns the number of calls of each task in a program, by key."""
+    """Returns the number of calls of each task, by key."""
     module = program.clone()
     import_stablehlo_loops(module)
     lower_to_tir(module, target)
@@ -116,8 +116,7 @@ def _rows(task: TaskReport, workload: Workload | None) -> list[KernelRow]:
 
 
 def _roofline(rows: list[KernelRow], tasks: list[TaskReport], with_peaks: bool) -> Roofline:
-    """Returns the roofline of tasks that were measured for one target on this kind of machine; otherwise without
-    limits."""
+    """Returns limits only for tasks that were measured for one target on this kind of machine."""
     places = {(task.target, task.machine) for task in tasks}
     if len(places) != 1:
         why = "Tasks of several targets or machines have no limits in common." if places else "There are no records."
